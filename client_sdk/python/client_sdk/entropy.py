@@ -1,0 +1,30 @@
+"""The only source of randomness: the operating system.
+
+There is no seed and no way to pass one to a Randomizer. Tests hand a deterministic
+:data:`Entropy` to the inner functions of :mod:`client_sdk.sampling` (see client_sdk.testing).
+"""
+
+import os
+from collections.abc import Callable
+
+Entropy = Callable[[int], bytes]  # n -> n fresh random bytes
+
+DRAW_BYTES = 7  # a draw is 56 bits, of which the lowest k decide
+
+
+def system(n: int) -> bytes:
+    """Return n bytes from the operating system's cryptographic generator."""
+    return os.urandom(n)
+
+
+def below(bound: int, entropy: Entropy) -> int:
+    """Return a uniform integer in [0, bound), bound < 2**53, by rejection.
+
+    Seven bytes are read big-endian and cut to the bit length of bound - 1; a value that is
+    still too large is thrown away and seven more are read. No modulo, so no bias.
+    """
+    mask = (1 << (bound - 1).bit_length()) - 1
+    while True:
+        value = int.from_bytes(entropy(DRAW_BYTES), "big") & mask
+        if value < bound:
+            return value

@@ -1,0 +1,37 @@
+"""What can go wrong on the device.
+
+::
+
+    ClientError
+    ├── ParameterError   (ValueError)    a bad value for a mechanism, grid or collection
+    ├── PositionError    (ValueError)    a position is not one (the message never repeats it)
+    ├── CollectionError  (ValueError)    a document or report is malformed, altered, not private
+    ├── BudgetError      (RuntimeError)  the device has spent what it may spend
+    └── LedgerError      (OSError)       the record of spending cannot be read or written
+
+No message ever repeats a location: error texts end up in crash reports.
+"""
+
+
+class ClientError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class ParameterError(ClientError, ValueError):
+    """A parameter breaks its rule; the message names field, rule and value."""
+
+
+class PositionError(ClientError, ValueError):
+    """A position cannot be read; the message names field and rule, never the value."""
+
+
+class CollectionError(ClientError, ValueError):
+    """A collection document or a report is malformed, altered or breaks its privacy claim."""
+
+
+class BudgetError(ClientError, RuntimeError):
+    """The report would spend more than this device may spend."""
+
+
+class LedgerError(ClientError, OSError):
+    """The ledger file is missing, damaged, locked or read-only: no report is given."""

@@ -1,0 +1,192 @@
+"""The same draws as :mod:`client_sdk.sampling`, compiled, for many reports at once.
+
+For simulations, audits and benchmarks: one process holds many positions there. The only module
+of the package that needs numpy and numba; install ``ldpspatial-client[fast]``. Entropy comes
+from the operating system, the arithmetic is on 64-bit integers, and for the same entropy the
+reports equal those of the scalar code.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from client_sdk import entropy as os_entropy
+from client_sdk.entropy import DRAW_BYTES, Entropy
+from client_sdk.errors import ParameterError, PositionError
+from client_sdk.grid import PLANE_LIMIT, TURN, UNIT, Grid
+from client_sdk.response import ResponseTable, orbit, orbit_size
+from client_sdk.sampling import Excess, Parts
+
+Ints = NDArray[np.int64]
+CHUNK_DRAWS = 1 << 17  # 0.9 MB of entropy at a time stays in the cache
+
+
+def randomize_many(table: ResponseTable, rows: ArrayLike, cols: ArrayLike) -> tuple[Ints, Ints]:
+    """Draw one report for each input cell.
+
+    Parameters
+    ----------
+    table : ResponseTable
+    rows, cols : (n,) integer arrays in [0, cells)
+        Input cells of n users.
+
+    Returns
+    -------
+    out_rows, out_cols : (n,) int64 arrays
+        Reported cells; negative or >= cells in the margin.
+
+    Raises
+    ------
+    ParameterError
+        Arrays of different length, not integer, or cells outside the square.
+    """
+    return draw_many(table, rows, cols, os_entropy.system)
+
+
+def draw_many(
+    table: ResponseTable, rows: ArrayLike, cols: ArrayLike, entropy: Entropy
+) -> tuple[Ints, Ints]:
+    """Draw as :func:`randomize_many` does, from a given entropy source (for tests)."""
+    cells_in = _input_cells(table, rows, cols)
+    cells_out = np.empty_like(cells_in[0]), np.empty_like(cells_in[1])
+    plan = _plan(table)
+    mask = (1 << (table.total_weight - 1).bit_length()) - 1
+    n, done = len(cells_in[0]), 0
+    while done < n:
+        # One draw fills at most one report, so no entropy is asked for and left over.
+        draws = min(CHUNK_DRAWS, n - done)
+        data = np.frombuffer(entropy(draws * DRAW_BYTES), np.uint8)
+        done = _fill(data, mask, plan, cells_in, cells_out, done)
+    return cells_out
+
+
+def cells_of(grid: Grid, lats: ArrayLike, lons: ArrayLike) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Return the cells of many positions, and which of them lie in the square.
+
+    The vectorised twin of :meth:`Grid.cell` and :meth:`Grid.contains`.
+
+    Parameters
+    ----------
+    grid : Grid
+    lats, lons : (n,) arrays of degrees, or of y and x on a plane grid
+
+    Returns
+    -------
+    rows, cols : (n,) int64 arrays in [0, cells)
+    inside : (n,) bool array
+
+    Raises
+    ------
+    ParameterError
+        Arrays of different length or not of numbers.
+    PositionError
+        A position is not finite or out of range; says how many, never which or where.
+    """
+    y, x = (
+        _vector(name, values, "iuf").astype(np.float64)
+        for name, values in (("lats", lats), ("lons", lons))
+    )
+    if len(y) != len(x):
+        raise ParameterError(f"lats and lons must have one length, got {len(y)} and {len(x)}")
+    geographic = grid.kind == "geographic"
+    limits = (90.0, 360.0) if geographic else (float(PLANE_LIMIT),) * 2
+    good = (np.abs(y) <= limits[0]) & (np.abs(x) <= limits[1])
+    if not good.all():
+        bad = int((~good).sum())
+        raise PositionError(f"{bad} of {len(y)} positions are not finite or out of range")
+    dy = np.floor(y * UNIT + 0.5).astype(np.int64) - grid.south
+    dx = np.floor(x * UNIT + 0.5).astype(np.int64) - grid.west
+    if geographic:
+        half = (TURN - grid.width) // 2
+        dx = (dx + half) % TURN - half
+    inside = (dy >= 0) & (dy <= grid.height) & (dx >= 0) & (dx <= grid.width)
+    # Clipping to the square first keeps dy * cells within 64 bits.
+    rows = np.clip(dy, 0, grid.height) * grid.cells // grid.height
+    cols = np.clip(dx, 0, grid.width) * grid.cells // grid.width
+    last = grid.cells - 1
+    return np.minimum(rows, last), np.minimum(cols, last), inside
+
+
+def _input_cells(table: ResponseTable, rows: ArrayLike, cols: ArrayLike) -> tuple[Ints, Ints]:
+    arrays = []
+    for name, values in (("rows", rows), ("cols", cols)):
+        array = _vector(name, values, "iu")
+        if array.size and (array.min() < 0 or array.max() >= table.cells):
+            raise ParameterError(f"{name} must lie in 0..{table.cells - 1} (not repeated here)")
+        arrays.append(np.ascontiguousarray(array, np.int64))
+    if len(arrays[0]) != len(arrays[1]):
+        raise ParameterError(
+            f"rows and cols must have one length, got {len(arrays[0])} and {len(arrays[1])}"
+        )
+    return arrays[0], arrays[1]
+
+
+def _vector(name: str, values: ArrayLike, kinds: str) -> NDArray[Any]:
+    """Return a one-dimensional array of a dtype kind ("i", "u" or "f")."""
+    rule = f"{name} must be a one-dimensional array of {'numbers' if 'f' in kinds else 'integers'}"
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise ParameterError(rule) from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
+        raise ParameterError(f"{rule}, got shape {array.shape} of {array.dtype}")
+    return array
+
+
+def _plan(table: ResponseTable) -> tuple[Any, ...]:
+    """Spread the parts of a table over flat arrays for the kernel."""
+    parts = Parts(table)
+    sizes = [orbit_size(x, y) for x, y, _ in parts.mixed.orbits]
+    low = (
+        parts.low_end,
+        table.base_weight,
+        np.array(list(table.output_cells()), np.int64),
+    )
+    high = parts.high_end, table.max_weight - table.base_weight, _offsets(parts.high)
+    mixed = (
+        np.array([0, *parts.mixed_ends], np.int64),
+        np.array([excess for _, _, excess in parts.mixed.orbits], np.int64),
+        np.cumsum([0, *sizes], dtype=np.int64),
+        _offsets(parts.mixed),
+    )
+    return table.total_weight, low, high, mixed
+
+
+def _offsets(part: Excess) -> Ints:
+    flat = [offset for x, y, _ in part.orbits for offset in orbit(x, y)]
+    return np.array(flat, np.int64).reshape(-1, 2)
+
+
+@njit(cache=True, nogil=True)
+def _fill(data, mask, plan, cells_in, cells_out, done):  # type: ignore[no-untyped-def]
+    """Fill reports from ``done`` on until the entropy is used up; return how many are done."""
+    total, (low_end, base, cells), (high_end, high_excess, high), mixed_part = plan
+    ends, excess, starts, mixed = mixed_part
+    n = cells_in[0].size
+    for k in range(data.size // 7):
+        if done == n:
+            break
+        u = np.int64(0)
+        for j in range(7 * k, 7 * k + 7):
+            u = (u << 8) | np.int64(data[j])
+        u &= mask
+        if u >= total:
+            continue
+        if u < low_end:
+            index = u // base
+            cells_out[0][done] = cells[index, 0]
+            cells_out[1][done] = cells[index, 1]
+        elif u < high_end:
+            index = (u - low_end) // high_excess
+            cells_out[0][done] = cells_in[0][done] + high[index, 0]
+            cells_out[1][done] = cells_in[1][done] + high[index, 1]
+        else:
+            v = u - high_end
+            i = np.searchsorted(ends, v, side="right") - 1
+            index = starts[i] + (v - ends[i]) // excess[i]
+            cells_out[0][done] = cells_in[0][done] + mixed[index, 0]
+            cells_out[1][done] = cells_in[1][done] + mixed[index, 1]
+        done += 1
+    return done

@@ -1,0 +1,142 @@
+"""Collection documents that every port must refuse, each for one reason.
+
+The kind says who can tell: "json" a strict parser, "form" the JSON schema too, "arithmetic" only
+the checks of docs/protocol.md, section 3, and "device" only what the device itself expects.
+"""
+
+import copy
+import json
+from typing import Any
+
+from client_sdk import Collection, ResponseTable
+
+Json = dict[str, Any]
+
+
+def bad_documents(good: Collection) -> list[Json]:
+    """Return entries with kind, reason and text, all made from one good document."""
+    text = good.to_json()
+    document = json.loads(text)
+    entries = _not_strict_json(text) + _of_wrong_form(document) + _of_wrong_numbers(document)
+    entries += [
+        {"kind": "device", "reason": "another digest is expected", "text": text,
+         "digest": "0" * 64},
+        {"kind": "device", "reason": "epsilon exceeds the device's cap", "text": text,
+         "max_micro_epsilon": document["micro_epsilon"] - 1},
+    ]  # fmt: skip
+    return entries
+
+
+def _changed(document: Json, path: str, value: Any) -> Json:
+    changed = copy.deepcopy(document)
+    outer, _, inner = path.partition(".")
+    target = changed[outer] if inner else changed
+    target[inner or outer] = value
+    return changed
+
+
+def _not_strict_json(text: str) -> list[Json]:
+    reports = '"max_reports":1'
+    cases = {
+        "empty": "",
+        "cut off": text[:-1],
+        "followed by more": text + "x",
+        "two documents": text + text,
+        "a byte order mark": "\ufeff" + text,
+        "a comment": "/**/" + text,
+        "a trailing comma": text[:-1] + ",}",
+        "single quotes": text.replace('"', "'"),
+        "a control character in a text": text.replace("worked ", "worked\n"),
+        "a field twice": text.replace("{", '{"name":"worked example",', 1),
+        "a field twice, once escaped": text.replace("{", '{"n\\u0061me":"x",', 1),
+        "a field of the grid twice": text.replace('"cells":2', '"cells":2,"cells":2'),
+        "a fraction that is whole": text.replace(reports, '"max_reports":1.0'),
+        "a fraction": text.replace(reports, '"max_reports":1.5'),
+        "an exponent": text.replace(reports, '"max_reports":1e0'),
+        "a capital exponent": text.replace(reports, '"max_reports":1E0'),
+        "NaN": text.replace(reports, '"max_reports":NaN'),
+        "Infinity": text.replace(reports, '"max_reports":Infinity'),
+        "a leading zero": text.replace(reports, '"max_reports":01'),
+        "a plus sign": text.replace(reports, '"max_reports":+1'),
+        "nested 5000 deep": text.replace(reports, f'"max_reports":{"[" * 5000}{"]" * 5000}'),
+    }
+    return [{"kind": "json", "reason": reason, "text": bad} for reason, bad in cases.items()]
+
+
+def _of_wrong_form(document: Json) -> list[Json]:
+    rows = document["weights"]
+    changes: list[tuple[str, Any]] = [
+        ("schema", "ldpspatial/collection/2"), ("schema", None), ("name", ""), ("name", None),
+        ("name", "x" * 201), ("name", "a\nb"), ("name", "\ud800"), ("name", "\x9f"),
+        ("name", "a\u202eb"), ("name", "a\u2028b"), ("mechanism", ""), ("mechanism", "x" * 61),
+        ("mechanism", 1), ("mechanism", "\udfff"), ("grid", None), ("grid", []), ("grid", "plane"),
+        ("grid.kind", "sphere"), ("grid.kind", None), ("grid.cells", 0), ("grid.cells", 4097),
+        ("grid.cells", "2"), ("grid.south_e7", -850000001), ("grid.west_e7", 1800000000),
+        ("grid.west_e7", -1800000001), ("grid.width_e7", 1800000001), ("grid.width_e7", 0),
+        ("grid.height_e7", True), ("grid.east_e7", 1), ("micro_epsilon", 0),
+        ("micro_epsilon", -1), ("micro_epsilon", 20000001), ("micro_epsilon", "1400000"),
+        ("micro_epsilon", True), ("max_reports", 0), ("max_reports", 1000001),
+        ("max_reports", None), ("base_weight", 0), ("base_weight", 1 << 53),
+        ("base_weight", 10**400), ("output_size", False), ("output_size", 0),
+        ("total_weight", 1 << 53), ("total_weight", [1]), ("weights", None), ("weights", []),
+        ("weights", [[]]), ("weights", [1]), ("weights", {"0": [1]}), ("weights", [rows[0], []]),
+        ("weights", [rows[0] * 2, rows[1]]), ("weights", [[0], rows[1]]), ("weights", [["1"]]),
+        ("weights", [rows[0], [rows[1][0], None]]), ("weights", [rows[0], [rows[1][0], True]]),
+        ("weights", [rows[0], [rows[1][0], 1 << 53]]), ("seed", 1), ("", 1),
+    ]  # fmt: skip
+    entries = []
+    for path, value in changes:
+        shown = json.dumps(value)
+        reason = f"{path} is {shown if len(shown) < 60 else 'too large'}"
+        bad = json.dumps(_changed(document, path, value))
+        entries.append({"kind": "form", "reason": reason, "text": bad})
+    for field in document:
+        bad = json.dumps({key: value for key, value in document.items() if key != field})
+        entries.append({"kind": "form", "reason": f"{field} is missing", "text": bad})
+    bad = json.dumps(_changed(document, "grid", {"kind": "geographic"}))
+    return [*entries, {"kind": "form", "reason": "grid lacks fields", "text": bad}]
+
+
+def _of_wrong_numbers(document: Json) -> list[Json]:
+    rows, base = document["weights"], document["base_weight"]
+    total, size = document["total_weight"], document["output_size"]
+    (center,), (arm, corner) = rows
+    orbit = 4  # cells at offsets like (1, 0), and like (1, 1)
+    cases: list[tuple[str, Json]] = [
+        ("a weight is one larger", {"weights": [[center], [arm, corner + 1]]}),
+        ("a weight is one smaller", {"weights": [[center - 1], [arm, corner]]}),
+        ("two weights changed places", {"weights": [[corner], [arm, center]]}),
+        ("the total is one larger", {"total_weight": total + 1}),
+        ("the output size is one larger", {"output_size": size + 1}),
+        ("the base is twice as large", {"base_weight": 2 * base}),
+        ("the base is half as large", {"base_weight": base // 2}),
+        ("another number of cells", {"grid": {**document["grid"], "cells": 3}}),
+        ("an epsilon one millionth below what the weights need",
+         {"micro_epsilon": document["micro_epsilon"] - 1}),
+        ("a weight above the bound by one, with a total that fits",
+         {"weights": [[center + 1], [arm, corner]], "total_weight": total + 1}),
+        ("a weight below the base, with a total that fits",
+         {"weights": [[center], [arm, base - 1]],
+          "total_weight": total - orbit * (corner - base + 1)}),
+        ("a base that is no power of two, with a total that fits",
+         {"base_weight": 3, "weights": [[3]], "output_size": 4, "total_weight": 12}),
+        ("a total of 54 bits", {"base_weight": 1 << 51, "weights": [[1 << 51]], "output_size": 4,
+                                "total_weight": (1 << 53) - 1}),
+        ("a square beyond 85 degrees", {"grid": {**document["grid"], "south_e7": 846400001}}),
+        ("cells of less than two units", {"grid": {**document["grid"], "width_e7": 3}}),
+    ]  # fmt: skip
+    for reason, lengths in (
+        ("a row of the octant beyond its diagonal", (1, 3)),
+        ("a disk with a gap", (1, 1, 2)),
+        ("a disk that widens", (1, 1, 1, 4)),
+        ("a disk without a mirror image", (1, 2, 2, 3)),
+    ):
+        octant = tuple((base >> 4,) * length for length in lengths)
+        table = ResponseTable("", 1.0, document["grid"]["cells"], base >> 4, octant)
+        change = {"base_weight": base >> 4, "weights": octant}
+        change |= {"output_size": table.output_size, "total_weight": table.total_weight}
+        cases.append((reason, change))
+    return [
+        {"kind": "arithmetic", "reason": reason, "text": json.dumps({**document, **change})}
+        for reason, change in cases
+    ]

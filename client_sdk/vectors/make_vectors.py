@@ -1,0 +1,219 @@
+"""Write the known answers that every port of the client must give (docs/protocol.md, section 10).
+
+Run ``python client_sdk/vectors/make_vectors.py``; the output never varies, and a test compares
+it with the files. A change of a file is a change of the protocol.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from bad_documents import bad_documents  # type: ignore[import-not-found]
+
+from client_sdk import Collection, DesignWarning, Grid, Report, ResponseTable, response_table
+from client_sdk.exact import exp_below
+from client_sdk.sampling import Sampler
+from client_sdk.testing import FixedEntropy, StreamEntropy
+from client_sdk.validate import MICRO
+
+Json = dict[str, Any]
+HERE = Path(__file__).parent
+
+TABLES = [  # mechanism, epsilon in millionths, cells, radius (None: the formula's)
+    ("dam", 700_000, 5, None), ("dam", 3_500_000, 5, None), ("dam", 3_500_000, 10, None),
+    ("dam", 700_000, 15, None), ("dam", 3_500_000, 15, None), ("dam", 5_000_000, 15, None),
+    ("dam", 3_500_000, 20, None), ("dam", 1_400_000, 2, None), ("dam", 1, 3, None),
+    ("dam", 20_000_000, 4096, None), ("dam", 1_000_000, 1, None), ("dam", 3_500_000, 3, None),
+    ("dam", 2_000_000, 3, 6), ("dam", 100_000, 128, 3), ("dam", 1_234_567, 7, None),
+    ("dam-ns", 2_000_000, 4, None), ("dam-ns", 3_500_000, 15, None), ("dam-ns", 7_000_000, 8, 3),
+    ("huem", 1_400_000, 5, None), ("huem", 3_500_000, 15, None), ("huem", 9_000_000, 6, 5),
+    ("huem", 2_000_000, 3, 0), ("huem", 500_000, 1, 1),
+]  # fmt: skip
+
+CHICAGO = Grid.from_bounds(41.64, -87.90, 0.36, 2)
+BERLIN = Grid.from_bounds(52.43, 13.25, 0.18, 5)
+FIJI = Grid.from_bounds(-18.05, 179.75, 0.5, 15)  # across the antimeridian
+
+
+def collection(name: str, grid: Grid, *design: Any, **more: Any) -> Collection:
+    """Return a collection, radius 0 included."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignWarning)
+        return Collection.create(name, grid, *design, **more)
+
+
+def hand_made(name: str, cells: int, base: int, *octant: tuple[int, ...]) -> Collection:
+    """Return a collection with weights of no mechanism; devices accept it at epsilon 1."""
+    table = ResponseTable("hand-made", 1.0, cells, base, octant)
+    made = Collection(name, Grid.plane(0, 0, 1, cells), table, MICRO)
+    made.verify()
+    return made
+
+
+COLLECTIONS = [
+    collection("worked example", CHICAGO, Fraction(7, 5)),
+    collection("noon in Berlin", BERLIN, 2, max_reports=7),
+    collection("15 cells", FIJI, Fraction(7, 2)),
+    collection("randomised response", Grid.plane(-4.44, -4.87, 9.45, 3), Fraction(7, 2)),
+    collection("no shrinking", Grid.plane(0, 0, 1, 4), 2, "dam-ns"),
+    collection("exponential", Grid.plane(0, 0, 1, 5), 2, "huem", radius=3),
+    hand_made("a ring", 3, 4, (5,), (9, 4), (7, 9)),
+    hand_made("flat: the total is a power of two", 2, 8, (8,), (8, 8)),
+    hand_made("one report", 1, 1, (1,)),
+    collection("Zürich – 正午 \U0001f6b2 \"quoted\" \\ / \u00a0", CHICAGO, Fraction(123, 100)),
+]  # fmt: skip
+
+
+def tables() -> Json:
+    """List weights of the mechanisms, and the integer bound of e^epsilon in hexadecimal."""
+    rows = []
+    for mechanism, micro, cells, radius in TABLES:
+        table = response_table(mechanism, Fraction(micro, MICRO), cells, radius)
+        rows.append({
+            "mechanism": mechanism, "micro_epsilon": micro, "cells": cells,
+            "given_radius": radius, "radius": table.radius, "base_weight": table.base_weight,
+            "output_size": table.output_size, "total_weight": table.total_weight,
+            "weights": table.octant,
+        })  # fmt: skip
+    micros = [1, 2, 999_999, 10**6, 3_500_000, 6_931_472, 19_999_999, 20_000_000]
+    bounds = [{"micro_epsilon": m, "bound": f"{exp_below(Fraction(m, MICRO)):x}"} for m in micros]
+    return {"tables": rows, "bounds": bounds}
+
+
+def draws() -> Json:
+    """List input cell, entropy, output cell and bytes used; null where the entropy runs out."""
+    rows = []
+    for number, made in enumerate(COLLECTIONS):
+        sampler, last = Sampler(made.table), made.grid.cells - 1
+        for place, data in enumerate(_entropies(sampler)):
+            row, col = ((0, 0), (last, 0), (last // 2, last))[place % 3]
+            entropy = FixedEntropy(data)
+            try:
+                output = list(sampler.draw(row, col, entropy))
+            except EOFError:
+                output = None
+            rows.append({
+                "document": number, "cell": [row, col], "entropy": data.hex(),
+                "output": output, "bytes": entropy.used,
+            })  # fmt: skip
+    return {"documents": [made.to_json() for made in COLLECTIONS], "draws": rows}
+
+
+def _entropies(sampler: Sampler) -> Iterator[bytes]:
+    """Both ends of every part, of some orbits, and of what is thrown away; then any bytes."""
+    parts, table = sampler.parts, sampler.table
+    total, bits = table.total_weight, (table.total_weight - 1).bit_length()
+    inner = [parts.low_end + end for end in parts.high_ends[:3]]
+    inner += [parts.high_end + end for end in parts.mixed_ends[:3]]
+    places = {0, 1, table.base_weight, parts.low_end, parts.high_end, total, *inner}
+    values = sorted({u for p in places for u in (p - 1, p) if 0 <= u < 1 << bits})
+    for u in values:
+        yield u.to_bytes(7, "big") + (bytes(7) if u >= total else b"")
+    yield b"\xff" * 21  # thrown away three times, unless the total is a power of two
+    if bits < 56:
+        yield ((1 << 55) | (total - 1)).to_bytes(7, "big")  # bits above the mask do not count
+    yield bytes(6)
+    for k in range(5):
+        yield StreamEntropy(f"{table.mechanism} {k}")(35)
+
+
+POSITIONS: list[tuple[Grid, list[tuple[float, float]]]] = [
+    (CHICAGO, [(41.64, -87.9), (41.82, -87.72), (41.8199999, -87.7200001), (42.0, -87.54),
+               (42.0000001, -87.54), (41.81999995, -87.72000005), (41.5, -88.5), (43, -80),
+               (90, 0), (-90, 0), (41.7, 272.2), (41.7, 272.4), (0, 0), (41.9, 92.2),
+               (41.9, 92.4)]),
+    (BERLIN, [(52.5163, 13.3777), (52.52, 13.405), (48.137, 11.575), (52.52, -166.6),
+              (52.52, -166.5), (52.52, -346.595)]),
+    (FIJI, [(-17.8, 179.99), (-17.8, -180.01), (-17.8, 180), (-17.8, -180),
+                           (-17.8, -179.9), (-17.8, 179.8), (-17.8, -0.0), (-17.8, 360),
+                           (-17.8, -0.02), (-18.2, 180.2), (-17.5, -179.7)]),
+    (Grid.from_bounds(-85, -180, 170, 4096), [(0, 0), (85, 180), (85, -180), (-85, -0.0000001),
+                                              (12.3456789, 89.9999999), (0, 90), (0, 135)]),
+    (Grid.from_bounds(0, 170, 85, 17), [(4.99999994, 179.99999995), (5, 180), (5, -180),
+                                       (4.99999996, -175.00000004)]),
+    (Grid("plane", 0, 0, 8, 8, 4), [(0.0, 0.0), (1.5e-7, 1.49e-7), (2e-7, 2.5e-7), (8e-7, 9e-7),
+                                    (-5e-8, -5.1e-8), (3.5e-7, 5.5e-7), (1e8, -1e8)]),
+    (Grid("plane", 0, 0, 10, 7, 3), [(3e-7, 2e-7), (4e-7, 3e-7), (6e-7, 5e-7), (7e-7, 4e-7)]),
+    (Grid.plane(-1e8, -1e8, 2e8, 4096), [(-1e8, -1e8), (1e8, 1e8), (0, -0.00000004),
+                                         (99999999.9999999, 48828.125), (0.1, 48828.1249999)]),
+    (Grid.plane(-4.44, -4.87, 9.45, 15), [(0.0, 0.0), (-3.81, -4.24), (5.01, 4.58), (1e3, -1e3)]),
+]  # fmt: skip
+
+
+def positions() -> Json:
+    """List [latitude, longitude] or [y, x] with its cell and whether it is in the square."""
+    return {
+        "grids": [
+            {
+                "kind": grid.kind, "south_e7": grid.south, "west_e7": grid.west,
+                "height_e7": grid.height, "width_e7": grid.width, "cells": grid.cells,
+                "positions": [
+                    {"at": [y, x], "cell": grid.cell(y, x), "inside": grid.contains(y, x)}
+                    for y, x in places
+                ],
+            }
+            for grid, places in POSITIONS
+        ],
+        "bad": [[90.0000001, 0], [-91, 0], [0, 360.0000001], [0, -361], [1e300, 0]],
+    }  # fmt: skip
+
+
+def documents() -> Json:
+    """List documents with canonical text and digest, and documents that must be refused."""
+    good = []
+    for made in COLLECTIONS:
+        spread = json.dumps(json.loads(made.to_json()), indent=1)
+        for text in (made.to_json(), spread):
+            good.append({"text": text, "canonical": made.to_json(), "digest": made.digest})
+    return {"good": good, "bad": bad_documents(COLLECTIONS[0])}
+
+
+def reports() -> Json:
+    """List reports with canonical text, bad reports, and all outputs of one document."""
+    made = COLLECTIONS[0]
+    report = Report(made.digest, bytes(range(16)).hex(), -1, 2)
+    text = report.to_json()
+    document: Json = json.loads(text)
+    good = [{"text": t, "canonical": text} for t in (text, json.dumps(document, indent=1))]
+    changes: list[Json] = [
+        {"schema": "ldpspatial/report/2"}, {"collection": made.digest.upper()},
+        {"collection": made.digest[1:]}, {"id": ""}, {"id": report.id[1:]}, {"id": 5},
+        {"id": "g" + report.id[1:]}, {"id": report.id + "\n"}, {"row": None}, {"row": True},
+        {"row": "1"}, {"row": 1.0}, {"row": 0.5}, {"row": 1 << 53}, {"col": 1048577},
+        {"col": -1048577}, {"col": [0]}, {"time": 1},
+    ]  # fmt: skip
+    bad = [json.dumps({**document, **change}) for change in changes]
+    bad += [json.dumps({k: v for k, v in document.items() if k != field}) for field in document]
+    bad += [text[:-1], text + "}", f"[{text}]", "", text.replace("{", '{"row":0,', 1)]
+    bad += [text.replace('"col":2', f'"col":{n}') for n in ("2e0", "NaN", "02", "+2", "0x2")]
+    around = range(-3, 5)
+    outputs = [[r, c] for r in around for c in around if made.table.is_output(r, c)]
+    return {"document": made.to_json(), "outputs": outputs, "good": good, "bad": bad}
+
+
+MAKERS = {
+    "tables": tables, "draws": draws, "positions": positions,
+    "documents": documents, "reports": reports,
+}  # fmt: skip
+
+
+def render(name: str) -> str:
+    """Return the text of a vector file: ASCII, one entry a line."""
+    vectors = MAKERS[name]()
+    fields = [f"{json.dumps(key)}: {_lines(value)}" for key, value in vectors.items()]
+    about = json.dumps(" ".join((MAKERS[name].__doc__ or "").split()))
+    return "{\n" + ",\n".join([f'"about": {about}', *fields]) + "\n}\n"
+
+
+def _lines(value: Any) -> str:
+    if not isinstance(value, list):
+        return json.dumps(value)
+    return "[\n  " + ",\n  ".join(json.dumps(entry) for entry in value) + "\n]"
+
+
+if __name__ == "__main__":
+    for file in MAKERS:
+        (HERE / f"{file}.json").write_text(render(file), encoding="ascii", newline="\n")

@@ -1,0 +1,35 @@
+"""Data to measure on: synthetic maps, and readers of the publishers' own formats."""
+
+from ldpspatial.datasets.publishers import (
+    READERS,
+    read_chicago_crimes,
+    read_foursquare_tsmc2014,
+    read_nyc_taxi,
+    read_snap_checkins,
+)
+from ldpspatial.datasets.synthetic import (
+    CITY_CENTER,
+    CITY_SIDE_M,
+    SyntheticMap,
+    city,
+    multi_normal,
+    normal,
+    skew_zipf,
+    synthetic_maps,
+)
+
+__all__ = [
+    "CITY_CENTER",
+    "CITY_SIDE_M",
+    "READERS",
+    "SyntheticMap",
+    "city",
+    "multi_normal",
+    "normal",
+    "read_chicago_crimes",
+    "read_foursquare_tsmc2014",
+    "read_nyc_taxi",
+    "read_snap_checkins",
+    "skew_zipf",
+    "synthetic_maps",
+]

@@ -1,0 +1,48 @@
+"""Smoothing between EM steps (the S of EMS), by kernels that reflect at the edges.
+
+Reflection keeps the mass in the square and a flat map flat.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import convolve
+
+from ldpspatial.errors import InputError
+
+Array = NDArray[np.float64]
+Smoother = Callable[[Array], Array]
+
+# Outer product of the one-dimensional [1, 2, 1] / 4 of square wave (Li et al. 2020).
+BINOMIAL = np.outer([1, 2, 1], [1, 2, 1]) / 16
+
+
+def binomial(density: Array) -> Array:
+    """Smooth a density with [1, 2, 1] / 4 along both axes."""
+    return _smooth(density, BINOMIAL)
+
+
+def five_point(k: float) -> Smoother:
+    """Return the smoother with weight 1/(4k+1) on the cell and k/(4k+1) on its four neighbours."""
+    if not 0 < k < float("inf"):
+        raise InputError(f"k must be a finite number above 0, got {k}")
+    kernel = np.array([[0, k, 0], [k, 1, k], [0, k, 0]]) / (4 * k + 1)
+    return lambda density: _smooth(density, kernel)
+
+
+SMOOTHERS: dict[str, Smoother] = {"binomial": binomial, "five-point": five_point(0.5)}
+
+
+def smoother(smoothing: "str | Smoother | None") -> Smoother | None:
+    """Return the smoother of this name, the given one, or None."""
+    if smoothing is None or callable(smoothing):
+        return smoothing
+    if smoothing not in SMOOTHERS:
+        known = ", ".join(SMOOTHERS)
+        raise InputError(f"smoothing must be None or one of {known}, got {smoothing!r}")
+    return SMOOTHERS[smoothing]
+
+
+def _smooth(density: Array, kernel: Array) -> Array:
+    return convolve(density, kernel, mode="reflect")  # type: ignore[no-any-return]

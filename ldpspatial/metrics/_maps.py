@@ -1,0 +1,159 @@
+"""What every metric asks of its two maps, written once: validation, masses, coordinates, costs."""
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpspatial.errors import InputError
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Cell: TypeAlias = float | tuple[float, float]
+
+TOTAL_TOLERANCE = 1e-6
+"""Largest relative difference of two totals that still counts as equal."""
+
+TOTAL_UNITS = 2.0**52
+"""A map's mass in whole units: every sum of them is exact in float64."""
+
+# At about 40 bytes a pair, two dense 128 x 128 maps, the limit, take some 11 GB.
+MAX_PAIRS = 4096**2 * 16
+"""Most pairs of cells with mass for which a matrix of costs is built."""
+
+# A count divided by n on one side and normalised here on the other differs by a few roundings.
+_ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+def normalised_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Check two maps against each other and scale both to mass 1.
+
+    Raises
+    ------
+    InputError
+        Unless both are non-empty 2-D arrays of one shape, of finite numbers >= 0, whose totals are
+        positive and differ by at most 1e-6 of the larger one.
+    """
+    first, second = _masses("p", p), _masses("q", q)
+    if first.shape != second.shape:
+        raise InputError(f"q: must have the shape of p, {first.shape}, not {second.shape}")
+    total_p, total_q = _total("p", first), _total("q", second)
+    if abs(total_p - total_q) > TOTAL_TOLERANCE * max(total_p, total_q):
+        raise InputError(
+            f"q: its total must equal that of p, {total_p!r}, "
+            f"up to {TOTAL_TOLERANCE:g} relative, not {total_q!r}"
+        )
+    return first / total_p, second / total_q
+
+
+def _masses(field: str, values: npt.ArrayLike) -> FloatArray:
+    try:
+        raw: npt.NDArray[Any] = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{field}: must be a 2-D array of numbers: {error}") from error
+    if raw.dtype.kind not in "biuf":
+        raise InputError(f"{field}: must hold real numbers, not values of type {raw.dtype}")
+    if raw.ndim != 2 or raw.size == 0:
+        raise InputError(f"{field}: must be a 2-D array with at least one cell, not {raw.shape}")
+    masses = raw.astype(np.float64)
+    for broken, rule in ((~np.isfinite(masses), "finite"), (masses < 0, ">= 0")):
+        if broken.any():
+            row, column = (int(i) for i in np.argwhere(broken)[0])
+            value = float(masses[row, column])
+            raise InputError(f"{field}[{row}, {column}]: masses must be {rule}, not {value!r}")
+    return masses
+
+
+def _total(field: str, masses: FloatArray) -> float:
+    # fsum is correctly rounded, so a map and a multiple of it normalise alike.
+    try:
+        total = math.fsum(masses.ravel().tolist())
+    except OverflowError:
+        total = math.inf
+    if not 0 < total < math.inf:
+        raise InputError(f"{field}: the total mass must be positive and finite, not {total!r}")
+    return total
+
+
+def equal_up_to_rounding(p: FloatArray, q: FloatArray) -> bool:
+    """Whether two normalised maps differ by nothing but the rounding of their masses."""
+    return bool(np.all(np.abs(p - q) <= _ROUNDING * np.maximum(p, q)))
+
+
+def checked_order(order: int) -> int:
+    """Return the order, 1 or 2.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
+    if not whole or order not in (1, 2):
+        raise InputError(f"order: must be 1 or 2, not {order!r}")
+    return int(order)
+
+
+def cell_sides(cell: Cell) -> tuple[float, float]:
+    """Return height and width of a cell from one side or a (height, width) pair.
+
+    Raises
+    ------
+    InputError
+        Unless every side is a positive finite number.
+    """
+    rule = "cell: must be a positive finite number or a pair of them (height, width)"
+    try:
+        sides: npt.NDArray[Any] = np.asarray(cell)
+    except ValueError as error:
+        raise InputError(f"{rule}, not {cell!r}") from error
+    if sides.dtype.kind not in "iuf" or sides.shape not in ((), (2,)):
+        raise InputError(f"{rule}, not {cell!r}")
+    height, width = (float(side) for side in np.broadcast_to(sides, (2,)))
+    if not (0 < height < math.inf and 0 < width < math.inf):
+        raise InputError(f"{rule}, not {cell!r}")
+    return height, width
+
+
+def carrying_cells(
+    density: FloatArray, sides: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return centres (n, 2), in the unit of `sides`, and masses (n,) of the cells with mass."""
+    cells = np.argwhere(density > 0)
+    return cells * np.array(sides), density[density > 0]
+
+
+def check_pairs(sources: int, targets: int) -> None:
+    """Refuse a matrix of costs that does not fit in memory.
+
+    Raises
+    ------
+    InputError
+        The numbers of cells with mass multiply to more than MAX_PAIRS.
+    """
+    if sources * targets > MAX_PAIRS:
+        raise InputError(
+            f"p, q: {sources} x {targets} = {sources * targets} pairs of cells with mass, at most "
+            f"{MAX_PAIRS} fit in memory; aggregate both maps to a coarser grid"
+        )
+
+
+def whole_units(masses: FloatArray) -> FloatArray:
+    """Round masses of total 1 to integers of total TOTAL_UNITS; tiny ones become 0.
+
+    The largest cell takes up what rounding leaves over. n cells move at most n / 2 units in all.
+    """
+    units = np.rint(masses * TOTAL_UNITS)
+    units[np.argmax(units)] += TOTAL_UNITS - units.sum()
+    return units
+
+
+def ground_cost(sources: FloatArray, targets: FloatArray, order: int, ground: str) -> FloatArray:
+    """Return the (n, m) matrix of ground distance ** order, 'euclidean' or 'cityblock'."""
+    rows = np.abs(sources[:, None, 0] - targets[None, :, 0])
+    columns = np.abs(sources[:, None, 1] - targets[None, :, 1])
+    if ground == "cityblock":
+        distance: FloatArray = rows + columns
+        return distance if order == 1 else distance**2
+    # No root is taken for order 2: costs between square cells stay whole numbers, hence exact.
+    return np.hypot(rows, columns) if order == 1 else rows**2 + columns**2

@@ -1,0 +1,286 @@
+"""Collections: what is designed, what is sent, and what a device refuses."""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client_sdk import (
+    Collection,
+    CollectionError,
+    DesignWarning,
+    Grid,
+    ParameterError,
+    ResponseTable,
+    response_table,
+)
+from client_sdk.exact import BITS, exp_below
+from tests.support import naive_collection as naive
+
+GRID = Grid.from_center(52.52, 13.405, 20_000, 3)
+COLLECTION = Collection.create("noon in Berlin", GRID, 2, max_reports=4)
+TEXT = COLLECTION.to_json()
+DOCUMENT: dict[str, Any] = json.loads(TEXT)
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return {**DOCUMENT, **fields}
+
+
+def with_weights(rows: list[list[int]], **fields: Any) -> dict[str, Any]:
+    """A document whose totals fit its weights."""
+    document = changed(weights=rows, **fields)
+    cells, base = document["grid"]["cells"], document["base_weight"]
+    return {**document, **naive.totals(rows, cells, base)}
+
+
+def read(document: object) -> Collection:
+    return Collection.from_json(json.dumps(document))
+
+
+def refused(document: object, rule: str) -> None:
+    with pytest.raises(CollectionError, match=rule) as caught:
+        read(document)
+    assert len(str(caught.value)) < 400
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem"])
+@pytest.mark.parametrize("grid", [GRID, Grid.plane(-4.44, -4.87, 9.45, 7)])
+@pytest.mark.parametrize("name", ["x", "Zürich – 正午 \U0001f6b2", 'a "quoted" \\ name', "y" * 200])
+def test_a_document_reads_back_as_the_same_collection(
+    mechanism: str, grid: Grid, name: str
+) -> None:
+    collection = Collection.create(name, grid, Decimal("1.2"), mechanism, max_reports=9)
+    read_back = Collection.from_json(collection.to_json(), collection.digest, max_epsilon=1.2)
+    assert read_back == collection
+    assert read_back.digest == collection.digest
+    assert read_back.to_json() == collection.to_json()
+    assert (read_back.epsilon, read_back.micro_epsilon) == (1.2, 1_200_000)
+    assert naive.is_private(json.loads(collection.to_json()))
+
+
+def test_the_digest_does_not_depend_on_white_space_order_or_escapes() -> None:
+    def backwards(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: backwards(value[key]) for key in reversed(value)}
+        return value
+
+    for text in (
+        json.dumps(DOCUMENT, indent=3),
+        json.dumps(backwards(DOCUMENT), separators=(" , ", "\t:\r\n")),
+        "\n " + TEXT + "\n",
+        TEXT.replace('"noon', '"\\u006eoon').replace("micro_epsilon", "micro\\u005fepsilon"),
+    ):
+        assert text != TEXT
+        collection = Collection.from_json(text, COLLECTION.digest)
+        assert collection == COLLECTION
+        assert collection.to_json() == TEXT
+
+
+def test_the_canonical_text_is_sorted_utf8_without_space() -> None:
+    assert json.dumps(DOCUMENT, sort_keys=True, separators=(",", ":")) == TEXT
+    accented = Collection.create("é\u00a0\U0001f6b2/", GRID, 2)
+    assert '"name":"é\u00a0\U0001f6b2/"' in accented.to_json()
+    with pytest.raises(CollectionError):
+        Collection.from_json(accented.to_json().replace("é", "e\u0301"), accented.digest)
+
+
+# Design
+
+
+def test_create_uses_the_table_at_the_exact_decimal() -> None:
+    collection = Collection.create("x", GRID, 0.7, "huem", radius=2)
+    assert collection.table.octant == response_table("huem", Fraction(7, 10), 3, 2).octant
+    assert collection.table.epsilon == 0.7
+    assert collection.grid.cells == collection.table.cells
+
+
+def test_numpy_numbers_make_a_document() -> None:
+    grid = Grid.from_center(np.float64(52.52), np.float32(13), np.int64(20_000), np.int8(3))
+    kinds: Any = {"epsilon": np.float32(2), "radius": np.int64(1), "max_reports": np.uint8(4)}
+    collection = Collection.create("x", grid, **kinds)
+    assert Collection.from_json(collection.to_json()) == collection
+    assert collection.micro_epsilon == 2_000_000
+
+
+def test_a_disk_of_one_cell_is_warned_about() -> None:
+    with pytest.warns(DesignWarning, match="disk radius is 0 at epsilon 3.5 and 3 cells") as caught:
+        collection = Collection.create("x", GRID, 3.5)
+    assert caught[0].filename == __file__
+    assert Collection.from_json(collection.to_json()).table.radius == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"name": ""}, "name must be a text of 1 to 200 visible characters"),
+        ({"name": "x" * 201}, "name must be a text"),
+        ({"name": "a\nb"}, "name must be a text"),
+        ({"name": "\ud800"}, "name must be a text"),
+        ({"name": None}, "name must be a text"),
+        ({"grid": "grid"}, "grid must be a Grid, got str"),
+        ({"epsilon": 0}, "epsilon must be a number from 0.000001 to 20"),
+        ({"epsilon": "2"}, "epsilon must be a number"),
+        ({"epsilon": 0.1234567}, "epsilon must be a whole number of millionths.*: take 0.123456"),
+        ({"epsilon": Fraction(1, 3)}, "epsilon must be a whole number of millionths"),
+        ({"mechanism": "laplace"}, "mechanism must be one of dam, dam-ns, huem"),
+        ({"radius": 7}, "radius must be a whole number from 0 to 6, got 7"),
+        ({"max_reports": 0}, "max_reports must be a whole number from 1 to 1000000, got 0"),
+        ({"max_reports": 1.0}, "max_reports must be a whole number"),
+        ({"max_reports": 10**6 + 1}, "max_reports must be a whole number"),
+    ],
+)
+def test_a_bad_design_is_refused(fields: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ParameterError, match=rule):
+        Collection.create(**{"name": "x", "grid": GRID, "epsilon": 2, **fields})
+
+
+# What a device asks for
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["name", "mechanism", "micro_epsilon", "max_reports", "base_weight", "output_size",
+     "total_weight", "weights", "grid", "schema"],
+)  # fmt: skip
+def test_an_altered_field_is_refused_by_its_digest(field: str) -> None:
+    value = DOCUMENT[field]
+    if isinstance(value, list):
+        altered: Any = [[value[0][0] - 1], *value[1:]]
+    elif isinstance(value, dict):
+        altered = {**value, "south_e7": value["south_e7"] + 1}
+    else:
+        altered = value + ("x" if isinstance(value, str) else 1)
+    text = json.dumps(changed(**{field: altered}))
+    assert Collection.from_json(TEXT, COLLECTION.digest) == COLLECTION
+    with pytest.raises(CollectionError):
+        Collection.from_json(text, COLLECTION.digest)
+
+
+def test_another_document_than_the_expected_one_is_refused() -> None:
+    for digest in ("0" * 64, "", COLLECTION.digest.upper(), COLLECTION.digest[:-1]):
+        with pytest.raises(CollectionError, match="was altered: its id is"):
+            Collection.from_json(TEXT, digest)
+
+
+def test_the_cap_of_the_device_is_the_written_number() -> None:
+    seven_tenths = Collection.create("x", GRID, Fraction(7, 10)).to_json()
+    for cap in (0.7, Decimal("0.7"), Fraction(7, 10), 1, 20, np.float64(0.7)):
+        assert Collection.from_json(seven_tenths, max_epsilon=cap).epsilon == 0.7
+    for low in (0.699999, Fraction(7, 10) - Fraction(1, 10**9), 1e-6):
+        with pytest.raises(CollectionError, match=r"epsilon 0\.7 exceeds this device's cap"):
+            Collection.from_json(seven_tenths, max_epsilon=low)
+    for bad in (0, float("nan"), "0.7", True, 21):
+        with pytest.raises(ParameterError, match="max_epsilon must be a number"):
+            Collection.from_json(seven_tenths, max_epsilon=bad)
+
+
+def test_hand_made_collections_are_verified_too() -> None:
+    table = COLLECTION.table
+    Collection("x", GRID, table, 2_000_000).verify()
+    base, octant = table.base_weight, table.octant
+    for bad in (
+        Collection("x", GRID, table, 1_999_999),
+        Collection("", GRID, table, 2_000_000),
+        Collection("x", Grid.plane(0, 0, 1, 4), table, 2_000_000),
+        Collection("x", GRID, table, 2_000_000, 0),
+        Collection("x", GRID, table, 2_000_000, True),
+        Collection("x", GRID, ResponseTable("\ud800", 2.0, 3, base, octant), 2_000_000),
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 3, octant), 2_000_000),
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 4.0, octant), 2_000_000),  # type: ignore[arg-type]
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 1, ((1.5,),)), 2_000_000),  # type: ignore[arg-type]
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 1, ((True,),)), 2_000_000),
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 1, ()), 2_000_000),
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 1, ((),)), 2_000_000),
+        Collection("x", GRID, ResponseTable("dam", 2.0, 3, 1 << 50, ((1 << 50,),)), 2_000_000),
+    ):
+        with pytest.raises(CollectionError):
+            bad.verify()
+
+
+# The claim
+
+
+def test_one_weight_changed_by_one_is_refused() -> None:
+    for x, row in enumerate(DOCUMENT["weights"]):
+        for y in range(len(row)):
+            for step in (-1, 1):
+                rows = [list(r) for r in DOCUMENT["weights"]]
+                rows[x][y] += step
+                refused(changed(weights=rows), "total_weight must be .* the document was altered")
+
+
+def test_every_weight_may_reach_the_bound_and_the_base_and_no_further() -> None:
+    base = 1 << 40  # leaves room below 2^53 for a disk of large weights
+    most = base * exp_below(Fraction(2)) >> BITS
+    shape = [(x, y) for x, row in enumerate(DOCUMENT["weights"]) for y in range(len(row))]
+    for x, y in shape:
+        for weight, good in ((most, True), (base, True), (most + 1, False), (base - 1, False)):
+            rows = [[base + 1] * len(row) for row in DOCUMENT["weights"]]
+            rows[x][y] = weight
+            document = with_weights(rows, base_weight=base)
+            if good:
+                assert naive.is_private(document)
+                assert read(document).table.octant[x][y] == weight
+            else:
+                refused(document, rf"weights\[{x}\]\[{y}\] must lie between base_weight and")
+
+
+def test_a_smaller_epsilon_than_the_weights_need_is_refused() -> None:
+    refused(changed(micro_epsilon=1_999_999), "not epsilon-LDP")
+    assert read(changed(micro_epsilon=2_000_001)).micro_epsilon == 2_000_001
+
+
+def test_a_name_that_lies_about_the_mechanism_is_harmless() -> None:
+    collection = read(changed(mechanism="uniform"))
+    assert collection.table.octant == COLLECTION.table.octant
+
+
+@pytest.mark.parametrize("base", [3, 5, 6, (1 << 40) + 1])
+def test_a_base_that_is_no_power_of_two_is_refused(base: int) -> None:
+    refused(with_weights([[base], [base]], base_weight=base), "base_weight must be a power of two")
+
+
+def test_a_total_of_more_than_53_bits_is_refused() -> None:
+    fits = with_weights([[1 << 49]], base_weight=1 << 49)
+    assert read(fits).table.total_weight == 9 << 49
+    large = with_weights([[1 << 50]], base_weight=1 << 50)
+    refused(large, "total_weight must be")
+    exact = with_weights([[1 << 49]], base_weight=1 << 49, grid={**DOCUMENT["grid"], "cells": 4})
+    assert exact["total_weight"] == 1 << 53
+    refused(exact, "total_weight must be")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [[]],
+        [[4], []],
+        [[4, 4]],
+        [[4], [4, 4, 4]],
+        [[4], [4, 4], [4, 4, 4, 4]],
+        [[4], [4], [4, 4]],  # (2, 1) without (1, 1): not one interval a row
+        [[4], [4, 4], [4], [4, 4]],
+        [[4], [4], [4], [4, 4, 4, 4]],
+        [[4], [4, 4], [4, 4], [4, 4, 4]],
+    ],
+)
+def test_an_octant_that_is_not_of_a_narrowing_disk_is_refused(rows: list[list[int]]) -> None:
+    refused(changed(base_weight=4, weights=rows), "weights")
+
+
+@pytest.mark.parametrize("rows", [[[4]], [[4], [4]], [[4], [4, 4]], [[4], [4, 4], [4]],
+                                  [[4], [4, 4], [4, 4]], [[4], [4], [4]],
+                                  [[4], [4, 4], [4, 4, 4], [4, 4]]])  # fmt: skip
+def test_other_disks_than_those_of_the_mechanisms_are_accepted(rows: list[list[int]]) -> None:
+    document = with_weights(rows, base_weight=4)
+    table = read(document).table
+    assert list(table.output_cells()) == sorted(naive.domain_of(rows, 3))
+    assert dict(table.weights) == naive.disk_of(rows)

@@ -1,0 +1,75 @@
+"""The client is embedded in other people's apps: small, standard library only, pinned names."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import client_sdk
+
+PUBLIC = [
+    "BudgetError", "ClientError", "Collection", "CollectionError", "DesignWarning", "Grid",
+    "Ledger", "LedgerError", "ParameterError", "PositionError", "Randomizer", "Report",
+    "ResponseTable", "response_table",
+]  # fmt: skip
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return the top-level names of the modules that a statement loads in a fresh interpreter."""
+    script = (
+        "import sys, json; before = set(sys.modules)\n"
+        f"{statement}\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in set(sys.modules) - before})))"
+    )
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    names: list[str] = json.loads(out.stdout)
+    return set(names)
+
+
+def test_import_loads_the_standard_library_only() -> None:
+    names = loaded_by("import client_sdk")
+    assert "client_sdk" in names
+    assert names - {"client_sdk"} <= sys.stdlib_module_names
+
+
+def test_a_whole_report_needs_the_standard_library_only() -> None:
+    names = loaded_by(
+        "import client_sdk\n"
+        "grid = client_sdk.Grid.from_center(52.52, 13.405, 20_000, 5)\n"
+        "text = client_sdk.Collection.create('x', grid, 2).to_json()\n"
+        "collection = client_sdk.Collection.from_json(text)\n"
+        "client_sdk.Randomizer(collection).report(52.5, 13.4).to_json()\n"
+    )
+    assert names - {"client_sdk"} <= sys.stdlib_module_names
+
+
+def test_kernels_and_testing_are_loaded_only_when_asked_for() -> None:
+    script = (
+        "import sys, client_sdk\n"
+        "assert 'client_sdk.kernels' not in sys.modules\n"
+        "assert 'client_sdk.testing' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_public_names_are_pinned() -> None:
+    assert client_sdk.__all__ == PUBLIC
+    assert all(hasattr(client_sdk, name) for name in PUBLIC)
+    assert client_sdk.__version__ == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (client_sdk.ParameterError, ValueError),
+        (client_sdk.PositionError, ValueError),
+        (client_sdk.CollectionError, ValueError),
+        (client_sdk.BudgetError, RuntimeError),
+        (client_sdk.LedgerError, OSError),
+    ],
+)
+def test_each_error_is_a_client_error_and_a_builtin(error: Any, builtin: Any) -> None:
+    assert issubclass(error, client_sdk.ClientError)
+    assert issubclass(error, builtin)

@@ -1,0 +1,91 @@
+"""The JSON schemas: valid, and as strict as a schema can be about the documents of the vectors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from client_sdk import Collection, CollectionError, Grid, Report
+
+ROOT = Path(__file__).parents[2] / "client_sdk"
+
+
+def load(path: str) -> Any:
+    return json.loads((ROOT / path).read_text(encoding="utf-8"))
+
+
+COLLECTION = Draft202012Validator(load("schema/collection-1.json"))
+REPORT = Draft202012Validator(load("schema/report-1.json"))
+DOCUMENTS = load("vectors/documents.json")
+REPORTS = load("vectors/reports.json")
+
+
+@pytest.mark.parametrize("validator", [COLLECTION, REPORT])
+def test_schemas_are_schemas(validator: Draft202012Validator) -> None:
+    Draft202012Validator.check_schema(validator.schema)
+
+
+@pytest.mark.parametrize("entry", DOCUMENTS["good"], ids=lambda e: e["digest"][:8])
+def test_good_documents_fit(entry: dict[str, str]) -> None:
+    COLLECTION.validate(json.loads(entry["text"]))
+
+
+@pytest.mark.parametrize("cells", [1, 4096])
+@pytest.mark.parametrize(
+    "grid",
+    [
+        lambda cells: Grid.from_bounds(-85, -180, 170, cells),
+        lambda cells: Grid.plane(-1e8, 1e8, 2e8, cells),
+        lambda cells: Grid("geographic", 0, 1799999999, 2 * cells, 2 * cells, cells),
+    ],
+)
+def test_documents_at_the_limits_fit(grid: Any, cells: int) -> None:
+    text = Collection.create("x" * 200, grid(cells), 20, radius=1, max_reports=10**6).to_json()
+    COLLECTION.validate(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in DOCUMENTS["bad"] if e["kind"] == "form"], ids=lambda e: e["reason"]
+)
+def test_documents_of_wrong_form_do_not_fit(entry: dict[str, str]) -> None:
+    assert not COLLECTION.is_valid(json.loads(entry["text"]))
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in DOCUMENTS["bad"] if e["kind"] == "arithmetic"], ids=lambda e: e["reason"]
+)
+def test_what_needs_arithmetic_fits_and_is_refused_by_the_client(entry: dict[str, str]) -> None:
+    COLLECTION.validate(json.loads(entry["text"]))
+    with pytest.raises(CollectionError):
+        Collection.from_json(entry["text"])
+
+
+@pytest.mark.parametrize("value", ["x", 1.5, None, True, [], {}, 1 << 60])
+@pytest.mark.parametrize("field", [*COLLECTION.schema["required"], "extra"])
+def test_no_field_of_a_document_takes_any_value(field: str, value: Any) -> None:
+    if field in ("name", "mechanism") and value == "x":
+        return
+    document = json.loads(DOCUMENTS["good"][0]["text"])
+    assert not COLLECTION.is_valid({**document, field: value})
+
+
+def test_good_reports_fit() -> None:
+    for entry in REPORTS["good"]:
+        REPORT.validate(json.loads(entry["text"]))
+    REPORT.validate(json.loads(Report("0" * 64, "f" * 32, 1 << 20, -(1 << 20)).to_json()))
+
+
+def test_bad_reports_do_not_fit_unless_only_a_strict_parser_sees_it() -> None:
+    unseen = 0
+    for text in REPORTS["bad"]:
+        try:
+            document = json.loads(text)
+        except ValueError:
+            continue
+        if REPORT.is_valid(document):
+            # A whole number with a fraction or an exponent, or a field given twice.
+            assert any(mark in text for mark in ("1.0", "2e0", '"row":0,"col"', '"row":0,'))
+            unseen += 1
+    assert unseen == 3
