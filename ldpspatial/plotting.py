@@ -20,11 +20,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
-from ldpspatial.atomic import replacing
 from ldpspatial.cell_maps import cell_map
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.uncertainty import Uncertainty
+from ldpspatial.files.atomic import replacing
 from ldpspatial.scale_bar import Extent, add_scale_bar, round_number
 
 Array = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 Such files are never clean, and where they are not is known: rows without position, zeros in place
 of a position, a few broken rows. These readers leave such rows out and count them in
-``Points.dropped``; :func:`ldpspatial.points.read_points` is strict instead.
+``Points.dropped``; :func:`ldpspatial.files.points.read_points` is strict instead.
 """
 
 import os
@@ -12,10 +12,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.columns import as_codes, as_numbers, is_missing, read_columns
 from ldpspatial.errors import InputError
-from ldpspatial.points import GEOGRAPHIC_LIMITS, Points
-from ldpspatial.table_layout import Layout, find_column, fold, headless_layout, table_layout
+from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_columns
+from ldpspatial.files.points import GEOGRAPHIC_LIMITS, Points
+from ldpspatial.files.table_layout import Layout, find_column, fold, headless_layout, table_layout
 
 FilePath = str | os.PathLike[str]
 

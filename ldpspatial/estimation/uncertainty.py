@@ -88,8 +88,7 @@ class Uncertainty:
                 f"got {cells.dtype} of shape {cells.shape}"
             )
         center, error = self._of_weights(cells.astype(np.float64))
-        reach = norm.ppf((1 + self.level) / 2) * error
-        lower, upper = np.clip([center - reach, center + reach], 0, 1)
+        lower, upper = _bounds(np.float64(center), norm.ppf((1 + self.level) / 2) * error)
         return Interval(float(self._density[cells].sum()), float(lower), float(upper))
 
 
@@ -178,5 +177,16 @@ def _pointwise(
     of_weights: Callable[[Array], tuple[float, float]],
 ) -> Uncertainty:
     reach = norm.ppf((1 + level) / 2) * np.sqrt(np.maximum(variance, 0))
-    lower, upper = np.clip(center - reach, 0, 1), np.clip(center + reach, 0, 1)
+    lower, upper = _bounds(center, reach)
     return Uncertainty(level, method, lower, upper, of_weights, estimate.density)
+
+
+def _bounds(center: Array | np.float64, reach: Array | float) -> tuple[Array, Array]:
+    """Cut intervals to [0, 1], never to nothing.
+
+    An unbiased estimate may be negative. Its interval then starts at 0 and reaches as far as if
+    the estimate were 0, so that a cell never looks certain because of a negative number.
+    """
+    lower = np.clip(np.minimum(center, 1) - reach, 0, 1)
+    upper = np.clip(np.maximum(center, 0) + reach, 0, 1)
+    return np.asarray(lower), np.asarray(upper)

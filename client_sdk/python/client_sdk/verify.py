@@ -40,5 +40,5 @@ def check_shape(octant: Octant) -> None:
     widths = half_widths(octant)
     narrows = all(a >= b for a, b in pairwise(widths))
     mirrored = all(len(row) == min(x, widths[x]) + 1 for x, row in enumerate(octant))
-    if widths[0] != len(octant) - 1 or not narrows or not mirrored:
+    if not narrows or not mirrored:
         raise CollectionError("weights must be one octant of a disk that narrows from row 0 on")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpspatial.errors import InputError
-from ldpspatial.points import read_points
+from ldpspatial.files.points import read_points
 from tests.support.files import write_file
 
 PRIVATE = "41.8781"  # the position that no message may repeat

@@ -1,6 +1,6 @@
 """Results and reports in formats that other programs open: npz, GeoJSON, CSV and Parquet.
 
-Every file is there in full or not at all (:mod:`ldpspatial.atomic`). Rows run south to north,
+Every file is there in full or not at all (:mod:`ldpspatial.files.atomic`). Rows run south to north,
 columns west to east. Densities and intervals are shares of the people of the whole square.
 """
 
@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Collection, Grid
-from ldpspatial.atomic import replacing
 from ldpspatial.cell_maps import cell_map
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.uncertainty import Uncertainty
-from ldpspatial.geojson import feature_collection
+from ldpspatial.files.atomic import replacing
+from ldpspatial.files.geojson import feature_collection
 
 Path_ = str | os.PathLike[str]
 Maps = dict[str, NDArray[np.float64]]

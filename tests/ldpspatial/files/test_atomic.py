@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ldpspatial.atomic import replacing
 from ldpspatial.errors import InputError
+from ldpspatial.files.atomic import replacing
 
 
 def test_a_finished_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from client_sdk import Collection
-from ldpspatial import export
 from ldpspatial.counting import count_reports
 from ldpspatial.errors import InputError
-from ldpspatial.export import write_reports
+from ldpspatial.files import export
+from ldpspatial.files.export import write_reports
 from tests.support.results import CITY
 
 

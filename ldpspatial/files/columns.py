@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.table_layout import Layout, is_gzip
+from ldpspatial.files.table_layout import Layout, is_gzip
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "\\n"})  # lower case
 

@@ -12,7 +12,7 @@ from client_sdk import Collection, Grid
 from ldpspatial.channel import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.export import write_csv, write_geojson, write_npz
+from ldpspatial.files.export import write_csv, write_geojson, write_npz
 from tests.support.results import CITY, GRIDS, INTERVALS, RESULT, result_on
 
 

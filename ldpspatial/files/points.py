@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk.grid import PLANE_LIMIT
-from ldpspatial.columns import as_codes, as_numbers, is_missing, read_columns
 from ldpspatial.errors import InputError
-from ldpspatial.table_layout import Layout, find_column, fold, listed, table_layout
+from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_columns
+from ldpspatial.files.table_layout import Layout, find_column, fold, listed, table_layout
 
 LATITUDE_NAMES = ("lat", "latitude", "y", "pickup_latitude", "pickup_lat", "start_lat")
 LONGITUDE_NAMES = (

@@ -14,8 +14,8 @@ import pytest
 
 from client_sdk import Grid
 from client_sdk.grid import UNIT
-from ldpspatial.export import write_geojson
-from ldpspatial.geojson import feature_collection
+from ldpspatial.files.export import write_geojson
+from ldpspatial.files.geojson import feature_collection
 from tests.support.results import CITY, GRIDS, INTERVALS, RESULT, result_on
 
 

@@ -1,0 +1,89 @@
+"""``collection``: make and inspect the document that devices and server agree on."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from client_sdk import Collection
+from ldpspatial.cli.estimate import read_collection
+from ldpspatial.cli.options import grid_options, make_grid, mechanism_options
+from ldpspatial.cli.output import console, show
+from ldpspatial.errors import InputError
+from ldpspatial.files.atomic import replacing
+
+
+@click.group()
+def collection() -> None:
+    """Make or show a collection document."""
+
+
+@collection.command("new")
+@click.argument("name")
+@mechanism_options
+@grid_options
+@click.option(
+    "--max-reports", type=int, default=1, show_default=True,
+    help="Reports that one device may give; the loss of a device is this times epsilon.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+def new(name: str, out: Path, **options: Any) -> None:
+    """Write a new collection document.
+
+    The document is final: its id is the SHA-256 of its text, and devices pin it.
+
+    \b
+    Examples:
+      ldpspatial collection new "noon in Berlin" --center 52.52,13.405 --side-km 20 \\
+          --cells 15 --epsilon 3.5 --out berlin.json
+    """
+    square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
+    grid = make_grid(options["cells"], *square)
+    if grid is None:
+        raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
+    if out.exists():
+        raise InputError(f"out must be a new file, got {out}: a collection never changes")
+    made = Collection.create(
+        name,
+        grid,
+        options["epsilon"],
+        options["mechanism"],
+        options["radius"],
+        options["max_reports"],
+    )
+    with replacing(out) as stream:
+        stream.write(made.to_json().encode())
+    _show(made)
+    console.print(f"Written to {out}", markup=False)
+
+
+@collection.command("show")
+@click.argument("document", metavar="COLLECTION", type=click.Path(path_type=Path))
+def show_document(document: Path) -> None:
+    """Verify a collection document and show what it asks of a device.
+
+    \b
+    Example:
+      ldpspatial collection show berlin.json
+    """
+    _show(read_collection(document))
+
+
+def _show(made: Collection) -> None:
+    grid, table = made.grid, made.table
+    south, west = grid.center(0, 0)
+    north, east = grid.center(grid.cells - 1, grid.cells - 1)
+    height, width = grid.cell_size
+    unit = "m" if grid.kind == "geographic" else "plane units"
+    show(
+        made.name,
+        {
+            "id": made.digest,
+            "claim": f"{made.epsilon:g}-LDP per report (local), "
+            f"{made.epsilon * made.max_reports:g} per device and collection",
+            "mechanism": f"{table.mechanism}, disk radius {table.radius} cells, "
+            f"{table.output_size} output cells",
+            "grid": f"{grid.cells} x {grid.cells} cells of {height:.4g} x {width:.4g} {unit}",
+            "corner cells": f"{south:.5f}, {west:.5f} to {north:.5f}, {east:.5f}",
+        },
+    )

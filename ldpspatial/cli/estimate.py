@@ -1,0 +1,93 @@
+"""``estimate``: from files of reports to a map."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from client_sdk import Collection
+from ldpspatial.channel import StampChannel
+from ldpspatial.cli.output import console, progress, result_folder, show
+from ldpspatial.cli.results import (
+    INTERVALS,
+    estimate_summary,
+    fit_verdict,
+    intervals,
+    write_estimate,
+)
+from ldpspatial.counting import count_reports
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import estimate as recover
+
+
+@click.command()
+@click.argument("document", metavar="COLLECTION", type=click.Path(path_type=Path))
+@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--overwrite", is_flag=True, help="Replace the folder of results.")
+@click.option(
+    "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
+    help="Reports of another collection, outside the output domain, or with a repeated id.",
+)  # fmt: skip
+@click.option(
+    "--rule", type=click.Choice(["likelihood", "published"]), default="likelihood",
+    show_default=True, help="When the estimation stops.",
+)  # fmt: skip
+@click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
+@click.option(
+    "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
+    show_default=True, help="95 % intervals: fisher to 64 cells, bootstrap beyond.",
+)  # fmt: skip
+def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
+    """Estimate the map from files of reports.
+
+    COLLECTION is the collection document; REPORTS are Parquet or CSV files with the columns row
+    and col, and id and collection where they were kept. Files of 10^8 reports are fine.
+
+    \b
+    Examples:
+      ldpspatial estimate result/collection.json result/reports.parquet --out map
+      ldpspatial estimate collection.json day-*.parquet --on-invalid drop --out map
+    """
+    began = time.perf_counter()
+    collection = read_collection(document)
+    with (
+        progress("count reports") as (stage, advance),
+        result_folder(options["out"], options["overwrite"]) as folder,
+    ):
+        counted = count_reports(reports, collection, options["on_invalid"])
+        stage("estimate")
+        channel = StampChannel(collection.table)
+        result = recover(channel, counted.counts, options["rule"], options["smoothing"])
+        stage("intervals")
+        uncertainty = intervals(result, options["interval_method"], advance)
+        stage("write files")
+        summary = {
+            **estimate_summary(collection, result),
+            "rejected": counted.rejected,
+            "ids_checked": counted.ids_checked,
+            "seconds": {"all": time.perf_counter() - began},
+        }
+        write_estimate(folder, collection, result, uncertainty, summary)
+    left_out = ", ".join(f"{n} {reason}" for reason, n in counted.rejected.items())
+    show(
+        f"{result.n} reports, each {collection.epsilon:g}-LDP",
+        {
+            "grid": f"{collection.grid.cells} x {collection.grid.cells} cells",
+            "left out": left_out or "none",
+            "repeated ids": "looked for" if counted.ids_checked else "not looked for: no ids",
+            "check": fit_verdict(summary),
+        },
+    )
+    console.print(f"Written to {options['out']}: see heatmap.png", markup=False)
+
+
+def read_collection(path: Path) -> Collection:
+    """Read and verify a collection document."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise InputError(f"COLLECTION cannot be read at {path}: {reason}") from None
+    return Collection.from_json(text)

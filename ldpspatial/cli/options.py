@@ -1,0 +1,129 @@
+"""Options that several commands share: the square and the mechanism."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from client_sdk.grid import metres_per_degree
+from ldpspatial.errors import InputError
+
+Command = Callable[..., Any]
+EARTH_KM = 20_000.0
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Comma-separated numbers, as in 48.0,11.0."""
+
+    def __init__(self, names: str):
+        self.name = names
+        self.count = names.count(",") + 1
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Split and convert."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            numbers = ()
+        if len(numbers) != self.count:
+            self.fail(f"must be {self.count} numbers {self.name} without spaces", param, ctx)
+        return numbers
+
+
+def grid_options(command: Command) -> Command:
+    """Add the options that give a square: --center with --side-km, --bounds, or --plane."""
+    for option in reversed(
+        (
+            click.option(
+                "--center",
+                type=Numbers("LAT,LON"),
+                help="Centre of the square in degrees; needs --side-km.",
+            ),
+            click.option("--side-km", type=float, help="Side of the square in km."),
+            click.option(
+                "--bounds",
+                type=Numbers("SOUTH,WEST,SIDE"),
+                help="South-west corner and side, all in degrees.",
+            ),
+            click.option(
+                "--plane",
+                type=Numbers("Y0,X0,SIDE"),
+                help="Corner and side on a plane, for maps without latitude and longitude.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def mechanism_options(command: Command) -> Command:
+    """Add --cells, --epsilon, --mechanism and --radius."""
+    for option in reversed(
+        (
+            click.option("--cells", type=int, required=True, help="Cells along a side."),
+            click.option(
+                "--epsilon", type=float, required=True, help="Privacy loss of one report."
+            ),
+            click.option(
+                "--mechanism",
+                type=click.Choice(["dam", "dam-ns", "huem"]),
+                default="dam",
+                show_default=True,
+            ),
+            click.option(
+                "--radius", type=int, help="Disk radius in cells, in place of the best one."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def make_grid(
+    cells: int,
+    center: tuple[float, float] | None,
+    side_km: float | None,
+    bounds: tuple[float, float, float] | None,
+    plane: tuple[float, float, float] | None,
+) -> Grid | None:
+    """Return the grid that the options describe, or None where none was given."""
+    given = [
+        name
+        for name, value in (("--center", center), ("--bounds", bounds), ("--plane", plane))
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise click.UsageError(f"Give one of {' and '.join(given)}.")
+    if (center is None) != (side_km is None):
+        raise click.UsageError("--center and --side-km go together.")
+    if center is not None and side_km is not None:
+        return Grid.from_center(*center, side_km * 1000, cells)
+    if bounds is not None:
+        return Grid.from_bounds(*bounds, cells)
+    return Grid.plane(*plane, cells) if plane is not None else None
+
+
+def fit_grid(coordinates: NDArray[np.float64], cells: int) -> Grid:
+    """Return the smallest square in metres that holds all positions.
+
+    It is made from true positions, so it serves simulation only: the square of a real
+    collection is public and chosen beforehand.
+    """
+    (south, west), (north, east) = coordinates.min(axis=0), coordinates.max(axis=0)
+    lat, lon = (south + north) / 2, (west + east) / 2
+    per_lat, per_lon = metres_per_degree(lat)
+    # A little room, so that rounding to grid units loses nobody at the edge.
+    side = 1.001 * max((north - south) * per_lat, (east - west) * per_lon, cells)
+    if east - west > 170 or side > EARTH_KM * 1000:
+        raise InputError(
+            "positions span too much of the earth for one square: give --center and --side-km, "
+            "or --bounds"
+        )
+    return Grid.from_center(float(lat), float(lon), float(side), cells)

@@ -1,0 +1,101 @@
+"""The files that every estimate is written to, by ``simulate``, ``demo`` and ``estimate``."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Collection
+from ldpspatial.cli.output import write_json
+from ldpspatial.estimation import Estimate
+from ldpspatial.estimation.uncertainty import FISHER_CELLS, Uncertainty
+from ldpspatial.files.export import write_csv, write_geojson, write_npz
+from ldpspatial.plotting import heat_map_figure, save_figure
+
+INTERVALS = ("auto", "fisher", "bootstrap", "none")
+REPLICATES = 40
+
+
+def intervals(
+    estimate: Estimate, method: str, advance: Callable[[int, int], None]
+) -> Uncertainty | None:
+    """Return 95 % intervals; "auto" is fisher as far as it reaches, else bootstrap."""
+    if method == "none":
+        return None
+    if method == "auto":
+        small = max(estimate.channel.input_shape) <= FISHER_CELLS
+        method = "fisher" if small else "bootstrap"
+    return estimate.uncertainty(
+        method=method,
+        rng=np.random.default_rng(),
+        replicates=REPLICATES,
+        progress=lambda done: advance(done, REPLICATES),
+    )
+
+
+def write_estimate(
+    folder: Path,
+    collection: Collection,
+    estimate: Estimate,
+    uncertainty: Uncertainty | None,
+    summary: dict[str, Any],
+    truth: NDArray[np.float64] | None = None,
+) -> None:
+    """Write collection.json, estimate.npz, .geojson and .csv, heatmap.png and summary.json."""
+    (folder / "collection.json").write_text(collection.to_json())
+    write_npz(folder / "estimate.npz", collection, estimate, uncertainty)
+    write_geojson(folder / "estimate.geojson", collection.grid, estimate, uncertainty)
+    write_csv(folder / "estimate.csv", collection.grid, estimate, uncertainty)
+    figure = heat_map_figure(collection.grid, estimate, truth, uncertainty, collection.name)
+    save_figure(figure, folder / "heatmap.png")
+    write_json(folder / "summary.json", summary)
+
+
+def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, Any]:
+    """Return what every summary.json holds: the claim, the grid, the estimate, its check."""
+    table = collection.table
+    fit = estimate.goodness_of_fit()
+    return {
+        "collection": collection.digest,
+        "claim": {
+            "model": "local",
+            "guarantee": "epsilon-LDP",
+            "unit": "report",
+            "epsilon": collection.epsilon,
+            "max_ratio": float(table.max_ratio()),
+            "epsilon_of_ratio": math.log(table.max_ratio()),
+        },
+        "mechanism": table.mechanism,
+        "epsilon": collection.epsilon,
+        "cells": table.cells,
+        "radius": table.radius,
+        "output_cells": table.output_size,
+        "n": estimate.n,
+        "estimator": {
+            "rule": estimate.rule,
+            "iterations": estimate.iterations,
+            "converged": estimate.converged,
+            "log_likelihood": estimate.log_likelihood,
+        },
+        "fit": {
+            "statistic": fit.statistic,
+            "expected": fit.expected,
+            "p_value": fit.p_value,
+            "plausible": fit.is_plausible(),
+        },
+    }
+
+
+def fit_verdict(summary: dict[str, Any]) -> str:
+    """Return one line on whether the reports fit the collection's channel."""
+    fit = summary["fit"]
+    p = f"p = {fit['p_value']:.2g}"
+    if fit["plausible"]:
+        return f"the counts fit this collection ({p})"
+    return (
+        f"THE COUNTS DO NOT FIT THIS COLLECTION ({p}): other parameters on the devices, "
+        "unrandomised, forged or mixed reports"
+    )

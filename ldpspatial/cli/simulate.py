@@ -1,0 +1,217 @@
+"""``simulate`` and ``demo``: a whole collection played on known positions."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from client_sdk import Collection, Grid
+from ldpspatial.cli.options import fit_grid, grid_options, make_grid, mechanism_options
+from ldpspatial.cli.output import console, progress, result_folder, show
+from ldpspatial.cli.results import (
+    INTERVALS,
+    estimate_summary,
+    fit_verdict,
+    intervals,
+    write_estimate,
+)
+from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
+from ldpspatial.errors import InputError
+from ldpspatial.files.export import write_reports
+from ldpspatial.files.points import Points, read_points
+from ldpspatial.simulation import OUTSIDERS, Simulation
+from ldpspatial.simulation import simulate as play
+
+EXACT_CELLS = 64  # beyond it the dense linear program takes minutes and gigabytes
+
+
+@click.command()
+@click.argument("points", type=click.Path(path_type=Path), required=False)
+@mechanism_options
+@grid_options
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--overwrite", is_flag=True, help="Replace the folder of results.")
+@click.option("--lat", help="Column of latitude (y); guessed by default.")
+@click.option("--lon", help="Column of longitude (x); guessed by default.")
+@click.option(
+    "--on-missing", type=click.Choice(["error", "drop"]), default="error", show_default=True,
+    help="Rows with an empty coordinate.",
+)  # fmt: skip
+@click.option(
+    "--outsiders", type=click.Choice(OUTSIDERS), default="drop", show_default=True,
+    help="Positions outside the square: left out, or moved to its edge as devices do.",
+)  # fmt: skip
+@click.option(
+    "--map", "map_name", type=click.Choice(sorted(synthetic_maps())),
+    help="A synthetic map in place of POINTS.",
+)  # fmt: skip
+@click.option("--people", type=click.IntRange(1), help="How many people to draw from --map.")
+@click.option(
+    "--rule", type=click.Choice(["likelihood", "published"]), default="likelihood",
+    show_default=True, help="When the estimation stops.",
+)  # fmt: skip
+@click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
+@click.option(
+    "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
+    show_default=True, help="95 % intervals: fisher to 64 cells, bootstrap beyond.",
+)  # fmt: skip
+def simulate(**options: Any) -> None:
+    """Play a whole collection on a file of positions.
+
+    Every row of POINTS (CSV, TSV or Parquet) is one person, whose position goes through the
+    device code; the reports are counted and the map is estimated and compared with the truth.
+
+    \b
+    Writes into --out:
+      collection.json    what devices and server agree on
+      reports.parquet    the randomised reports (id, row, col, collection)
+      estimate.npz, estimate.csv, estimate.geojson
+                         the map with 95 % intervals
+      heatmap.png        truth, reports, estimate, interval width
+      summary.json       n, epsilon, radius, exact W2 in cells and metres, seconds
+
+    Without a square, the smallest one around all positions is taken: fine for a simulation,
+    but a real collection must choose its square without looking at positions.
+
+    \b
+    Examples:
+      ldpspatial simulate visits.csv --cells 15 --epsilon 3.5 --out result
+      ldpspatial simulate trips.parquet --lat pickup_lat --lon pickup_lon \\
+          --bounds 40.56,-74.05,0.32 --cells 64 --epsilon 3.5 --out result
+      ldpspatial simulate --map normal --people 100000 --cells 15 --epsilon 3.5 --out result
+    """
+    with progress("read positions") as (stage, advance):
+        people, grid, name = _people_and_grid(options)
+        collection = Collection.create(
+            name, grid, options["epsilon"], options["mechanism"], options["radius"]
+        )
+        with result_folder(options["out"], options["overwrite"]) as folder:
+            summary = _run(folder, collection, people, options, stage, advance)
+    _report(options["out"], summary)
+
+
+@click.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("demo-output"), show_default=True,
+    help="Folder of results; replaced where it exists.",
+)  # fmt: skip
+@click.option("--people", type=click.IntRange(1), default=100_000, show_default=True)
+@click.option("--cells", type=int, default=32, show_default=True, help="Cells along a side.")
+@click.option("--epsilon", type=float, default=3.5, show_default=True)
+def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
+    """Play a collection in a synthetic city: the five-minute tour, without any download.
+
+    \b
+    Examples:
+      ldpspatial demo
+      ldpspatial demo --epsilon 1.4 --out demo-private
+    """
+    options = {
+        "outsiders": "drop",
+        "rule": "likelihood",
+        "smoothing": None,
+        "interval_method": "auto",
+    }
+    with progress("draw a city") as (stage, advance):
+        points = Points(city(people, np.random.default_rng()), None)
+        grid = Grid.from_center(*CITY_CENTER, CITY_SIDE_M, cells)
+        collection = Collection.create("synthetic city", grid, epsilon)
+        with result_folder(out, overwrite=True) as folder:
+            summary = _run(folder, collection, points, options, stage, advance)
+    _report(out, summary)
+
+
+def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
+    """Read or draw the positions, and make the square."""
+    square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
+    grid = make_grid(options["cells"], *square)
+    path, map_name = options["points"], options["map_name"]
+    if (path is None) == (map_name is None):
+        raise click.UsageError("Give a file of POINTS, or --map with --people.")
+    if map_name is not None:
+        if options["people"] is None or grid is not None:
+            raise click.UsageError("--map needs --people, and brings its own square.")
+        chosen = synthetic_maps()[map_name]
+        drawn = chosen.draw(options["people"], np.random.default_rng())
+        own = Grid.plane(chosen.y0, chosen.x0, chosen.side, options["cells"])
+        return Points(drawn, None), own, f"{map_name} map"
+    people = read_points(
+        path,
+        options["lat"],
+        options["lon"],
+        plane=options["plane"] is not None,
+        on_missing=options["on_missing"],
+    )
+    return people, grid or fit_grid(people.coordinates, options["cells"]), path.name
+
+
+def _run(
+    folder: Path,
+    collection: Collection,
+    people: Points,
+    options: dict[str, Any],
+    stage: Any,
+    advance: Any,
+) -> dict[str, Any]:
+    """Simulate, write all files into the folder, and return the summary."""
+    began = time.perf_counter()
+    run = play(
+        collection,
+        people.coordinates,
+        options["outsiders"],
+        options["rule"],
+        options["smoothing"],
+        exact_error=collection.grid.cells <= EXACT_CELLS,
+        on_stage=stage,
+    )
+    stage("intervals")
+    uncertainty = intervals(run.estimate, options["interval_method"], advance)
+    stage("write files")
+    ids = np.frombuffer(os.urandom(16 * run.n), np.uint8).reshape(-1, 16)
+    write_reports(folder / "reports.parquet", collection, *run.reports, ids)
+    summary = _summary(run, people)
+    summary["seconds"]["all"] = time.perf_counter() - began
+    write_estimate(folder, collection, run.estimate, uncertainty, summary, run.truth)
+    return summary
+
+
+def _summary(run: Simulation, people: Points) -> dict[str, Any]:
+    height, width = run.collection.grid.cell_size
+    geographic = run.collection.grid.kind == "geographic"
+    note = None
+    if run.w2_cells is None:
+        note = f"exact W2 is computed up to {EXACT_CELLS} cells a side"
+    return {
+        **estimate_summary(run.collection, run.estimate),
+        "outside": run.outside,
+        "missing": people.dropped,
+        "cell_height_m" if geographic else "cell_height": height,
+        "cell_width_m" if geographic else "cell_width": width,
+        "w2_cells": run.w2_cells,
+        "w2_metres": run.w2_metres,
+        "w2_note": note,
+        "seconds": dict(run.seconds),
+    }
+
+
+def _report(out: Path, summary: dict[str, Any]) -> None:
+    if summary["n"] == 0:
+        raise InputError("nobody took part")
+    error = summary["w2_note"] or f"{summary['w2_cells']:.3f} cells"
+    if summary["w2_metres"] is not None:
+        error += f" = {summary['w2_metres']:.0f} m"
+    show(
+        f"{summary['n']} people, each with {summary['epsilon']:g}-LDP per report",
+        {
+            "grid": f"{summary['cells']} x {summary['cells']} cells",
+            "mechanism": f"{summary['mechanism']}, disk radius {summary['radius']}",
+            "left out": f"{summary['outside']} outside, {summary['missing']} without position",
+            "exact W2 of the map": error,
+            "check": fit_verdict(summary),
+            "seconds": f"{summary['seconds']['all']:.1f}",
+        },
+    )
+    console.print(f"Written to {out}: see heatmap.png", markup=False)
