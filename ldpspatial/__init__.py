@@ -9,7 +9,7 @@ from ldpspatial.errors import InputError, LdpSpatialError, SolverError
 from ldpspatial.estimation import Estimate, estimate
 from ldpspatial.files.points import Points, read_points
 from ldpspatial.metrics import sinkhorn_divergence, sliced_wasserstein, wasserstein
-from ldpspatial.simulation import Simulation, simulate
+from ldpspatial.simulation import Simulation, count_cells, simulate
 
 __version__ = "0.1.0"
 
@@ -23,6 +23,7 @@ __all__ = [
     "Simulation",
     "SolverError",
     "StampChannel",
+    "count_cells",
     "count_reports",
     "estimate",
     "read_points",

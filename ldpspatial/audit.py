@@ -6,9 +6,8 @@ as all inputs share one total, their ratio is that of the probabilities. e^epsil
 a rational bound from below, so no rounding can turn a No into a Yes.
 
 Statistical part: reports drawn by the client's own samplers, with the operating system's entropy,
-against the exact probabilities. It finds samplers that do not do what the table says. Its power is
-that of chi-square at these draws: a million show an epsilon that is off by 5 % at epsilon 1 and
-above, not at 0.1. What a table promises is never judged by it.
+against the exact probabilities (:mod:`ldpspatial.sampler_law`). It finds samplers that do not do
+what the table says, as far as the number of draws can show it.
 """
 
 from dataclasses import dataclass

@@ -129,7 +129,7 @@ def _of_wrong_numbers(document: Json) -> list[Json]:
         ("a row of the octant beyond its diagonal", (1, 3)),
         ("a disk with a gap", (1, 1, 2)),
         ("a disk that widens", (1, 1, 1, 4)),
-        ("a disk without a mirror image", (1, 2, 2, 3)),
+        ("a row of the octant that is longer than the one before", (1, 2, 2, 3)),
     ):
         octant = tuple((base >> 4,) * length for length in lengths)
         table = ResponseTable("", 1.0, document["grid"]["cells"], base >> 4, octant)

@@ -1,6 +1,9 @@
 """The client is embedded in other people's apps: small, standard library only, pinned names."""
 
+import doctest
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 from typing import Any
@@ -58,6 +61,17 @@ def test_public_names_are_pinned() -> None:
     assert client_sdk.__all__ == PUBLIC
     assert all(hasattr(client_sdk, name) for name in PUBLIC)
     assert client_sdk.__version__ == "0.1.0"
+
+
+def test_examples_in_docstrings_run() -> None:
+    attempted = 0
+    for module in pkgutil.iter_modules(client_sdk.__path__, "client_sdk."):
+        results = doctest.testmod(
+            importlib.import_module(module.name), optionflags=doctest.ELLIPSIS
+        )
+        assert results.failed == 0
+        attempted += results.attempted
+    assert attempted > 10
 
 
 @pytest.mark.parametrize(

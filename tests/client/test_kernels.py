@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from client_sdk import Grid, ParameterError, PositionError, ResponseTable, kernels, response_table
 from client_sdk.sampling import Sampler
 from client_sdk.testing import FixedEntropy, StreamEntropy
+from tests.support import naive_sampling as naive
 
 TABLES = [
     *(
@@ -51,6 +52,23 @@ def test_same_entropy_gives_the_reports_of_the_scalar_sampler(
     ]
     assert list(zip(out_rows.tolist(), out_cols.tolist(), strict=True)) == expected
     assert out_rows.dtype == out_cols.dtype == np.int64
+
+
+@pytest.mark.parametrize("table", [t for t in TABLES if t.cells <= 4], ids=lambda t: t.mechanism)
+def test_both_ends_of_every_interval_give_the_report_that_the_protocol_names(
+    table: ResponseTable,
+) -> None:
+    row, col = table.cells - 1, 0
+    values, expected, start = [], [], 0
+    for length, report in naive.intervals(
+        dict(table.weights), table.cells, table.base_weight, row, col
+    ):
+        values += [start, start + length - 1]
+        expected += [report, report]
+        start += length
+    entropy = FixedEntropy(b"".join(u.to_bytes(7, "big") for u in values))
+    out = kernels.draw_many(table, [row] * len(values), [col] * len(values), entropy)
+    assert list(zip(*(array.tolist() for array in out), strict=True)) == expected
 
 
 def test_no_entropy_is_left_over() -> None:
@@ -122,6 +140,9 @@ def edges(grid: Grid) -> np.ndarray[Any, np.dtype[np.float64]]:
     sample = slice(None, None, max(1, len(y) // 12))
     ys = (y[sample, None] / 1e7 + steps).ravel()
     xs = (x[sample, None] / 1e7 + steps).ravel()
+    if grid.kind == "geographic":  # where the nearer edge changes, half a turn away
+        antipode = (grid.west + grid.width + (3_600_000_000 - grid.width) // 2) / 1e7
+        xs = np.concatenate([xs, antipode + 2 * steps, antipode - 360 + 2 * steps])
     limits = (90.0, 360.0) if grid.kind == "geographic" else (1e8, 1e8)
     ys = np.concatenate([ys, [-limits[0], 0, limits[0]]])
     xs = np.concatenate([xs, [-limits[1], -limits[1] / 2, 0, limits[1] / 2, limits[1]]])

@@ -151,7 +151,7 @@ def test_bad_documents_are_refused_for_their_reason() -> None:
         ("diagonal", "1 to x + 1 numbers"),
         ("gap", "narrows from row 0 on"),
         ("widens", "narrows from row 0 on"),
-        ("without a mirror image", "narrows from row 0 on"),
+        ("longer than the one before", "narrows from row 0 on"),
         ("one larger", "the document was altered"),
         ("changed places", "the document was altered"),
         ("85 degrees", "grid: height"),

@@ -80,13 +80,16 @@ def test_every_mechanism_passes(mechanism: str, epsilon: float) -> None:
 def test_a_million_reports_of_the_default_table_pass() -> None:
     found = audit(TABLE)
     assert found.passed
-    assert [(test.sampler, test.cell) for test in found.tests] == [
+    by_cells = found.tests[::2]
+    assert [(test.sampler, test.cell) for test in by_cells] == [
         *(("compiled", cell) for cell in [(0, 0), (0, 7), (7, 7)]),
         ("scalar", (7, 7)),
     ]
-    assert sum(test.draws for test in found.tests) == 999_999 + 1000
+    assert [test.bins for test in found.tests] == ["cells", "disk"] * 4
+    assert sum(test.draws for test in by_cells) == 999_999 + 1000
     # Base cells expect 238 reports each: no pooling.
-    assert all(test.degrees == TABLE.output_size - 1 for test in found.tests[:3])
+    assert all(test.degrees == TABLE.output_size - 1 for test in by_cells[:3])
+    assert all(test.degrees == 1 for test in found.tests[1::2])
     assert (found.mechanism, found.epsilon, found.cells) == ("dam", 3.5, 15)
     assert (found.radius, found.output_size) == (3, 437)
     assert not found.is_randomised_response
@@ -224,8 +227,17 @@ def test_a_wrong_sampler_is_caught_at_a_million_draws(
     monkeypatch.setattr(client_kernels, "randomize_many", wrong)
     found = audit(TABLE)
     assert found.holds
-    assert not any(test.ok for test in found.tests if test.sampler == "compiled")
+    failed = [test.bins == "cells" for test in found.tests if not test.ok]
+    assert sum(failed) == 3  # at every input cell
     assert not found.passed
+
+
+def test_disk_and_rest_show_a_wrong_epsilon_that_the_cells_alone_cannot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client_kernels, "randomize_many", at_epsilon(1.05))
+    tests = audit(response_table("dam", 0.7, 15)).tests
+    assert [test.bins for test in tests if not test.ok] == ["disk"] * 3
 
 
 def test_a_scalar_sampler_that_differs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ class Randomizer:
 
     Examples
     --------
+    >>> from client_sdk import Grid
     >>> grid = Grid.from_center(lat=52.52, lon=13.405, side_m=20_000, cells=15)
     >>> collection = Collection.create("noon in Berlin", grid, epsilon=3.5)
     >>> report = Randomizer(collection).report(52.5163, 13.3777)

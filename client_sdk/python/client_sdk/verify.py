@@ -38,7 +38,5 @@ def check_shape(octant: Octant) -> None:
     if not octant or not lengths_fit:
         raise CollectionError("weights[x] must hold 1 to x + 1 numbers for x = 0..radius")
     widths = half_widths(octant)
-    narrows = all(a >= b for a, b in pairwise(widths))
-    mirrored = all(len(row) == min(x, widths[x]) + 1 for x, row in enumerate(octant))
-    if not narrows or not mirrored:
+    if not all(a >= b for a, b in pairwise(widths)):
         raise CollectionError("weights must be one octant of a disk that narrows from row 0 on")

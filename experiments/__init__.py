@@ -1,0 +1,1 @@
+"""Measurements behind the figures in the docs: ``python -m experiments NAME``."""

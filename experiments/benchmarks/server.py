@@ -1,0 +1,170 @@
+"""Speeds of the server side."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from client_sdk import Collection, Grid, kernels, response_table
+from experiments.benchmarks.timing import Table, in_process, seconds
+from experiments.trials import draw_trial
+from ldpspatial import StampChannel, estimate
+from ldpspatial.files.export import write_reports
+
+EPSILON = 3.5
+COUNTED = 100_000_000
+PART = 5_000_000
+
+
+def em_against_dense() -> Table:
+    """EM at d = 64 against the dense matrix in NumPy, same stopping rule."""
+    trial = draw_trial("mnormal", 64, EPSILON, 100_000, np.random.default_rng(1))
+    channel, counts = trial.channel, trial.counts
+    own = seconds(lambda: estimate(channel, counts))
+    matrix = channel.matrix()
+    began = time.perf_counter()
+    density, steps = _dense_em(matrix, counts[channel.support], 1e-3 * np.exp(EPSILON))
+    other = time.perf_counter() - began
+    ours = estimate(channel, counts)
+    gap = np.abs(density - ours.density.ravel()).max()
+    if ours.iterations != steps or gap > 1e-8:
+        raise RuntimeError(f"the two estimates differ: {steps} steps, {gap}")
+    return (
+        ["what", "ldpspatial", "alternative", "ratio"],
+        [
+            [
+                f"EM to the same stop, d = 64, eps = {EPSILON}, {steps} steps",
+                f"{own:.2f} s",
+                f"{other:.0f} s (dense NumPy matrix; largest difference {gap:.0e})",
+                f"{other / own:.0f}",
+            ]
+        ],
+    )
+
+
+def _dense_em(matrix: np.ndarray, counts: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
+    density = np.full(matrix.shape[1], 1 / matrix.shape[1])
+    predicted = matrix @ density
+    likelihood, steps = counts @ np.log(predicted), 0
+    while True:
+        density = density * (counts / predicted @ matrix) / counts.sum()
+        predicted = matrix @ density
+        before, likelihood, steps = likelihood, counts @ np.log(predicted), steps + 1
+        if likelihood - before < tolerance:
+            return density, steps
+
+
+def large_grids() -> Table:
+    """EM on grids whose dense matrix does not fit in memory."""
+    rows: list[list[object]] = []
+    for cells in (256, 512, 1024):
+        code = (
+            "import numpy as np\n"
+            "from experiments.trials import draw_trial\n"
+            "from ldpspatial import estimate\n"
+            f"t = draw_trial('mnormal', {cells}, {EPSILON}, 1_000_000, np.random.default_rng(2))\n"
+            "began = time.perf_counter()\n"
+            "e = estimate(t.channel, t.counts)\n"
+            "result['seconds'] = time.perf_counter() - began\n"
+            "result['steps'] = e.iterations\n"
+            "result['converged'] = e.converged\n"
+            "result['radius'] = t.channel.table.radius\n"
+            "result['outputs'] = t.channel.table.output_size"
+        )
+        found = in_process(code)
+        dense = found["outputs"] * cells**2 * 8 / 2**30
+        rows.append(
+            [
+                f"EM at d = {cells}, b = {found['radius']}, 1 million reports",
+                f"{found['seconds']:.1f} s, {found['steps']} steps, {found['peak_mb']:.0f} MB peak",
+                f"dense matrix: {dense:,.0f} GiB",
+                f"{dense * 1024 / found['peak_mb']:.0f} (memory)",
+            ]
+        )
+    return ["what", "ldpspatial", "alternative", "ratio"], rows
+
+
+def counting() -> Table:
+    """Count 10^8 reports in Parquet, with and without ids."""
+    grid = Grid.from_center(48.0, 11.0, 12_000, 64)
+    collection = Collection.create("benchmark", grid, EPSILON)
+    rows: list[list[object]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        _write_reports(Path(folder), collection)
+        head = f"from pathlib import Path\nfiles = sorted(Path({folder!r}).glob('*.parquet'))\n"
+        own = (
+            f"{head}from client_sdk import Collection\n"
+            "from ldpspatial.counting import count_reports\n"
+            f"c = Collection.from_json(Path({folder!r}, 'c.json').read_text())\n"
+            "began = time.perf_counter()\nr = count_reports(files, c)\n"
+            "result['seconds'] = time.perf_counter() - began\nresult['n'] = r.n"
+        )
+        other = (
+            f"{head}import pyarrow.dataset as ds\n"
+            "began = time.perf_counter()\n"
+            "t = ds.dataset(files).to_table(columns=['row', 'col'])\n"
+            "t.group_by(['row', 'col']).aggregate([([], 'count_all')])\n"
+            "result['seconds'] = time.perf_counter() - began"
+        )
+        loaded = in_process(other)
+        with_ids = in_process(own)
+        bare = Path(folder, "bare")
+        bare.mkdir()
+        _drop_ids(Path(folder), bare)
+        without = in_process(own.replace("glob('*.parquet')", "glob('bare/*.parquet')"))
+    alternative = f"{loaded['seconds']:.1f} s, {loaded['peak_mb']:.0f} MB (PyArrow, whole table)"
+    for name, found in (("no ids", without), ("ids checked for repeats", with_ids)):
+        rows.append(
+            [
+                f"count {found['n']:,} reports in Parquet, {name}",
+                f"{found['seconds']:.1f} s, {found['peak_mb']:.0f} MB peak",
+                alternative,
+                f"{loaded['peak_mb'] / found['peak_mb']:.0f} (memory)",
+            ]
+        )
+    return ["what", "ldpspatial", "alternative", "ratio"], rows
+
+
+def _write_reports(folder: Path, collection: Collection) -> None:
+    rng = np.random.default_rng(3)
+    (folder / "c.json").write_text(collection.to_json())
+    for part in range(COUNTED // PART):
+        rows, cols = rng.integers(0, collection.grid.cells, (2, PART))
+        reports = kernels.randomize_many(collection.table, rows, cols)
+        ids = rng.integers(0, 256, (PART, 16), np.uint8)
+        write_reports(folder / f"{part:03}.parquet", collection, *reports, ids)
+
+
+def _drop_ids(folder: Path, bare: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only here
+
+    for file in folder.glob("*.parquet"):
+        pq.write_table(pq.read_table(file, columns=["row", "col", "collection"]), bare / file.name)
+
+
+def direct_against_fft() -> Table:
+    """One forward and one adjoint step by both methods: where the default switches."""
+    rng = np.random.default_rng(4)
+    rows: list[list[object]] = []
+    for cells in (15, 64, 256):
+        for radius in (1, 3, 5, 9, 14):
+            table = response_table("dam", EPSILON, cells, radius=radius)
+            times = {}
+            for method in ("direct", "fft"):
+                channel = StampChannel(table, method)
+                density, ratio = rng.random(channel.input_shape), rng.random(channel.output_shape)
+                times[method] = seconds(
+                    lambda c=channel, f=density, r=ratio: (c.forward(f), c.adjoint(r)), 20
+                )
+            rows.append(
+                [
+                    cells,
+                    radius,
+                    len(table.weights),
+                    f"{times['direct'] * 1e6:.0f} µs",
+                    f"{times['fft'] * 1e6:.0f} µs",
+                    StampChannel(table).method,
+                ]
+            )
+    return ["d", "b", "disk cells", "direct", "FFT", "default"], rows

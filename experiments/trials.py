@@ -1,0 +1,40 @@
+"""One trial: people on a map, their reports, and the truth."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Collection, Grid, kernels
+from ldpspatial import StampChannel
+from ldpspatial.datasets import synthetic_maps
+from ldpspatial.simulation import count_cells
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Truth and counts of one simulated collection."""
+
+    channel: StampChannel
+    truth: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def draw_trial(
+    name: str, cells: int, epsilon: float, people: int, rng: np.random.Generator
+) -> Trial:
+    """Draw people from a synthetic map and collect their reports through the client."""
+    chosen = synthetic_maps()[name]
+    grid = Grid.plane(chosen.y0, chosen.x0, chosen.side, cells)
+    collection = Collection.create(name, grid, epsilon)
+    points = chosen.draw(people, rng)
+    rows, cols, _ = kernels.cells_of(grid, points[:, 0], points[:, 1])
+    truth = np.bincount(rows * cells + cols, minlength=cells**2).reshape(cells, cells) / people
+    reports = kernels.randomize_many(collection.table, rows, cols)
+    return Trial(StampChannel(collection.table), truth, count_cells(collection, *reports))
+
+
+def mean_and_error(values: list[float]) -> str:
+    """Return "mean ± standard error"."""
+    spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):.3f} ± {spread:.3f}"
