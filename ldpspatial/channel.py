@@ -166,7 +166,7 @@ class StampChannel:
         table, d = self.table, self.table.cells
         if table.output_size * d * d > MATRIX_LIMIT:
             raise InputError(f"cells must be smaller for a dense matrix, got {d}")
-        out = np.array(list(table.output_cells()))
+        out = np.array(table.output_cells())
         matrix = np.full((table.output_size, d, d), self._base)
         for row in range(d):
             for col in range(d):

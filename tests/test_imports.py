@@ -48,7 +48,7 @@ def imports(path: Path) -> set[str]:
 
 
 def top(module: str) -> str:
-    return module.split(".")[0]
+    return module.split(".", maxsplit=1)[0]
 
 
 def room(path: Path) -> str:

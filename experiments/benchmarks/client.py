@@ -20,7 +20,7 @@ def device() -> Table:
     grid = Grid.from_center(48.0, 11.0, 12_000, CELLS)
     randomizer = Randomizer(Collection.create("benchmark", grid, EPSILON))
     table = randomizer.collection.table
-    cells = list(table.output_cells())
+    cells = table.output_cells()
     weights = [table.weights.get((row - 3, col - 4), table.base_weight) for row, col in cells]
     own = seconds(lambda: [randomizer.randomize((3, 4)) for _ in range(CALLS)]) / CALLS
     few = CALLS // 100
@@ -89,7 +89,7 @@ def _numpy_reports(
     table: object, rows: np.ndarray, cols: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw as one would in NumPy: a row of cumulative probabilities per input cell."""
-    cells = np.array(list(table.output_cells()))  # type: ignore[attr-defined]
+    cells = np.array(table.output_cells())  # type: ignore[attr-defined]
     side = 2 * table.radius + 1  # type: ignore[attr-defined]
     stamp = np.full((side, side), table.base_weight, float)  # type: ignore[attr-defined]
     for (drow, dcol), weight in table.weights.items():  # type: ignore[attr-defined]

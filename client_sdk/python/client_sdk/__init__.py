@@ -4,6 +4,9 @@ Standard library only. ``client_sdk.kernels`` (many reports at once) needs the e
 and is imported only when asked for.
 """
 
+import importlib
+from types import ModuleType
+
 from client_sdk.collection import Collection, DesignWarning
 from client_sdk.errors import (
     BudgetError,
@@ -21,6 +24,14 @@ from client_sdk.report import Report
 from client_sdk.response import ResponseTable
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import ``client_sdk.kernels`` when it is first asked for, and nothing before."""
+    if name == "kernels":
+        return importlib.import_module("client_sdk.kernels")
+    raise AttributeError(f"module 'client_sdk' has no attribute {name!r}")
+
 
 __all__ = [
     "BudgetError",

@@ -142,7 +142,7 @@ def _plan(table: ResponseTable) -> tuple[Any, ...]:
     low = (
         parts.low_end,
         table.base_weight,
-        np.array(list(table.output_cells()), np.int64),
+        np.array(table.output_cells(), np.int64),
     )
     high = parts.high_end, table.max_weight - table.base_weight, _offsets(parts.high)
     mixed = (

@@ -53,7 +53,7 @@ class Randomizer:
         BudgetError
             The device has given what it may give; nothing was drawn.
         LedgerError
-            The spending could not be written down; no report exists.
+            The spending could not be written down; no report is handed out.
         """
         return self._report(*self.collection.grid.cell(lat, lon))
 

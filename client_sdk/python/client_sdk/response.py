@@ -150,11 +150,10 @@ class ResponseTable:
         row = k - self.radius
         return row, index - starts[k] - self.margin(row)
 
-    def output_cells(self) -> Iterator[tuple[int, int]]:
-        """Yield the (row, col) of all output cells in index order: by row, then column."""
-        for row in self.output_rows:
-            margin = self.margin(row)
-            yield from ((row, col) for col in range(-margin, self.cells + margin))
+    def output_cells(self) -> list[tuple[int, int]]:
+        """Return the (row, col) of all output cells in index order: by row, then column."""
+        margins = ((row, self.margin(row)) for row in self.output_rows)
+        return [(row, col) for row, h in margins for col in range(-h, self.cells + h)]
 
     def is_output(self, row: int, col: int) -> bool:
         """Tell whether a report may name this cell."""
