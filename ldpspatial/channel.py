@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 # Cells of the disk up to which the direct kernel beats FFTs at every grid size
 # (docs/benchmarks.md, "Channel: direct or FFT").
 DIRECT_DISK_CELLS = 100
+THREADED_SIDE = 512  # below it a second thread costs more than it brings
 MATRIX_LIMIT = 1 << 27  # entries; 1 GiB
 
 
@@ -117,6 +118,11 @@ class StampChannel:
     def _stamp_hat(self) -> NDArray[np.complex128]:
         return np.asarray(fft.rfft2(self._stamp, self._fft_shape), np.complex128)
 
+    def _convolve(self, values: Array) -> Array:
+        workers = 2 if self._fft_shape[0] >= THREADED_SIDE else 1
+        product = fft.rfft2(values, self._fft_shape, workers=workers) * self._stamp_hat
+        return np.asarray(fft.irfft2(product, self._fft_shape, workers=workers))
+
     def forward(self, density: Array) -> Array:
         """Return the distribution of reports.
 
@@ -134,8 +140,7 @@ class StampChannel:
             lifted = _scatter(density, self._stamp)
         else:
             side = self.output_shape[0]
-            product = fft.rfft2(density, self._fft_shape) * self._stamp_hat
-            lifted = fft.irfft2(product, self._fft_shape)[:side, :side]
+            lifted = self._convolve(density)[:side, :side]
         return np.where(self.support, lifted + self._base * density.sum(), 0.0)
 
     def adjoint(self, ratio: Array) -> Array:
@@ -156,9 +161,7 @@ class StampChannel:
         else:
             # The stamp is its own mirror image, so correlation is convolution, shifted by 2b.
             b, d = self.table.radius, self.table.cells
-            product = fft.rfft2(ratio, self._fft_shape) * self._stamp_hat
-            full = fft.irfft2(product, self._fft_shape)
-            lifted = full[2 * b : 2 * b + d, 2 * b : 2 * b + d]
+            lifted = self._convolve(ratio)[2 * b : 2 * b + d, 2 * b : 2 * b + d]
         return np.asarray(lifted + self._base * ratio.sum())
 
     def matrix(self) -> Array:

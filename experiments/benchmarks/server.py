@@ -63,7 +63,7 @@ def large_grids() -> Table:
             "import numpy as np\n"
             "from experiments.trials import draw_trial\n"
             "from ldpspatial import estimate\n"
-            f"t = draw_trial('mnormal', {cells}, {EPSILON}, 1_000_000, np.random.default_rng(2))\n"
+            f"t = draw_trial('mnormal', {cells}, {EPSILON}, 100_000, np.random.default_rng(2))\n"
             "began = time.perf_counter()\n"
             "e = estimate(t.channel, t.counts)\n"
             "result['seconds'] = time.perf_counter() - began\n"
@@ -76,7 +76,7 @@ def large_grids() -> Table:
         dense = found["outputs"] * cells**2 * 8 / 2**30
         rows.append(
             [
-                f"EM at d = {cells}, b = {found['radius']}, 1 million reports",
+                f"EM at d = {cells}, b = {found['radius']}, 100,000 reports",
                 f"{found['seconds']:.1f} s, {found['steps']} steps, {found['peak_mb']:.0f} MB peak",
                 f"dense matrix: {dense:,.0f} GiB",
                 f"{dense * 1024 / found['peak_mb']:.0f} (memory)",

@@ -8,7 +8,7 @@ import click
 from client_sdk import Collection
 from ldpspatial.cli.estimate import read_collection
 from ldpspatial.cli.options import grid_options, make_grid, mechanism_options
-from ldpspatial.cli.output import console, show
+from ldpspatial.cli.output import show
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 
@@ -54,7 +54,7 @@ def new(name: str, out: Path, **options: Any) -> None:
     with replacing(out) as stream:
         stream.write(made.to_json().encode())
     _show(made)
-    console.print(f"Written to {out}", markup=False)
+    click.echo(f"Written to {out}")
 
 
 @collection.command("show")

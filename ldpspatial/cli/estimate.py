@@ -8,7 +8,7 @@ import click
 
 from client_sdk import Collection
 from ldpspatial.channel import StampChannel
-from ldpspatial.cli.output import console, progress, result_folder, show
+from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.cli.results import (
     INTERVALS,
     estimate_summary,
@@ -25,7 +25,7 @@ from ldpspatial.estimation import estimate as recover
 @click.argument("document", metavar="COLLECTION", type=click.Path(path_type=Path))
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
-@click.option("--overwrite", is_flag=True, help="Replace the folder of results.")
+@click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
 @click.option(
     "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
     help="Reports of another collection, outside the output domain, or with a repeated id.",
@@ -54,7 +54,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     collection = read_collection(document)
     with (
         progress("count reports") as (stage, advance),
-        result_folder(options["out"], options["overwrite"]) as folder,
+        result_folder(options["out"], options["overwrite"], (document, *reports)) as folder,
     ):
         counted = count_reports(reports, collection, options["on_invalid"])
         stage("estimate")
@@ -80,7 +80,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
             "check": fit_verdict(summary),
         },
     )
-    console.print(f"Written to {options['out']}: see heatmap.png", markup=False)
+    click.echo(f"Written to {options['out']}: see heatmap.png")
 
 
 def read_collection(path: Path) -> Collection:

@@ -1,11 +1,14 @@
 """The group of all commands, and how errors of the packages reach the user."""
 
+import io
+import sys
 import warnings
 from typing import Any
 
 import click
 
 from client_sdk import ClientError
+from client_sdk.collection import DesignWarning
 from ldpspatial import __version__
 from ldpspatial.cli.audit import audit
 from ldpspatial.cli.collection import collection
@@ -16,17 +19,27 @@ from ldpspatial.errors import LdpSpatialError
 
 
 class Commands(click.Group):
-    """Shows expected errors as one line and design warnings as notes, without a traceback."""
+    """Shows expected errors as one line and warnings as notes, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A path that the terminal's character set lacks must not end a run that went well.
+            sys.stdout.reconfigure(errors="backslashreplace")
         with warnings.catch_warnings():
+            warnings.simplefilter("always", DesignWarning)  # for the user, whatever -W says
             warnings.showwarning = lambda message, *_, **__: click.echo(
                 f"Warning: {message}", err=True
             )
             try:
                 return super().invoke(ctx)
             except (LdpSpatialError, ClientError) as error:
+                raise click.ClickException(str(error)) from error
+            except MemoryError as error:
+                raise click.ClickException("there is not enough memory for this") from error
+            except BrokenPipeError:
+                raise  # click ends quietly when the reader of a pipe has gone
+            except OSError as error:
                 raise click.ClickException(str(error)) from error
 
 

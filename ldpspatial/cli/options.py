@@ -7,12 +7,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import Grid
+from client_sdk import Grid, ParameterError
 from client_sdk.grid import metres_per_degree
+from client_sdk.validate import MAX_CELLS
 from ldpspatial.errors import InputError
 
 Command = Callable[..., Any]
-EARTH_KM = 20_000.0
+SIDE_KM = click.FloatRange(0, 20_000, min_open=True)
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -33,7 +34,11 @@ class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         except ValueError:
             numbers = ()
         if len(numbers) != self.count:
-            self.fail(f"must be {self.count} numbers {self.name} without spaces", param, ctx)
+            self.fail(
+                f"must be {self.count} numbers {self.name} without spaces, got {value!r}",
+                param,
+                ctx,
+            )
         return numbers
 
 
@@ -46,7 +51,7 @@ def grid_options(command: Command) -> Command:
                 type=Numbers("LAT,LON"),
                 help="Centre of the square in degrees; needs --side-km.",
             ),
-            click.option("--side-km", type=float, help="Side of the square in km."),
+            click.option("--side-km", type=SIDE_KM, help="Side of the square in km."),
             click.option(
                 "--bounds",
                 type=Numbers("SOUTH,WEST,SIDE"),
@@ -67,7 +72,12 @@ def mechanism_options(command: Command) -> Command:
     """Add --cells, --epsilon, --mechanism and --radius."""
     for option in reversed(
         (
-            click.option("--cells", type=int, required=True, help="Cells along a side."),
+            click.option(
+                "--cells",
+                type=click.IntRange(1, MAX_CELLS),
+                required=True,
+                help="Cells along a side.",
+            ),
             click.option(
                 "--epsilon", type=float, required=True, help="Privacy loss of one report."
             ),
@@ -121,9 +131,10 @@ def fit_grid(coordinates: NDArray[np.float64], cells: int) -> Grid:
     per_lat, per_lon = metres_per_degree(lat)
     # A little room, so that rounding to grid units loses nobody at the edge.
     side = 1.001 * max((north - south) * per_lat, (east - west) * per_lon, cells)
-    if east - west > 170 or side > EARTH_KM * 1000:
+    try:
+        return Grid.from_center(float(lat), float(lon), float(side), cells)
+    except ParameterError:  # its message tells where people are
         raise InputError(
-            "positions span too much of the earth for one square: give --center and --side-km, "
-            "or --bounds"
-        )
-    return Grid.from_center(float(lat), float(lon), float(side), cells)
+            "positions must fit into a square of at most 180 degrees within 85 degrees of the "
+            "equator, and these do not: give --center and --side-km, or --bounds"
+        ) from None

@@ -1,82 +1,139 @@
-"""What commands write and show: a folder of results, a progress line, a table."""
+"""What commands write and show: a folder of results, a progress line, lines of text.
+
+Text is plain and never folded, so that ids and paths can be copied and files of output searched.
+"""
 
 import json
+import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from ldpspatial.errors import InputError
 
-console = Console()
 Stage = Callable[[str], None]
+Advance = Callable[[int, int], None]
+
+# Every file that a command writes into its folder of results, the summary last.
+RESULTS = (
+    "collection.json", "reports.parquet", "estimate.npz", "estimate.csv", "estimate.geojson",
+    "heatmap.png", "summary.json",
+)  # fmt: skip
 
 
 @contextmanager
-def result_folder(path: Path, overwrite: bool) -> Iterator[Path]:
-    """Yield a new folder that takes the name ``path`` when the block ends without an error.
+def result_folder(out: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> Iterator[Path]:
+    """Yield a folder whose files lie in ``out`` once the block has ended without an error.
 
-    Nothing is left behind by an error. An existing folder that holds anything is refused unless
-    ``overwrite``; then it is replaced whole, at the end.
+    An error leaves nothing behind and an earlier result as it was. ``out`` must be new or empty;
+    with ``overwrite`` it may hold an earlier result, whose files are replaced or removed. Other
+    files in it are left alone, and ``inputs`` may not lie there.
     """
-    if path.exists() and not path.is_dir():
-        raise InputError(f"out must be a folder, got the file {path}")
-    if path.exists() and any(path.iterdir()) and not overwrite:
-        raise InputError(f"out must be a new or empty folder, got {path} (--overwrite replaces it)")
+    target = Path(os.path.realpath(out))  # a link is followed, not replaced
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        exists = target.exists()
+        if exists:
+            _check_replaceable(target, out, overwrite, inputs)
+        # In an existing folder, not beside it: that may be another file system, as containers
+        # have it, or a place where nobody may write. Not tempfile: it ignores the umask.
+        unfinished = (target if exists else target.parent) / f".{secrets.token_hex(8)}.part"
+        unfinished.mkdir()
     except OSError as error:
-        raise InputError(f"out cannot be written at {path}: {error.strerror}") from None
+        raise InputError(
+            f"out must lie in a folder that can be written, got {out}: {error.strerror}"
+        ) from None
     try:
         yield unfinished
-        unfinished.chmod(0o755)
-        old = unfinished.with_name(unfinished.name + ".old")
-        if path.exists():
-            path.rename(old)
-        unfinished.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
+        if exists:
+            _replace_results(unfinished, target)
+        else:
+            unfinished.rename(target)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def _check_replaceable(target: Path, out: Path, overwrite: bool, inputs: Iterable[Path]) -> None:
+    if not target.is_dir():
+        raise InputError(f"out must be a folder, got the file {out}")
+    held = os.listdir(target)
+    if held and not overwrite:
+        raise InputError(f"out must be a new or empty folder, got {out} (--overwrite replaces it)")
+    if held and RESULTS[0] not in held:
+        raise InputError(
+            f"out must be new, empty or an earlier result to be replaced, got {out}, "
+            f"which holds other files and no {RESULTS[0]}"
+        )
+    for file in inputs:
+        if held and Path(os.path.realpath(file)).parent == target:
+            raise InputError(f"out must not hold an input when it is replaced, got {out}: {file}")
+
+
+def _replace_results(source: Path, target: Path) -> None:
+    # The old summary goes first and the new one comes last: should the machine stop in between,
+    # no summary stands beside files that it does not describe.
+    (target / RESULTS[-1]).unlink(missing_ok=True)
+    for name in RESULTS:
+        if (source / name).exists():
+            (source / name).replace(target / name)
+        else:
+            (target / name).unlink(missing_ok=True)
+
+
 @contextmanager
-def progress(label: str) -> Iterator[tuple[Stage, Callable[[int, int], None]]]:
-    """Show a spinner or bar on standard error; yield (name a stage, advance within it)."""
+def progress(label: str) -> Iterator[tuple[Stage, Advance]]:
+    """Show what is being done on standard error; yield (name a stage, advance within it).
+
+    Nothing is shown where standard error is no terminal.
+    """
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        bar.add_task(label, total=None)
 
         def stage(name: str) -> None:
-            bar.update(task, description=name, completed=0, total=None)
+            bar.remove_task(bar.task_ids[0])  # a new task: the total of one cannot be unset
+            bar.add_task(name, total=None)
 
         def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            bar.update(bar.task_ids[0], completed=done, total=total)
 
         yield stage, advance
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
     """Write a summary that people read too."""
-    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def show(title: str, rows: dict[str, str]) -> None:
-    """Print a two-column table."""
-    table = Table(title=title, show_header=False, title_justify="left")
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold")
+def show(title: str, rows: Mapping[str, str]) -> None:
+    """Print names and values below a title."""
+    click.secho(title, bold=True)
+    width = max(map(len, rows))
     for name, value in rows.items():
-        table.add_row(name, value)
-    console.print(table)
+        click.echo(f"  {name:<{width}}  {value}")
+
+
+def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns, aligned at the right, below a title."""
+    click.secho(title, bold=True)
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        line = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(f"  {line}".rstrip())

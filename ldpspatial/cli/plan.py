@@ -2,15 +2,15 @@
 
 import click
 import numpy as np
-from rich.table import Table
 
-from ldpspatial.cli.output import console, progress
+from ldpspatial.cli.options import SIDE_KM
+from ldpspatial.cli.output import progress, show_table
 from ldpspatial.planning import Plan
 from ldpspatial.planning import plan as make_plan
 
 
 @click.command()
-@click.option("--side-km", type=float, required=True, help="Side of the square in km.")
+@click.option("--side-km", type=SIDE_KM, required=True, help="Side of the square in km.")
 @click.option("--epsilon", type=float, required=True, help="Privacy loss of one report.")
 @click.option("--devices", type=int, required=True, help="Reports that will arrive.")
 @click.option("--cells", type=int, multiple=True, help="A grid size to try; repeat for several.")
@@ -18,7 +18,9 @@ from ldpspatial.planning import plan as make_plan
     "--mechanism", type=click.Choice(["dam", "dam-ns", "huem"]), default="dam", show_default=True
 )
 @click.option("--repeats", type=int, default=3, show_default=True, help="Collections a map.")
-@click.option("--seed", type=int, help="Seed of the simulated people, to repeat their maps.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed of the simulated people, to repeat their maps."
+)
 def plan(
     side_km: float,
     epsilon: float,
@@ -28,7 +30,7 @@ def plan(
     repeats: int,
     seed: int | None,
 ) -> None:
-    """Show the error to expect for several grid sizes, and which grid to take.
+    """Show the error to expect, and which grid to take.
 
     Plays whole collections on three reference maps and measures the exact Wasserstein distance
     in metres. "W2" is between the true and the estimated cell map; "grid" is what cells of
@@ -51,35 +53,40 @@ def plan(
             repeats=repeats,
             progress=advance,
         )
-    console.print(_table(result))
+    _show(result)
     for warning in result.warnings:
-        click.echo(f"Warning: {warning}")
+        click.echo(f"Warning: {warning}", err=True)
     best = result.recommended
     click.echo(
-        f"Take {best.cells} cells of {best.cell_m:.0f} m: people are then off by at most "
-        f"{best.total_m:.0f} m (root mean square); a map that knows nothing is off by "
-        f"{result.uniform_m:.0f} m."
+        f"Take {best.cells} x {best.cells} cells of {_metres(best.cell_m)} m: people are then off "
+        f"by at most {_metres(best.total_m)} m (root mean square); a map that knows nothing is "
+        f"off by {_metres(result.uniform_m)} m."
     )
 
 
-def _table(result: Plan) -> Table:
+def _show(result: Plan) -> None:
     title = (
         f"{result.devices} devices, {result.epsilon:g}-LDP per report, "
         f"{result.side_m / 1000:g} km square, {result.mechanism}"
     )
-    table = Table(title=title, title_justify="left")
-    for name in ("cells", "cell m", "radius", "W2 m", "grid m", "total m", "misplaced", ""):
-        table.add_column(name, justify="right")
+    header = ("cells", "cell m", "radius", "W2 m", "grid m", "total m", "misplaced", "note")
+    rows = []
     for row in result.rows:
-        note = "k-RR" if row.is_randomised_response else ""
-        table.add_row(
-            str(row.cells),
-            f"{row.cell_m:.0f}",
-            str(row.radius),
-            f"{row.w2_m:.0f} ± {row.standard_error_m:.0f}",
-            f"{row.resolution_m:.0f}",
-            f"{row.total_m:.0f}",
-            f"{row.misplaced:.0%}",
-            f"{note} take".strip() if row is result.recommended else note,
+        notes = ("k-RR", row.is_randomised_response), ("take", row is result.recommended)
+        rows.append(
+            (
+                str(row.cells),
+                _metres(row.cell_m),
+                str(row.radius),
+                f"{_metres(row.w2_m)} ± {_metres(row.standard_error_m)}",
+                _metres(row.resolution_m),
+                _metres(row.total_m),
+                f"{row.misplaced:.0%}",
+                ", ".join(note for note, applies in notes if applies),
+            )
         )
-    return table
+    show_table(title, header, rows)
+
+
+def _metres(length: float) -> str:
+    return f"{length:.0f}" if length >= 10 else f"{length:.2g}"

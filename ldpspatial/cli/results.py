@@ -1,6 +1,7 @@
 """The files that every estimate is written to, by ``simulate``, ``demo`` and ``estimate``."""
 
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,16 @@ def write_estimate(
     truth: NDArray[np.float64] | None = None,
 ) -> None:
     """Write collection.json, estimate.npz, .geojson and .csv, heatmap.png and summary.json."""
-    (folder / "collection.json").write_text(collection.to_json())
+    (folder / "collection.json").write_bytes(collection.to_json().encode())
     write_npz(folder / "estimate.npz", collection, estimate, uncertainty)
     write_geojson(folder / "estimate.geojson", collection.grid, estimate, uncertainty)
     write_csv(folder / "estimate.csv", collection.grid, estimate, uncertainty)
     figure = heat_map_figure(collection.grid, estimate, truth, uncertainty, collection.name)
-    save_figure(figure, folder / "heatmap.png")
+    for text in figure.texts:
+        text.set_parse_math(False)  # a name may hold dollar signs, which begin formulas
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
+        save_figure(figure, folder / "heatmap.png")
     write_json(folder / "summary.json", summary)
 
 

@@ -9,8 +9,9 @@ import click
 import numpy as np
 
 from client_sdk import Collection, Grid
+from client_sdk.validate import MAX_CELLS
 from ldpspatial.cli.options import fit_grid, grid_options, make_grid, mechanism_options
-from ldpspatial.cli.output import console, progress, result_folder, show
+from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
 from ldpspatial.cli.results import (
     INTERVALS,
     estimate_summary,
@@ -19,13 +20,14 @@ from ldpspatial.cli.results import (
     write_estimate,
 )
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
-from ldpspatial.errors import InputError
 from ldpspatial.files.export import write_reports
 from ldpspatial.files.points import Points, read_points
 from ldpspatial.simulation import OUTSIDERS, Simulation
 from ldpspatial.simulation import simulate as play
 
 EXACT_CELLS = 64  # beyond it the dense linear program takes minutes and gigabytes
+NAME_LENGTH = 200  # of a collection
+PEOPLE = click.IntRange(1, 10_000_000)
 
 
 @click.command()
@@ -33,7 +35,7 @@ EXACT_CELLS = 64  # beyond it the dense linear program takes minutes and gigabyt
 @mechanism_options
 @grid_options
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
-@click.option("--overwrite", is_flag=True, help="Replace the folder of results.")
+@click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
 @click.option("--lat", help="Column of latitude (y); guessed by default.")
 @click.option("--lon", help="Column of longitude (x); guessed by default.")
 @click.option(
@@ -48,7 +50,7 @@ EXACT_CELLS = 64  # beyond it the dense linear program takes minutes and gigabyt
     "--map", "map_name", type=click.Choice(sorted(synthetic_maps())),
     help="A synthetic map in place of POINTS.",
 )  # fmt: skip
-@click.option("--people", type=click.IntRange(1), help="How many people to draw from --map.")
+@click.option("--people", type=PEOPLE, help="How many people to draw from --map.")
 @click.option(
     "--rule", type=click.Choice(["likelihood", "published"]), default="likelihood",
     show_default=True, help="When the estimation stops.",
@@ -83,26 +85,39 @@ def simulate(**options: Any) -> None:
           --bounds 40.56,-74.05,0.32 --cells 64 --epsilon 3.5 --out result
       ldpspatial simulate --map normal --people 100000 --cells 15 --epsilon 3.5 --out result
     """
-    with progress("read positions") as (stage, advance):
+    inputs = [options["points"]] if options["points"] else []
+    with (
+        progress("read positions") as (stage, advance),
+        result_folder(options["out"], options["overwrite"], inputs) as folder,
+    ):
         people, grid, name = _people_and_grid(options)
         collection = Collection.create(
             name, grid, options["epsilon"], options["mechanism"], options["radius"]
         )
-        with result_folder(options["out"], options["overwrite"]) as folder:
-            summary = _run(folder, collection, people, options, stage, advance)
+        summary = _run(folder, collection, people, options, stage, advance)
     _report(options["out"], summary)
 
 
 @click.command()
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("demo-output"), show_default=True,
-    help="Folder of results; replaced where it exists.",
+    help="Folder of results; an earlier result is replaced.",
 )  # fmt: skip
-@click.option("--people", type=click.IntRange(1), default=100_000, show_default=True)
-@click.option("--cells", type=int, default=32, show_default=True, help="Cells along a side.")
-@click.option("--epsilon", type=float, default=3.5, show_default=True)
+@click.option(
+    "--people", type=PEOPLE, default=100_000, show_default=True, help="People in the city."
+)
+@click.option(
+    "--cells", type=click.IntRange(1, MAX_CELLS), default=32, show_default=True,
+    help="Cells along a side.",
+)  # fmt: skip
+@click.option(
+    "--epsilon", type=float, default=3.5, show_default=True, help="Privacy loss of one report."
+)
 def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
-    """Play a collection in a synthetic city: the five-minute tour, without any download.
+    """Play a collection in a synthetic city.
+
+    The five-minute tour, without any download. It writes what simulate writes; begin with
+    heatmap.png and summary.json.
 
     \b
     Examples:
@@ -115,12 +130,14 @@ def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
         "smoothing": None,
         "interval_method": "auto",
     }
-    with progress("draw a city") as (stage, advance):
-        points = Points(city(people, np.random.default_rng()), None)
+    with (
+        progress("draw a city") as (stage, advance),
+        result_folder(out, overwrite=True) as folder,
+    ):
+        points = Points(city(people, np.random.default_rng()))
         grid = Grid.from_center(*CITY_CENTER, CITY_SIDE_M, cells)
         collection = Collection.create("synthetic city", grid, epsilon)
-        with result_folder(out, overwrite=True) as folder:
-            summary = _run(folder, collection, points, options, stage, advance)
+        summary = _run(folder, collection, points, options, stage, advance)
     _report(out, summary)
 
 
@@ -134,10 +151,14 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
     if map_name is not None:
         if options["people"] is None or grid is not None:
             raise click.UsageError("--map needs --people, and brings its own square.")
+        if options["lat"] is not None or options["lon"] is not None:
+            raise click.UsageError("--lat and --lon name columns of a file, which --map has not.")
         chosen = synthetic_maps()[map_name]
         drawn = chosen.draw(options["people"], np.random.default_rng())
         own = Grid.plane(chosen.y0, chosen.x0, chosen.side, options["cells"])
-        return Points(drawn, None), own, f"{map_name} map"
+        return Points(drawn), own, f"{map_name} map"
+    if options["people"] is not None:
+        raise click.UsageError("--people goes with --map; a file of POINTS brings its own.")
     people = read_points(
         path,
         options["lat"],
@@ -145,7 +166,9 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
         plane=options["plane"] is not None,
         on_missing=options["on_missing"],
     )
-    return people, grid or fit_grid(people.coordinates, options["cells"]), path.name
+    # A file may have a name that a collection may not have.
+    name = "".join(filter(str.isprintable, path.name))[:NAME_LENGTH] or "positions"
+    return people, grid or fit_grid(people.coordinates, options["cells"]), name
 
 
 def _run(
@@ -153,8 +176,8 @@ def _run(
     collection: Collection,
     people: Points,
     options: dict[str, Any],
-    stage: Any,
-    advance: Any,
+    stage: Stage,
+    advance: Advance,
 ) -> dict[str, Any]:
     """Simulate, write all files into the folder, and return the summary."""
     began = time.perf_counter()
@@ -198,8 +221,6 @@ def _summary(run: Simulation, people: Points) -> dict[str, Any]:
 
 
 def _report(out: Path, summary: dict[str, Any]) -> None:
-    if summary["n"] == 0:
-        raise InputError("nobody took part")
     error = summary["w2_note"] or f"{summary['w2_cells']:.3f} cells"
     if summary["w2_metres"] is not None:
         error += f" = {summary['w2_metres']:.0f} m"
@@ -214,4 +235,4 @@ def _report(out: Path, summary: dict[str, Any]) -> None:
             "seconds": f"{summary['seconds']['all']:.1f}",
         },
     )
-    console.print(f"Written to {out}: see heatmap.png", markup=False)
+    click.echo(f"Written to {out}: see heatmap.png")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ldpspatial.channel import Channel
@@ -45,21 +46,30 @@ def expectation_maximisation(
     n = counts.sum()
     size = channel.input_shape[0] * channel.input_shape[1]
     density = np.full(channel.input_shape, 1 / size) if start is None else start
-    support = channel.support
-    seen = counts[support]
-    predicted = channel.forward(density)[support]
-    trace = [float(seen @ np.log(predicted))]
-    ratio = np.zeros(support.shape)
+    seen = np.flatnonzero(counts)
+    reports = counts.ravel()[seen].astype(np.float64)
+    ratio = np.zeros(counts.shape)
+    predicted = channel.forward(density)
+    trace = [_compare(seen, reports, predicted.ravel(), ratio.ravel())]
     for step in range(1, max_iterations + 1):
-        ratio[support] = seen / predicted
         density = density * channel.adjoint(ratio) / n
         if smooth is not None:
             density = smooth(density)
         density /= density.sum()  # 1 up to rounding, which thousands of steps would add up
-        before, predicted = predicted, channel.forward(density)[support]
-        trace.append(float(seen @ np.log(predicted)))
+        before, predicted = predicted, channel.forward(density)
+        trace.append(_compare(seen, reports, predicted.ravel(), ratio.ravel()))
         if progress is not None:
             progress(step, trace[-1])
         if rule.done(trace[-1] - trace[-2], before, predicted):
             return Fit(density, trace, converged=True)
     return Fit(density, trace, converged=False)
+
+
+@njit(cache=True)
+def _compare(seen, reports, predicted, ratio):  # type: ignore[no-untyped-def]
+    """Set ratio to counts / predicted where there are reports; return the log-likelihood."""
+    total = 0.0
+    for k in range(seen.size):
+        total += reports[k] * np.log(predicted[seen[k]])
+        ratio[seen[k]] = reports[k] / predicted[seen[k]]
+    return total

@@ -30,8 +30,8 @@ class StoppingRule(Protocol):
         ----------
         gain : float
             Growth of the total log-likelihood in nats in this step.
-        before, after : (N,) arrays
-            Predicted distribution of reports before and after it, on the output domain.
+        before, after : arrays
+            Predicted distribution of reports before and after it; 0 outside the output domain.
         """
 
 
@@ -63,7 +63,9 @@ class Published:
 
     def done(self, gain: float, before: Array, after: Array) -> bool:
         """Compare the change of the unweighted sum over the output domain."""
-        return bool(abs(np.log(after).sum() - np.log(before).sum()) < self.tolerance)
+        domain = after > 0
+        change = np.log(after[domain]).sum() - np.log(before[domain]).sum()
+        return bool(abs(change) < self.tolerance)
 
 
 RULES = ("likelihood", "published")

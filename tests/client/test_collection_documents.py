@@ -225,7 +225,7 @@ def test_an_accepted_document_is_epsilon_ldp() -> None:
         assert Collection.from_json(collection.to_json(), collection.digest) == collection
 
     judge()
-    assert min(verdicts.values()) >= 20  # else the documents are too wild or too tame
+    assert min(verdicts.values()) >= 5  # else the documents are too wild or too tame
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
