@@ -8,6 +8,7 @@ from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import draw_trial, mean_and_error
 from ldpspatial import estimate, wasserstein
 from ldpspatial.datasets import synthetic_maps
+from ldpspatial.estimation.stopping import RULES
 
 
 @click.command()
@@ -21,14 +22,14 @@ def accuracy(repeats: int, people: int, epsilon: float, write: bool) -> None:
     settings = [(name, cells) for name in synthetic_maps() for cells in (5, 15)]
     rows = []
     for name, cells in track(settings, "settings"):
-        errors = {"likelihood": [], "published": []}
+        errors: dict[str, list[float]] = {rule: [] for rule in RULES}
         for _ in range(repeats):
             trial = draw_trial(name, cells, epsilon, people, rng)
             for rule, found in errors.items():
                 density = estimate(trial.channel, trial.counts, rule).density
                 found.append(wasserstein(trial.truth, density))
         rows.append([name, cells, *(mean_and_error(found) for found in errors.values())])
-    table = markdown(["map", "d", "likelihood stop", "published stop"], rows)
+    table = markdown(["map", "d", *(f"{rule} stop" for rule in RULES)], rows)
     click.echo(table)
     if write:
         for document in (DOCS / "estimation.md", DOCS.parent / "README.md"):

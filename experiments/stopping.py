@@ -25,7 +25,7 @@ def stopping(repeats: int, write: bool) -> None:
     rng = np.random.default_rng(21)
     settings = [
         (name, cells, epsilon, people)
-        for name in synthetic_maps()
+        for name in (*synthetic_maps(), "city")
         for cells in (5, 15, 32)
         for epsilon in (1.4, 3.5, 5.0)
         for people in (10_000, 100_000)
@@ -54,9 +54,10 @@ def _rules(epsilon: float) -> dict[str, dict[str, object]]:
         f"likelihood, {factor:g} e^eps": {"rule": LikelihoodGain(factor * exp(epsilon))}
         for factor in FACTORS
     }
+    rules["scaled: 0.0002 d e^eps"] = {"rule": "scaled"}
     rules["published"] = {"rule": "published"}
     for kernel in SMOOTHED:
-        rules[f"EMS {kernel}, 0.001 e^eps"] = {"smoothing": kernel}
+        rules[f"EMS {kernel}, scaled"] = {"smoothing": kernel}
     return rules
 
 

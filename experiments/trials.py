@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid, kernels
 from ldpspatial import StampChannel
-from ldpspatial.datasets import synthetic_maps
+from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
 from ldpspatial.simulation import count_cells
 
 
@@ -23,11 +23,15 @@ class Trial:
 def draw_trial(
     name: str, cells: int, epsilon: float, people: int, rng: np.random.Generator
 ) -> Trial:
-    """Draw people from a synthetic map and collect their reports through the client."""
-    chosen = synthetic_maps()[name]
-    grid = Grid.plane(chosen.y0, chosen.x0, chosen.side, cells)
+    """Draw people from a synthetic map, or "city", and collect their reports through the client."""
+    if name == "city":
+        grid = Grid.from_center(*CITY_CENTER, CITY_SIDE_M, cells)
+        points = city(people, rng)
+    else:
+        chosen = synthetic_maps()[name]
+        grid = Grid.plane(chosen.y0, chosen.x0, chosen.side, cells)
+        points = chosen.draw(people, rng)
     collection = Collection.create(name, grid, epsilon)
-    points = chosen.draw(people, rng)
     rows, cols, _ = kernels.cells_of(grid, points[:, 0], points[:, 1])
     truth = np.bincount(rows * cells + cols, minlength=cells**2).reshape(cells, cells) / people
     reports = kernels.randomize_many(collection.table, rows, cols)

@@ -66,6 +66,8 @@ class StampChannel:
     """
 
     def __init__(self, table: ResponseTable, method: str = "auto"):
+        if not isinstance(table, ResponseTable):
+            raise InputError(f"table must be a ResponseTable, got {type(table).__name__}")
         if method not in ("auto", "direct", "fft"):
             raise InputError(f"method must be auto, direct or fft, got {method!r}")
         self.table = table
@@ -135,7 +137,7 @@ class StampChannel:
         (d + 2b, d + 2b) array
             Sums to the sum of the density; 0 outside the output domain.
         """
-        density = np.ascontiguousarray(density, np.float64)
+        density = _shaped("density", density, self.input_shape)
         if self.method == "direct":
             lifted = _scatter(density, self._stamp)
         else:
@@ -155,7 +157,7 @@ class StampChannel:
         -------
         (d, d) array
         """
-        ratio = np.where(self.support, ratio, 0.0)
+        ratio = np.where(self.support, _shaped("ratio", ratio, self.output_shape), 0.0)
         if self.method == "direct":
             lifted = _gather(ratio, self._stamp, self.table.cells)
         else:
@@ -177,6 +179,14 @@ class StampChannel:
                 near = ((offsets >= 0) & (offsets <= 2 * table.radius)).all(axis=1)
                 matrix[near, row, col] += self._stamp[tuple(offsets[near].T)]
         return matrix.reshape(table.output_size, d * d)
+
+
+def _shaped(field: str, values: Array, shape: tuple[int, int]) -> Array:
+    """Check the shape, on which the compiled loops rely: they would read beyond the array."""
+    array = np.ascontiguousarray(values, np.float64)
+    if array.shape != shape:
+        raise InputError(f"{field} must have shape {shape}, got {array.shape}")
+    return array
 
 
 @njit(cache=True)

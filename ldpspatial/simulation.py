@@ -59,7 +59,7 @@ def simulate(
     collection: Collection,
     coordinates: NDArray[np.float64],
     outsiders: str = "drop",
-    rule: "str | StoppingRule" = "likelihood",
+    rule: "str | StoppingRule" = "scaled",
     smoothing: str | None = None,
     exact_error: bool = True,
     on_stage: Stage | None = None,

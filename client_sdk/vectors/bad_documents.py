@@ -27,6 +27,50 @@ def bad_documents(good: Collection) -> list[Json]:
     return entries
 
 
+def bad_bytes(good: Collection) -> list[Json]:
+    """Return entries with reason and hex: bytes that are no UTF-8 or start with a mark."""
+    text = good.to_json().encode()
+    cases = {
+        "a byte that UTF-8 never has": text.replace(b"one", b"one\xff", 1),
+        "a byte cut off from its character": text.replace(b"one", b"one\xc3", 1),
+        "a slash of two bytes": text.replace(b"one", b"one\xc0\xaf", 1),
+        "half of a surrogate pair": text.replace(b"one", b"one\xed\xa0\x80", 1),
+        "a byte order mark": b"\xef\xbb\xbf" + text,
+    }
+    return [{"reason": reason, "hex": data.hex()} for reason, data in cases.items()]
+
+
+def long_documents(good: Collection) -> list[Json]:
+    """Return entries with reason, parts (text, times) and the digest, null where it is bad."""
+    text = good.to_json()
+    before, after = text.split('"max_reports":1')
+    rows = 2 * 4096 + 1
+    longest = _star(good, rows)
+    start, end = longest.to_json().split(",[1]" * (rows - 1))
+    too_long = _star(good, rows + 1).to_json().split(",[1]" * rows)
+    nested = f'{before}"max_reports":'
+    return [
+        {"reason": "8193 rows", "parts": [[start, 1], [",[1]", rows - 1], [end, 1]],
+         "digest": longest.digest},
+        {"reason": "8194 rows", "parts": [[too_long[0], 1], [",[1]", rows], [too_long[1], 1]],
+         "digest": None},
+        {"reason": "arrays nested 100000 deep",
+         "parts": [[nested, 1], ["[", 10**5], ["]", 10**5], [after, 1]], "digest": None},
+        {"reason": "objects nested 100000 deep",
+         "parts": [[nested, 1], ['{"a":', 10**5], ["1", 1], ["}", 10**5], [after, 1]],
+         "digest": None},
+        {"reason": "100000 brackets that never close", "parts": [["[", 10**5]], "digest": None},
+        {"reason": "2^26 + 1 code points", "parts": [[text, 1], [" ", 2**26 + 1 - len(text)]],
+         "digest": None},
+    ]  # fmt: skip
+
+
+def _star(good: Collection, rows: int) -> Collection:
+    """Return a collection whose disk is its axis arms: the most rows for the fewest numbers."""
+    table = ResponseTable("hand-made", 1.0, good.grid.cells, 1, ((1,),) * rows)
+    return Collection("star", good.grid, table, good.micro_epsilon)
+
+
 def _changed(document: Json, path: str, value: Any) -> Json:
     changed = copy.deepcopy(document)
     outer, _, inner = path.partition(".")
@@ -58,7 +102,10 @@ def _not_strict_json(text: str) -> list[Json]:
         "Infinity": text.replace(reports, '"max_reports":Infinity'),
         "a leading zero": text.replace(reports, '"max_reports":01'),
         "a plus sign": text.replace(reports, '"max_reports":+1'),
-        "nested 5000 deep": text.replace(reports, f'"max_reports":{"[" * 5000}{"]" * 5000}'),
+        "a no-break space between tokens": text.replace(",", ",\u00a0", 1),
+        "an unknown escape": text.replace("worked ", "worked\\v"),
+        "half of a surrogate pair in the name": text.replace("worked ", "worked\\ud800"),
+        "the other half in the mechanism": text.replace('"dam"', '"\\udfff"'),
     }
     return [{"kind": "json", "reason": reason, "text": bad} for reason, bad in cases.items()]
 
@@ -67,11 +114,13 @@ def _of_wrong_form(document: Json) -> list[Json]:
     rows = document["weights"]
     changes: list[tuple[str, Any]] = [
         ("schema", "ldpspatial/collection/2"), ("schema", None), ("name", ""), ("name", None),
-        ("name", "x" * 201), ("name", "a\nb"), ("name", "\ud800"), ("name", "\x9f"),
-        ("name", "a\u202eb"), ("name", "a\u2028b"), ("mechanism", ""), ("mechanism", "x" * 61),
-        ("mechanism", 1), ("mechanism", "\udfff"), ("grid", None), ("grid", []), ("grid", "plane"),
+        ("name", "x" * 201), ("name", "\U0001f6b2" * 201), ("name", "a\nb"), ("name", "a\bb"),
+        ("name", "\x7f"), ("name", "\x9f"), ("name", "a\u2028b"), ("name", "a\u202eb"),
+        ("name", "a\u2066b"), ("name", "a\u2069b"), ("mechanism", ""), ("mechanism", "x" * 61),
+        ("mechanism", 1), ("grid", None), ("grid", []), ("grid", "plane"),
         ("grid.kind", "sphere"), ("grid.kind", None), ("grid.cells", 0), ("grid.cells", 4097),
-        ("grid.cells", "2"), ("grid.south_e7", -850000001), ("grid.west_e7", 1800000000),
+        ("grid.cells", "2"), ("grid.south_e7", -850000001), ("grid.south_e7", 849999999),
+        ("grid.west_e7", 1800000000),
         ("grid.west_e7", -1800000001), ("grid.width_e7", 1800000001), ("grid.width_e7", 0),
         ("grid.height_e7", True), ("grid.east_e7", 1), ("micro_epsilon", 0),
         ("micro_epsilon", -1), ("micro_epsilon", 20000001), ("micro_epsilon", "1400000"),
@@ -94,13 +143,28 @@ def _of_wrong_form(document: Json) -> list[Json]:
         bad = json.dumps({key: value for key, value in document.items() if key != field})
         entries.append({"kind": "form", "reason": f"{field} is missing", "text": bad})
     bad = json.dumps(_changed(document, "grid", {"kind": "geographic"}))
-    return [*entries, {"kind": "form", "reason": "grid lacks fields", "text": bad}]
+    entries.append({"kind": "form", "reason": "grid lacks fields", "text": bad})
+    plane, limit = _on_a_plane(document), 10**15
+    for field, value in (
+        ("south_e7", limit + 1), ("south_e7", -limit - 1), ("west_e7", limit + 1),
+        ("west_e7", -limit - 1), ("height_e7", 2 * limit + 1), ("width_e7", 2 * limit + 1),
+    ):  # fmt: skip
+        bad = json.dumps(_changed(plane, f"grid.{field}", value))
+        reason = f"grid.{field} of a plane is {value}"
+        entries.append({"kind": "form", "reason": reason, "text": bad})
+    return entries
+
+
+def _on_a_plane(document: Json) -> Json:
+    sides = {"south_e7": 0, "west_e7": 0, "height_e7": 10**7, "width_e7": 10**7}
+    return {**document, "grid": {"kind": "plane", **sides, "cells": document["grid"]["cells"]}}
 
 
 def _of_wrong_numbers(document: Json) -> list[Json]:
     rows, base = document["weights"], document["base_weight"]
     total, size = document["total_weight"], document["output_size"]
     (center,), (arm, corner) = rows
+    plane = _on_a_plane(document)
     orbit = 4  # cells at offsets like (1, 0), and like (1, 1)
     cases: list[tuple[str, Json]] = [
         ("a weight is one larger", {"weights": [[center], [arm, corner + 1]]}),
@@ -123,7 +187,16 @@ def _of_wrong_numbers(document: Json) -> list[Json]:
         ("a total of 54 bits", {"base_weight": 1 << 51, "weights": [[1 << 51]], "output_size": 4,
                                 "total_weight": (1 << 53) - 1}),
         ("a square beyond 85 degrees", {"grid": {**document["grid"], "south_e7": 846400001}}),
-        ("cells of less than two units", {"grid": {**document["grid"], "width_e7": 3}}),
+        ("cells less than two units wide", {"grid": {**document["grid"], "width_e7": 3}}),
+        ("cells less than two units high", {"grid": {**document["grid"], "height_e7": 3}}),
+        ("plane cells less than two units wide", _changed(plane, "grid.width_e7", 3)),
+        ("plane cells less than two units high", _changed(plane, "grid.height_e7", 3)),
+        ("a total of 2^64 + 2^51, given modulo 2^64",
+         {"grid": {**document["grid"], "cells": 64}, "micro_epsilon": 500000,
+          "base_weight": 1 << 52, "weights": [[3 << 51]], "output_size": 1 << 12,
+          "total_weight": 1 << 51}),
+        ("a disk with a gap, counted as the union of its cells",
+         {"base_weight": 1, "weights": [[1], [1], [1, 1]], "output_size": 32, "total_weight": 32}),
     ]  # fmt: skip
     for reason, lengths in (
         ("a row of the octant beyond its diagonal", (1, 3)),

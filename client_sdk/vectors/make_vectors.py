@@ -5,13 +5,18 @@ it with the files. A change of a file is a change of the protocol.
 """
 
 import json
+import sys
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from bad_documents import bad_documents  # type: ignore[import-not-found]
+from bad_documents import (  # type: ignore[import-not-found]
+    bad_bytes,
+    bad_documents,
+    long_documents,
+)
 
 from client_sdk import Collection, DesignWarning, Grid, Report, ResponseTable, response_table
 from client_sdk.exact import exp_below
@@ -53,6 +58,7 @@ def hand_made(name: str, cells: int, base: int, *octant: tuple[int, ...]) -> Col
     return made
 
 
+ONE_REPORT = hand_made("one report", 1, 1, (1,))
 COLLECTIONS = [
     collection("worked example", CHICAGO, Fraction(7, 5)),
     collection("noon in Berlin", BERLIN, 2, max_reports=7),
@@ -62,9 +68,19 @@ COLLECTIONS = [
     collection("exponential", Grid.plane(0, 0, 1, 5), 2, "huem", radius=3),
     hand_made("a ring", 3, 4, (5,), (9, 4), (7, 9)),
     hand_made("flat: the total is a power of two", 2, 8, (8,), (8, 8)),
-    hand_made("one report", 1, 1, (1,)),
+    ONE_REPORT,
     collection("Zürich – 正午 \U0001f6b2 \"quoted\" \\ / \u00a0", CHICAGO, Fraction(123, 100)),
 ]  # fmt: skip
+
+EDGES = [  # documents at the limits of section 6; no draws are made from them
+    Collection(name, grid, ResponseTable("hand-made", 1.0, grid.cells, 1, ((1,),)), MICRO)
+    for name, grid in (
+        ("\U0001f6b2" * 200, Grid("plane", -(10**15), 10**15, 2, 2 * 10**15, 1)),
+        ("\u200e \u2027 \u202f \u2065 \u206a \ufeff \ufffd", Grid("plane", 0, 0, 4, 4, 2)),
+        ("\u00e9", Grid("geographic", -850000000, -1800000000, 1700000000, 1800000000, 1)),
+        ("e\u0301", Grid("geographic", 849999998, 1799999999, 2, 2, 1)),  # not the same name
+    )
+]
 
 
 def tables() -> Json:
@@ -84,7 +100,7 @@ def tables() -> Json:
 
 
 def draws() -> Json:
-    """List input cell, entropy, output cell and bytes used; null where the entropy runs out."""
+    """List input cell, entropy, output cell (null where the entropy runs out), bytes; bad cells."""
     rows = []
     for number, made in enumerate(COLLECTIONS):
         sampler, last = Sampler(made.table), made.grid.cells - 1
@@ -99,7 +115,12 @@ def draws() -> Json:
                 "document": number, "cell": [row, col], "entropy": data.hex(),
                 "output": output, "bytes": entropy.used,
             })  # fmt: skip
-    return {"documents": [made.to_json() for made in COLLECTIONS], "draws": rows}
+    bad = [
+        {"document": 0, "cell": cell}
+        for cell in ([-1, 0], [0, -1], [2, 0], [0, 2], [0.5, 0], [1, 0.5], [2**32, 0])
+    ]
+    texts = [made.to_json() for made in COLLECTIONS]
+    return {"documents": texts, "draws": rows, "bad": bad}
 
 
 def _entropies(sampler: Sampler) -> Iterator[bytes]:
@@ -135,16 +156,29 @@ POSITIONS: list[tuple[Grid, list[tuple[float, float]]]] = [
     (Grid.from_bounds(0, 170, 85, 17), [(4.99999994, 179.99999995), (5, 180), (5, -180),
                                        (4.99999996, -175.00000004)]),
     (Grid("plane", 0, 0, 8, 8, 4), [(0.0, 0.0), (1.5e-7, 1.49e-7), (2e-7, 2.5e-7), (8e-7, 9e-7),
-                                    (-5e-8, -5.1e-8), (3.5e-7, 5.5e-7), (1e8, -1e8)]),
+                                    (-5e-8, -5.1e-8), (3.5e-7, 5.5e-7), (1e8, -1e8),
+                                    (1.01e8, -1.01e8), (4e8, 4.1e8), (-1e300, sys.float_info.max),
+                                    (5e-324, -5e-324), (-0.0, 0.0)]),
     (Grid("plane", 0, 0, 10, 7, 3), [(3e-7, 2e-7), (4e-7, 3e-7), (6e-7, 5e-7), (7e-7, 4e-7)]),
     (Grid.plane(-1e8, -1e8, 2e8, 4096), [(-1e8, -1e8), (1e8, 1e8), (0, -0.00000004),
                                          (99999999.9999999, 48828.125), (0.1, 48828.1249999)]),
+    (Grid("plane", 10**15, -(10**15), 2 * 10**15, 2 * 10**15, 4096),  # up to the farthest edge
+     [(1e8, -1e8), (3e8, 1e8), (3.0000001e8, 0), (2.9999999e8, 1.0000001e8), (1.5e8, -1e9),
+      (1e300, 0), (99999999.9999999, 0)]),
+    # Exact arithmetic, a fused addition or a division by 1e-7 would round these differently.
+    (Grid("geographic", 392781826, -854265581, 4, 4, 2), [(39.27818275, -85.42655795)]),
+    # An odd width: the point opposite to the middle lies between two units.
+    (Grid("geographic", 0, 0, 9, 9, 3), [(0, -179.9999995), (0, -179.9999996), (0, 180.0000004),
+                                         (0, 180.0000005), (0, 180), (0, -180)]),
     (Grid.plane(-4.44, -4.87, 9.45, 15), [(0.0, 0.0), (-3.81, -4.24), (5.01, 4.58), (1e3, -1e3)]),
 ]  # fmt: skip
 
 
 def positions() -> Json:
-    """List [latitude, longitude] or [y, x] with its cell and whether it is in the square."""
+    """List [latitude, longitude] or [y, x] with its cell and whether it is in the square; bad ones.
+
+    NaN, Infinity and -Infinity are written as texts and stand for these doubles.
+    """
     return {
         "grids": [
             {
@@ -157,41 +191,74 @@ def positions() -> Json:
             }
             for grid, places in POSITIONS
         ],
-        "bad": [[90.0000001, 0], [-91, 0], [0, 360.0000001], [0, -361], [1e300, 0]],
+        "bad": [
+            {"kind": kind, "at": at}
+            for kind, places in (
+                ("geographic", [[90.0000001, 0], [-91, 0], [0, 360.0000001], [0, -361], [1e300, 0],
+                                ["NaN", 0], [0, "Infinity"]]),
+                ("plane", [["NaN", 0], [0, "NaN"], ["Infinity", 0], [0, "-Infinity"]]),
+            )
+            for at in places
+        ],
     }  # fmt: skip
 
 
 def documents() -> Json:
-    """List documents with canonical text and digest, and documents that must be refused."""
+    """List good documents with canonical text and digest, bad texts, bad bytes and long texts."""
     good = []
     for made in COLLECTIONS:
         spread = json.dumps(json.loads(made.to_json()), indent=1)
-        for text in (made.to_json(), spread):
-            good.append({"text": text, "canonical": made.to_json(), "digest": made.digest})
-    return {"good": good, "bad": bad_documents(COLLECTIONS[0])}
+        good += [_good(made, text) for text in (made.to_json(), spread)]
+    good += [_good(made, made.to_json()) for made in EDGES]
+    one = ONE_REPORT.to_json()
+    escaped = one.replace("one report", "one\\u0020rep\\u006Frt").replace(
+        '"schema"', '"\\u0073chema"'
+    )
+    good += [_good(ONE_REPORT, escaped), _good(ONE_REPORT, one.replace(":0", ":-0"))]
+    slashed = collection("and/or", CHICAGO, Fraction(7, 5))
+    good.append(_good(slashed, slashed.to_json().replace("and/or", "and\\/or")))
+    return {
+        "good": good,
+        "bad": bad_documents(COLLECTIONS[0]),
+        "bytes": bad_bytes(ONE_REPORT),
+        "long": long_documents(ONE_REPORT),
+    }
+
+
+def _good(made: Collection, text: str) -> Json:
+    return {"text": text, "canonical": made.to_json(), "digest": made.digest}
 
 
 def reports() -> Json:
-    """List reports with canonical text, bad reports, and all outputs of one document."""
+    """List good reports, bad ones, well-formed ones of another collection, and all outputs."""
     made = COLLECTIONS[0]
     report = Report(made.digest, bytes(range(16)).hex(), -1, 2)
     text = report.to_json()
     document: Json = json.loads(text)
-    good = [{"text": t, "canonical": text} for t in (text, json.dumps(document, indent=1))]
+    padded = f"{text:1024}"  # the longest text that is read
+    good = [{"text": t, "canonical": text} for t in (text, json.dumps(document, indent=1), padded)]
     changes: list[Json] = [
         {"schema": "ldpspatial/report/2"}, {"collection": made.digest.upper()},
         {"collection": made.digest[1:]}, {"id": ""}, {"id": report.id[1:]}, {"id": 5},
-        {"id": "g" + report.id[1:]}, {"id": report.id + "\n"}, {"row": None}, {"row": True},
-        {"row": "1"}, {"row": 1.0}, {"row": 0.5}, {"row": 1 << 53}, {"col": 1048577},
-        {"col": -1048577}, {"col": [0]}, {"time": 1},
+        {"id": "g" + report.id[1:]}, {"id": report.id.upper()}, {"id": report.id + "\n"},
+        {"row": None}, {"row": True}, {"row": "1"}, {"row": 1.0}, {"row": 0.5}, {"row": 1 << 53},
+        {"row": 1048577}, {"row": -1048577}, {"col": 1048577}, {"col": -1048577}, {"col": [0]},
+        {"time": 1},
     ]  # fmt: skip
     bad = [json.dumps({**document, **change}) for change in changes]
     bad += [json.dumps({k: v for k, v in document.items() if k != field}) for field in document]
     bad += [text[:-1], text + "}", f"[{text}]", "", text.replace("{", '{"row":0,', 1)]
     bad += [text.replace('"col":2', f'"col":{n}') for n in ("2e0", "NaN", "02", "+2", "0x2")]
+    bad.append(padded + " ")
+    changes = [{"collection": COLLECTIONS[1].digest}, {"row": -2}, {"row": 3}, {"col": -2},
+               {"col": 3}, {"row": 1048576}, {"col": -1048576}]  # fmt: skip
+    foreign = [json.dumps({**document, **change}) for change in changes]
     around = range(-3, 5)
     outputs = [[r, c] for r in around for c in around if made.table.is_output(r, c)]
-    return {"document": made.to_json(), "outputs": outputs, "good": good, "bad": bad}
+    return {
+        "document": made.to_json(), "outputs": outputs, "good": good, "bad": bad,
+        "foreign": foreign,
+    }  # fmt: skip
 
 
 MAKERS = {

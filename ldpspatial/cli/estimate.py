@@ -19,6 +19,7 @@ from ldpspatial.cli.results import (
 from ldpspatial.counting import count_reports
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate as recover
+from ldpspatial.estimation.stopping import RULES
 
 
 @click.command()
@@ -31,13 +32,13 @@ from ldpspatial.estimation import estimate as recover
     help="Reports of another collection, outside the output domain, or with a repeated id.",
 )  # fmt: skip
 @click.option(
-    "--rule", type=click.Choice(["likelihood", "published"]), default="likelihood",
+    "--rule", type=click.Choice(RULES), default="scaled",
     show_default=True, help="When the estimation stops.",
 )  # fmt: skip
 @click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
 @click.option(
     "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
-    show_default=True, help="95 % intervals: fisher to 64 cells, bootstrap beyond.",
+    show_default=True, help="95 % intervals: fisher to 64 cells, the slower bootstrap beyond.",
 )  # fmt: skip
 def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     """Estimate the map from files of reports.

@@ -17,6 +17,14 @@ from ldpspatial.cli.plan import plan
 from ldpspatial.cli.simulate import demo, simulate
 from ldpspatial.errors import LdpSpatialError
 
+# The packages' errors name arguments; who sits at the command line has options.
+OPTIONS = {
+    "on_missing='drop'": "--on-missing drop",
+    "on_invalid='drop'": "--on-invalid drop",
+    "method='bootstrap'": "--intervals bootstrap",
+    "plane=True": "--plane",
+}
+
 
 class Commands(click.Group):
     """Shows expected errors as one line and warnings as notes, without a traceback."""
@@ -34,7 +42,10 @@ class Commands(click.Group):
             try:
                 return super().invoke(ctx)
             except (LdpSpatialError, ClientError) as error:
-                raise click.ClickException(str(error)) from error
+                message = str(error)
+                for argument, option in OPTIONS.items():
+                    message = message.replace(argument, option)
+                raise click.ClickException(message) from error
             except MemoryError as error:
                 raise click.ClickException("there is not enough memory for this") from error
             except BrokenPipeError:

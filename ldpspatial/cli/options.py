@@ -14,6 +14,10 @@ from ldpspatial.errors import InputError
 
 Command = Callable[..., Any]
 SIDE_KM = click.FloatRange(0, 20_000, min_open=True)
+MECHANISM_HELP = (
+    "Likelier reports: dam, a disk around the true cell; dam-ns, the same without partial cells "
+    "at its edge; huem, a cone."
+)
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -86,6 +90,7 @@ def mechanism_options(command: Command) -> Command:
                 type=click.Choice(["dam", "dam-ns", "huem"]),
                 default="dam",
                 show_default=True,
+                help=MECHANISM_HELP,
             ),
             click.option(
                 "--radius", type=int, help="Disk radius in cells, in place of the best one."

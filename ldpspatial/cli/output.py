@@ -37,8 +37,8 @@ def result_folder(out: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> It
     with ``overwrite`` it may hold an earlier result, whose files are replaced or removed. Other
     files in it are left alone, and ``inputs`` may not lie there.
     """
-    target = Path(os.path.realpath(out))  # a link is followed, not replaced
     try:
+        target = Path(os.path.realpath(out))  # a link is followed, not replaced
         exists = target.exists()
         if exists:
             _check_replaceable(target, out, overwrite, inputs)

@@ -3,7 +3,7 @@
 import click
 import numpy as np
 
-from ldpspatial.cli.options import SIDE_KM
+from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.planning import Plan
 from ldpspatial.planning import plan as make_plan
@@ -15,8 +15,9 @@ from ldpspatial.planning import plan as make_plan
 @click.option("--devices", type=int, required=True, help="Reports that will arrive.")
 @click.option("--cells", type=int, multiple=True, help="A grid size to try; repeat for several.")
 @click.option(
-    "--mechanism", type=click.Choice(["dam", "dam-ns", "huem"]), default="dam", show_default=True
-)
+    "--mechanism", type=click.Choice(["dam", "dam-ns", "huem"]), default="dam", show_default=True,
+    help=MECHANISM_HELP,
+)  # fmt: skip
 @click.option("--repeats", type=int, default=3, show_default=True, help="Collections a map.")
 @click.option(
     "--seed", type=click.IntRange(0), help="Seed of the simulated people, to repeat their maps."
@@ -35,7 +36,8 @@ def plan(
     Plays whole collections on three reference maps and measures the exact Wasserstein distance
     in metres. "W2" is between the true and the estimated cell map; "grid" is what cells of
     that size lose by themselves; "total" bounds the distance from the people to the estimate,
-    and the recommended grid has the smallest, up to 5 %.
+    and the grid to "take" has the smallest, up to 5 %. "k-RR" marks grids on which a report
+    ignores distance.
 
     \b
     Examples:

@@ -1,11 +1,13 @@
 """Estimate: the answer of every estimator, and the function that makes one from counts."""
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from client_sdk.validate import is_number
 from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import Progress, expectation_maximisation
@@ -15,6 +17,7 @@ from ldpspatial.estimation.stopping import StoppingRule, stopping_rule
 from ldpspatial.estimation.uncertainty import Uncertainty, bootstrap, fisher
 
 Array = NDArray[np.float64]
+MOST_REPORTS = 1 << 53  # beyond it float64 does not hold every whole number
 
 
 @dataclass(frozen=True)
@@ -91,28 +94,29 @@ class Estimate:
         >>> share.lower < 0.4 < share.upper
         True
         """
-        if not 0 < level < 1:
-            raise InputError(f"level must lie between 0 and 1, got {level}")
+        if not is_number(level) or not 0 < level < 1:
+            raise InputError(f"level must lie between 0 and 1, got {level!r}")
         if method == "fisher":
             return fisher(self, level)
         if method != "bootstrap":
             raise InputError(f"method must be fisher or bootstrap, got {method!r}")
-        if rng is None:
-            raise InputError("rng must be a numpy Generator for method bootstrap, got None")
-        if not isinstance(replicates, int) or replicates < 20:
-            raise InputError(f"replicates must be a whole number from 20 on, got {replicates!r}")
-        rule = self.stop or stopping_rule("likelihood", self.channel)
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(
+                f"rng must be a numpy Generator for method bootstrap, got {type(rng).__name__}"
+            )
+        replicates = _whole_number("replicates", replicates, 20)
+        rule = self.stop or stopping_rule("scaled", self.channel)
         return bootstrap(self, level, rng, replicates, rule, self.smooth, progress)
 
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Check whether the counts can have come from this channel under any density."""
-        return goodness_of_fit(self.channel, self.counts, self.density)
+        return goodness_of_fit(self.channel, self.counts, self.density, self.iterations)
 
 
 def estimate(
     channel: Channel,
     counts: ArrayLike,
-    rule: "str | StoppingRule" = "likelihood",
+    rule: "str | StoppingRule" = "scaled",
     smoothing: "str | Smoother | None" = None,
     max_iterations: int = 10_000,
     progress: Progress | None = None,
@@ -125,8 +129,8 @@ def estimate(
         For a disk mechanism ``StampChannel(collection.table)``.
     counts : array of whole numbers >= 0
         Shaped like ``channel.support``, or the (N,) counts in the table's index order.
-    rule : {"likelihood", "published"} or StoppingRule
-        "likelihood" stops when a step gains less than 1e-3 e^eps nats (Li et al. 2020);
+    rule : {"scaled", "likelihood", "published"} or StoppingRule
+        "scaled" stops when a step gains less than 2e-4 d e^eps nats, d the side in cells;
         docs/estimation.md has the measurement that made it the default.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step (EMS).
@@ -141,8 +145,8 @@ def estimate(
     Raises
     ------
     InputError
-        Counts of a wrong shape, negative, fractional or not finite, none at all, or in a cell
-        that the channel cannot report.
+        Counts of a wrong shape, negative, fractional or not finite, none at all, more than 2^53
+        in all, or in a cell that the channel cannot report; another bad argument.
 
     Examples
     --------
@@ -154,8 +158,7 @@ def estimate(
     True
     """
     checked = check_counts(channel, counts)
-    if not isinstance(max_iterations, int) or max_iterations < 1:
-        raise InputError(f"max_iterations must be a whole number above 0, got {max_iterations!r}")
+    max_iterations = _whole_number("max_iterations", max_iterations, 1)
     stop, smooth = stopping_rule(rule, channel), smoother(smoothing)
     fit = expectation_maximisation(
         channel, checked, stop, max_iterations, smooth, progress=progress
@@ -175,12 +178,15 @@ def estimate(
 
 
 def check_counts(channel: Channel, counts: ArrayLike) -> Array:
-    """Return counts as an array shaped like the channel's output."""
+    """Return counts as an array of its own, shaped like the channel's output."""
     support = channel.support
     try:
-        values = np.asarray(counts, np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(counts)
+    except ValueError:  # rows of different lengths
         raise InputError("counts must be an array of numbers") from None
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"counts must be an array of numbers, got {given.dtype}")
+    values = given.astype(np.float64)
     if values.shape == (int(support.sum()),):
         spread = np.zeros(support.shape)
         spread[support] = values
@@ -194,9 +200,23 @@ def check_counts(channel: Channel, counts: ArrayLike) -> Array:
             raise InputError(f"counts must be {rule}, got {values[bad][0]}")
     if values[~support].any():
         raise InputError("counts must be 0 outside the output domain: these reports are forged")
-    if values.sum() == 0:
-        raise InputError("counts must hold at least one report, got 0")
+    if not 0 < values.sum() <= MOST_REPORTS:
+        raise InputError(f"counts must hold 1 to {MOST_REPORTS} reports, got {values.sum():.17g}")
     return values
+
+
+def _whole_number(name: str, value: object, least: int) -> int:
+    """Return ``value`` as an int; numpy integers are welcome."""
+    rule = f"{name} must be a whole number from {least} on, got {value!r}"
+    if isinstance(value, (bool, np.bool_)):
+        raise InputError(rule)
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(rule) from None
+    if number < least:
+        raise InputError(rule)
+    return number
 
 
 _COUNT_RULES: list[tuple[Callable[[Array], NDArray[np.bool_]], str]] = [

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import convolve
 
+from client_sdk.validate import is_number
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
@@ -25,9 +26,10 @@ def binomial(density: Array) -> Array:
 
 def five_point(k: float) -> Smoother:
     """Return the smoother with weight 1/(4k+1) on the cell and k/(4k+1) on its four neighbours."""
-    if not 0 < k < float("inf"):
-        raise InputError(f"k must be a finite number above 0, got {k}")
-    kernel = np.array([[0, k, 0], [k, 1, k], [0, k, 0]]) / (4 * k + 1)
+    if not is_number(k) or not 0 < k < float("inf"):
+        raise InputError(f"k must be a finite number above 0, got {k!r}")
+    side = 1 / (4 + 1 / float(k))  # k / (4k + 1), which a huge k would overflow
+    kernel = np.array([[0, side, 0], [side, 1 - 4 * side, side], [0, side, 0]])
     return lambda density: _smooth(density, kernel)
 
 
@@ -38,7 +40,7 @@ def smoother(smoothing: "str | Smoother | None") -> Smoother | None:
     """Return the smoother of this name, the given one, or None."""
     if smoothing is None or callable(smoothing):
         return smoothing
-    if smoothing not in SMOOTHERS:
+    if not isinstance(smoothing, str) or smoothing not in SMOOTHERS:
         known = ", ".join(SMOOTHERS)
         raise InputError(f"smoothing must be None or one of {known}, got {smoothing!r}")
     return SMOOTHERS[smoothing]

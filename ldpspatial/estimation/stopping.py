@@ -4,12 +4,13 @@ docs/estimation.md records the measurement behind the default.
 """
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, inf, sqrt
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from client_sdk.validate import is_number
 from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
 
@@ -30,7 +31,7 @@ class StoppingRule(Protocol):
         ----------
         gain : float
             Growth of the total log-likelihood in nats in this step.
-        before, after : arrays
+        before, after : arrays shaped like counts
             Predicted distribution of reports before and after it; 0 outside the output domain.
         """
 
@@ -39,11 +40,16 @@ class StoppingRule(Protocol):
 class LikelihoodGain:
     """Stop when a step gains less than ``tolerance`` nats of total log-likelihood.
 
-    Li et al. (SIGMOD 2020, section 5.5) take 1e-3 e^eps.
+    Li et al. (SIGMOD 2020, section 5.5) take 1e-3 e^eps, whatever the grid ("likelihood"). On
+    finer grids EM overfits sooner; 2e-4 e^eps times the side d in cells ("scaled", the same at
+    d = 5) is closer to the best stop on every grid that was measured.
     """
 
     tolerance: float
     name: str = "likelihood"
+
+    def __post_init__(self) -> None:
+        _check_tolerance(self.tolerance)
 
     def done(self, gain: float, before: Array, after: Array) -> bool:
         """Compare the gain; a falling likelihood (with smoothing) stops too."""
@@ -61,6 +67,9 @@ class Published:
     tolerance: float = 1e-6
     name: str = "published"
 
+    def __post_init__(self) -> None:
+        _check_tolerance(self.tolerance)
+
     def done(self, gain: float, before: Array, after: Array) -> bool:
         """Compare the change of the unweighted sum over the output domain."""
         domain = after > 0
@@ -68,15 +77,23 @@ class Published:
         return bool(abs(change) < self.tolerance)
 
 
-RULES = ("likelihood", "published")
+RULES = ("scaled", "likelihood", "published")
 
 
 def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
     """Return the rule of this name for a channel, or the rule itself."""
+    if not isinstance(rule, str) and hasattr(rule, "done") and hasattr(rule, "name"):
+        return rule
+    if not isinstance(rule, str) or rule not in RULES:
+        raise InputError(f"rule must be one of {', '.join(RULES)} or a StoppingRule, got {rule!r}")
+    if rule == "scaled":
+        rows, cols = channel.input_shape
+        return LikelihoodGain(2e-4 * sqrt(rows * cols) * exp(channel.epsilon), "scaled")
     if rule == "likelihood":
         return LikelihoodGain(1e-3 * exp(channel.epsilon))
-    if rule == "published":
-        return Published()
-    if isinstance(rule, str):
-        raise InputError(f"rule must be one of {', '.join(RULES)} or a StoppingRule, got {rule!r}")
-    return rule
+    return Published()
+
+
+def _check_tolerance(tolerance: object) -> None:
+    if not is_number(tolerance) or not 0 <= tolerance < inf:  # type: ignore[operator]
+        raise InputError(f"tolerance must be a finite number from 0 on, got {tolerance!r}")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FISHER_CELLS = 64  # the information matrix has d^4 entries: 134 MB at 64
+LEAST_CONDITION = 1e-12  # below it the inverse has fewer than four digits
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,17 @@ class Uncertainty:
             ``estimate`` is the EM estimate. With "fisher" the interval surrounds the unbiased
             estimate instead, so in rare cases it excludes the EM estimate.
         """
-        cells = np.asarray(mask)
+        try:
+            cells = np.asarray(mask)
+        except ValueError:  # rows of different lengths
+            raise InputError("mask must be a bool array") from None
         if cells.dtype != bool or cells.shape != self.lower.shape:
             raise InputError(
                 f"mask must be a bool array of shape {self.lower.shape}, "
                 f"got {cells.dtype} of shape {cells.shape}"
             )
         center, error = self._of_weights(cells.astype(np.float64))
-        lower, upper = _bounds(np.float64(center), norm.ppf((1 + self.level) / 2) * error)
+        lower, upper = _bounds(np.float64(center), _reach(self.level) * error)
         return Interval(float(self._density[cells].sum()), float(lower), float(upper))
 
 
@@ -103,23 +107,16 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
         )
     precision = np.where(support, 1 / np.where(support, channel.forward(estimate.density), 1), 0)
     information = _information(channel, precision)
-    try:
-        factor = linalg.cho_factor(information, lower=True)
-    except linalg.LinAlgError:
-        raise InputError(
-            "the counts do not determine every cell at this epsilon: use fewer cells, "
-            "or method='bootstrap'"
-        ) from None
-    unbiased = linalg.cho_solve(
-        factor, channel.adjoint(precision * estimate.counts / n).ravel()
-    ).reshape(shape)
-    inverse = linalg.cho_solve(factor, np.eye(unbiased.size))
-    variance = (np.diag(inverse).reshape(shape) - unbiased**2) / n
+    inverse = _inverse(information)
+    unbiased = (inverse @ channel.adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
+    # f is the EM density here too, whose information was inverted: only then is no variance
+    # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
+    variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
 
     def of_weights(weights: Array) -> tuple[float, float]:
-        center = float((weights * unbiased).sum())
         flat = weights.ravel()
-        return center, float(np.sqrt(max(flat @ inverse @ flat - center**2, 0) / n))
+        spread = float(flat @ inverse @ flat) - float((weights * estimate.density).sum()) ** 2
+        return float((weights * unbiased).sum()), float(np.sqrt(max(spread, 0.0) / n))
 
     return _pointwise(estimate, level, "fisher", unbiased, variance, of_weights)
 
@@ -168,6 +165,23 @@ def _information(channel: Channel, precision: Array) -> Array:
     return np.asarray((information + information.T) / 2)
 
 
+def _inverse(information: Array) -> Array:
+    """Return the inverse of a symmetric matrix that must be far enough from singular."""
+    try:
+        factor, lower = linalg.cho_factor(information, lower=True)
+    except linalg.LinAlgError:
+        condition = 0.0
+    else:
+        norm1 = np.abs(information).sum(axis=0).max()
+        condition, _ = linalg.lapack.dpocon(factor, norm1, uplo="L")
+    if condition < LEAST_CONDITION:
+        raise InputError(
+            "the counts do not determine every cell at this epsilon: use fewer cells, "
+            "or method='bootstrap'"
+        )
+    return np.asarray(linalg.cho_solve((factor, lower), np.eye(len(information))))
+
+
 def _pointwise(
     estimate: "Estimate",
     level: float,
@@ -176,9 +190,14 @@ def _pointwise(
     variance: Array,
     of_weights: Callable[[Array], tuple[float, float]],
 ) -> Uncertainty:
-    reach = norm.ppf((1 + level) / 2) * np.sqrt(np.maximum(variance, 0))
+    reach = _reach(level) * np.sqrt(np.maximum(variance, 0))
     lower, upper = _bounds(center, reach)
     return Uncertainty(level, method, lower, upper, of_weights, estimate.density)
+
+
+def _reach(level: float) -> float:
+    """Return how many standard errors an interval of this level reaches to either side."""
+    return float(norm.isf((1 - level) / 2))
 
 
 def _bounds(center: Array | np.float64, reach: Array | float) -> tuple[Array, Array]:

@@ -115,7 +115,10 @@ def listed(layout: Layout) -> str:
     somebody's position.
     """
     shown = [name if name.strip() else "(no name)" for name in layout.names]
-    data = [bool(re.search(r"\d[.,]\d", n)) or not re.search(r"[^\W\d]", n) for n in shown]
+    data = [
+        bool(re.search(r"\d[.,]\d|[\x00-\x1f\x7f-\x9f]", n)) or not re.search(r"[^\W\d]", n)
+        for n in shown
+    ]
     shown = ["(hidden)" if hide else name for name, hide in zip(shown, data, strict=True)]
     more = f" and {len(shown) - SHOWN_NAMES} more" if len(shown) > SHOWN_NAMES else ""
     hint = "; is the line with the column names missing?" if any(data) else ""

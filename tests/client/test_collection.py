@@ -15,6 +15,7 @@ from client_sdk import (
     Grid,
     ParameterError,
     ResponseTable,
+    canonical,
     response_table,
 )
 from tests.support import naive_collection as naive
@@ -122,6 +123,20 @@ def test_a_disk_of_one_cell_is_warned_about() -> None:
 def test_a_bad_design_is_refused(fields: dict[str, Any], rule: str) -> None:
     with pytest.raises(ParameterError, match=rule):
         Collection.create(**{"name": "x", "grid": GRID, "epsilon": 2, **fields})
+
+
+@pytest.mark.parametrize("grid", [GRID, FOUR, Grid.plane(0, 0, 1, 40)])
+@pytest.mark.parametrize("name", ["x", 'é "\U0001f6b2" \\'])
+def test_a_design_that_devices_would_not_read_is_refused(
+    grid: Grid, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Collection.create(name, grid, 2, "huem").to_json()
+    monkeypatch.setattr(canonical, "LONGEST", len(text))
+    assert Collection.from_json(Collection.create(name, grid, 2, "huem").to_json())
+    monkeypatch.setattr(canonical, "LONGEST", len(text) - 1)
+    rule = f"at most {len(text) - 1} characters.*got {len(text)} at {grid.cells} cells"
+    with pytest.raises(ParameterError, match=rule):
+        Collection.create(name, grid, 2, "huem")
 
 
 # What a device asks for

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_sdk import Grid
-from client_sdk.grid import MAX_LATITUDE, PLANE_LIMIT, TURN, UNIT, metres_per_degree
+from client_sdk.grid import MAX_LATITUDE, PLANE_FAR, PLANE_LIMIT, TURN, UNIT, metres_per_degree
 
 EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True)
 BERLIN = Grid.from_center(52.52, 13.405, 20_000, 15)
@@ -91,8 +91,6 @@ def test_bounds_are_kept_to_the_unit() -> None:
 def test_center_of_a_cell_lies_in_the_cell(grid: Grid, data: st.DataObject) -> None:
     row, col = (data.draw(st.integers(0, grid.cells - 1)) for _ in "rc")
     center = grid.center(row, col)
-    if grid.kind == "plane" and max(map(abs, center)) > PLANE_LIMIT:
-        return
     assert grid.cell(*center) == (row, col)
     assert grid.contains(*center)
 
@@ -180,6 +178,38 @@ def test_people_outside_count_at_the_nearest_edge() -> None:
     assert BERLIN.cell(52.52, 13.405 - 179.9)[1] == 0
     assert BERLIN.cell(90, 0) == (last, 0)
     assert BERLIN.cell(-90, 100) == (0, last)
+
+
+@EXAMPLES
+@given(planes(), st.floats(allow_nan=False, allow_infinity=False))
+def test_every_finite_number_of_a_plane_has_its_nearest_cell(grid: Grid, far: float) -> None:
+    """In exact arithmetic, whatever the size of the number."""
+    units = math.floor(Fraction(far * UNIT if abs(far) <= PLANE_FAR else far) + Fraction(1, 2))
+    y, x = units - grid.south, units - grid.west
+    last = grid.cells - 1
+    nearest = [min(max(at * grid.cells // grid.height, 0), last) for at in (y, x)]
+    if abs(far) > PLANE_FAR:
+        nearest = [last if far > 0 else 0] * 2
+    assert list(grid.cell(far, far)) == nearest
+    inside = all(0 <= at <= grid.height for at in (y, x)) and abs(far) <= PLANE_FAR
+    assert grid.contains(far, far) == inside
+
+
+@pytest.mark.parametrize("far", [1.0000001e8, 3.1e8, 4e8, 4.1e8, 1e20, 1e300, 10**300])
+def test_nobody_on_a_plane_is_too_far_away_to_report(far: float) -> None:
+    for grid in (Grid.plane(0, 0, 1, 5), Grid.plane(-1e8, -1e8, 2e8, 4096)):
+        last = grid.cells - 1
+        assert grid.cell(far, -far) == (last, 0)
+        assert grid.cell(-far, 0.5)[0] == 0
+        assert not grid.contains(far, 0.5)
+        assert not grid.contains(0.5, -far)
+
+
+def test_a_plane_square_may_reach_beyond_the_limit_of_its_corner() -> None:
+    grid = Grid.plane(1e8, 1e8, 2e8, 4)
+    assert grid.cell(1.6e8, 2.9e8) == (1, 3)
+    assert grid.contains(3e8, 3e8)
+    assert not grid.contains(3.0000001e8, 3e8)
 
 
 def test_poles_and_the_date_line_are_positions() -> None:

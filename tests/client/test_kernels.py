@@ -35,6 +35,7 @@ GRIDS = [
     Grid.plane(-4.44, -4.87, 9.45, 15),
     Grid.plane(-1e8, -1e8, 2e8, 4096),
     Grid("plane", -(10**15), 10**15, 3, 2, 1),
+    Grid("plane", 10**15, -(10**15), 2 * 10**15, 2 * 10**15, 4096),  # ends at 3e8
 ]
 
 
@@ -143,7 +144,7 @@ def edges(grid: Grid) -> np.ndarray[Any, np.dtype[np.float64]]:
     if grid.kind == "geographic":  # where the nearer edge changes, half a turn away
         antipode = (grid.west + grid.width + (3_600_000_000 - grid.width) // 2) / 1e7
         xs = np.concatenate([xs, antipode + 2 * steps, antipode - 360 + 2 * steps])
-    limits = (90.0, 360.0) if grid.kind == "geographic" else (1e8, 1e8)
+    limits = (90.0, 360.0) if grid.kind == "geographic" else (1e308, 1e308)
     ys = np.concatenate([ys, [-limits[0], 0, limits[0]]])
     xs = np.concatenate([xs, [-limits[1], -limits[1] / 2, 0, limits[1] / 2, limits[1]]])
     positions = np.stack(np.meshgrid(ys, xs, indexing="ij"), -1).reshape(-1, 2)
@@ -154,7 +155,7 @@ def edges(grid: Grid) -> np.ndarray[Any, np.dtype[np.float64]]:
 @pytest.mark.parametrize("grid", GRIDS)
 def test_cells_equal_those_of_the_grid(grid: Grid) -> None:
     rng = np.random.default_rng(11)
-    limits = (90, 360) if grid.kind == "geographic" else (1e8, 1e8)
+    limits = (90, 360) if grid.kind == "geographic" else (4.5e8, 4.5e8)
     anywhere = rng.uniform(-1, 1, (300, 2)) * limits
     corner, extent = np.array([grid.south, grid.west]), np.array([grid.height, grid.width])
     near = (corner + rng.uniform(-0.5, 1.5, (300, 2)) * extent) / 1e7
@@ -176,6 +177,26 @@ def test_cell_of_any_position_equals_that_of_the_grid(grid: Grid, lat: float, lo
     rows, cols, inside = kernels.cells_of(grid, [lat], [lon])
     assert (rows[0], cols[0]) == grid.cell(lat, lon)
     assert inside[0] == grid.contains(lat, lon)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([g for g in GRIDS if g.kind == "plane"]),
+    *[st.floats(allow_nan=False, allow_infinity=False) | st.floats(-5e8, 5e8)] * 2,
+)
+def test_cell_of_any_finite_plane_position_equals_that_of_the_grid(
+    grid: Grid, y: float, x: float
+) -> None:
+    rows, cols, inside = kernels.cells_of(grid, [y], [x])
+    assert (rows[0], cols[0]) == grid.cell(y, x)
+    assert inside[0] == grid.contains(y, x)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_plane_positions_that_are_not_finite_are_refused(bad: float) -> None:
+    for at in ([bad], [0.0]), ([0.0], [bad]):
+        with pytest.raises(PositionError, match="1 of 1 positions are not finite"):
+            kernels.cells_of(Grid.plane(0, 0, 1, 2), *at)
 
 
 def test_positions_may_be_of_any_number_type() -> None:

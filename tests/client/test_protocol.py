@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from client_sdk import Collection, Grid, Report
+from client_sdk import Collection, Grid, Report, canonical, report
 from client_sdk.exact import BITS, PI, exp_below
+from client_sdk.grid import PLANE_FAR, PLANE_LIMIT
 from client_sdk.sampling import Parts, Sampler
 from client_sdk.testing import FixedEntropy
 
@@ -109,6 +110,27 @@ def test_the_limits_are_those_of_the_code() -> None:
         assert re.search(rf"\b{limit}\b", TEXT)
     for name in (*fields, *fields["grid"]["properties"]):
         assert f"`{name}`" in TEXT
+    assert PLANE_LIMIT == 10**8
+    assert PLANE_FAR == 4 * 10**8
+    assert "limit y and x to [-4 * 10^8, 4 * 10^8]" in TEXT
+    assert (canonical.LONGEST, report.LONGEST) == (2**26, 1024)
+    assert "more than 2^26 code points, a report of more than 1024" in TEXT
+
+
+def test_the_vectors_are_described_entry_by_entry() -> None:
+    section = TEXT[TEXT.index("## 10.") : TEXT.index("## 11.")]
+    for path in (ROOT / "client_sdk/vectors").glob("*.json"):
+        assert f"`{path.name}`" in section
+        for name, entries in json.loads(path.read_text()).items():
+            assert name == "about" or f"`{name}`" in section
+            for field in entries[0] if isinstance(entries[0], dict) and name != "grids" else ():
+                assert f"`{field}`" in section
+
+
+def test_pi_of_section_9() -> None:
+    digits = re.search(r"P = (\d+) \* 2\^192 // 10\^50", TEXT)
+    assert digits is not None
+    assert int(digits[1]) * 2**192 // 10**50 == PI
 
 
 def test_the_radius_of_section_9() -> None:

@@ -76,10 +76,16 @@ def test_a_missing_field_is_refused(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", TEXT + "x", TEXT.replace("{", '{"row":0,', 1), "[" * 10**5]
+    "text", ["", "{", "[]", "null", TEXT + "x", TEXT.replace("{", '{"row":0,', 1), "[" * 1000]
 )
 def test_text_that_is_no_report_is_refused(text: str) -> None:
     refused(text, "report|appears twice")
+
+
+def test_a_long_text_is_refused_unread() -> None:
+    assert Report.from_json(f"{TEXT:1024}") == REPORT
+    refused(f"{TEXT:1025}", "the report must be at most 1024 characters, got 1025")
+    refused("[" * 10**5, "the report must be at most 1024 characters")
 
 
 @pytest.mark.parametrize("text", [None, 5, TEXT.encode()])

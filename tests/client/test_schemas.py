@@ -1,6 +1,7 @@
 """The JSON schemas: valid, and as strict as a schema can be about the documents of the vectors."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def test_good_documents_fit(entry: dict[str, str]) -> None:
         lambda cells: Grid.from_bounds(-85, -180, 170, cells),
         lambda cells: Grid.plane(-1e8, 1e8, 2e8, cells),
         lambda cells: Grid("geographic", 0, 1799999999, 2 * cells, 2 * cells, cells),
+        lambda cells: Grid("geographic", 850000000 - 2 * cells, 0, 2 * cells, 2 * cells, cells),
     ],
 )
 def test_documents_at_the_limits_fit(grid: Any, cells: int) -> None:
@@ -71,9 +73,26 @@ def test_no_field_of_a_document_takes_any_value(field: str, value: Any) -> None:
     assert not COLLECTION.is_valid({**document, field: value})
 
 
+def test_the_pattern_of_visible_texts_names_no_surrogates() -> None:
+    """A regular expression that works on UTF-16 would find them in every whole pair."""
+    pattern = COLLECTION.schema["$defs"]["visible"]["not"]["pattern"]
+    assert "\\ud8" not in pattern.lower()
+    halves = "\U0001f6b2".encode("utf-16-be", "surrogatepass")
+    units = "".join(chr(int.from_bytes(halves[i : i + 2], "big")) for i in (0, 2))
+    assert not re.search(pattern, units)
+    assert re.search(pattern, "a\u2066b")
+
+
+def test_a_long_document_may_fit_but_not_one_of_too_many_rows() -> None:
+    for entry in DOCUMENTS["long"]:
+        if entry["reason"].endswith(" rows"):
+            text = "".join(part * times for part, times in entry["parts"])
+            assert COLLECTION.is_valid(json.loads(text)) == (entry["digest"] is not None)
+
+
 def test_good_reports_fit() -> None:
-    for entry in REPORTS["good"]:
-        REPORT.validate(json.loads(entry["text"]))
+    for text in (*(entry["text"] for entry in REPORTS["good"]), *REPORTS["foreign"]):
+        REPORT.validate(json.loads(text))
     REPORT.validate(json.loads(Report("0" * 64, "f" * 32, 1 << 20, -(1 << 20)).to_json()))
 
 
@@ -85,7 +104,7 @@ def test_bad_reports_do_not_fit_unless_only_a_strict_parser_sees_it() -> None:
         except ValueError:
             continue
         if REPORT.is_valid(document):
-            # A whole number with a fraction or an exponent, or a field given twice.
-            assert any(mark in text for mark in ("1.0", "2e0", '"row":0,"col"', '"row":0,'))
+            # A whole number with a fraction or an exponent, a field given twice, a long text.
+            assert len(text) > 1024 or any(mark in text for mark in ("1.0", "2e0", '"row":0,'))
             unseen += 1
-    assert unseen == 3
+    assert unseen == 4

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from client_sdk import (
     Collection,
     CollectionError,
     Grid,
+    ParameterError,
     PositionError,
     Report,
     kernels,
@@ -79,6 +81,18 @@ def test_draws() -> None:
         assert entropy.used == entry["bytes"]
 
 
+def test_bad_input_cells_are_refused_before_a_byte_is_read() -> None:
+    vectors = load("draws")
+    for entry in vectors["bad"]:
+        table = Collection.from_json(vectors["documents"][entry["document"]]).table
+        entropy, (row, col) = FixedEntropy(bytes(7)), entry["cell"]
+        with pytest.raises(ParameterError):
+            Sampler(table).draw(row, col, entropy)
+        with pytest.raises(ParameterError):
+            kernels.randomize_many(table, [row], [col])
+        assert entropy.used == 0
+
+
 def test_draws_agree_with_the_twin() -> None:
     vectors = load("draws")
     parts = set()
@@ -107,17 +121,37 @@ def test_draws_agree_with_the_twin() -> None:
 
 
 def test_positions() -> None:
-    vectors = load("positions")
-    for entry in vectors["grids"]:
+    for entry in load("positions")["grids"]:
         fields = ("kind", "south_e7", "west_e7", "height_e7", "width_e7", "cells")
         grid = Grid(*(entry[field] for field in fields))
         for position in entry["positions"]:
             assert list(grid.cell(*position["at"])) == position["cell"]
             assert grid.contains(*position["at"]) == position["inside"]
-    grid = Grid.from_bounds(0, 0, 1, 5)
-    for lat, lon in vectors["bad"]:
+        at = [[float(number) for number in p["at"]] for p in entry["positions"]]
+        rows, cols, inside = kernels.cells_of(grid, *np.array(at).T)
+        assert np.stack([rows, cols], 1).tolist() == [p["cell"] for p in entry["positions"]]
+        assert inside.tolist() == [p["inside"] for p in entry["positions"]]
+
+
+def test_bad_positions() -> None:
+    grids = {"geographic": Grid.from_bounds(0, 0, 1, 5), "plane": Grid.plane(0, 0, 1, 5)}
+    for entry in load("positions")["bad"]:
+        grid, (y, x) = grids[entry["kind"]], map(float, entry["at"])
+        for call in (grid.cell, grid.contains):
+            with pytest.raises(PositionError):
+                call(y, x)
         with pytest.raises(PositionError):
-            grid.cell(lat, lon)
+            kernels.cells_of(grid, [y], [x])
+
+
+def test_the_rounding_position_tells_apart_how_units_may_be_computed() -> None:
+    """It is worth its place: exact arithmetic and a division give other units."""
+    entry = next(e for e in load("positions")["grids"] if e["south_e7"] == 392781826)
+    lat, lon = entry["positions"][0]["at"]
+    assert math.floor(lat * 1e7 + 0.5) == 392781828
+    assert math.floor(Fraction(lat) * 10**7 + Fraction(1, 2)) == 392781827
+    assert math.floor(lon * 1e7 + 0.5) == -854265579
+    assert math.floor(lon / 1e-7 + 0.5) == -854265580
 
 
 def test_good_documents() -> None:
@@ -135,6 +169,35 @@ def test_bad_documents(entry: dict[str, Any]) -> None:
         Collection.from_json(entry["text"], entry.get("digest"), max_epsilon)
 
 
+@pytest.mark.parametrize("entry", load("documents")["bytes"], ids=lambda e: e["reason"])
+def test_bad_bytes(entry: dict[str, str]) -> None:
+    """This client reads texts: the bytes are refused when they are decoded, or as a text."""
+    data = bytes.fromhex(entry["hex"])
+    with pytest.raises((UnicodeDecodeError, CollectionError)):
+        Collection.from_json(data.decode("utf-8"))
+    lenient = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    Collection.from_json(lenient)  # nothing else is wrong with it
+
+
+@pytest.mark.parametrize("entry", load("documents")["long"], ids=lambda e: e["reason"])
+def test_long_documents(entry: dict[str, Any]) -> None:
+    text = "".join(part * times for part, times in entry["parts"])
+    if entry["digest"] is None:
+        with pytest.raises(CollectionError):
+            Collection.from_json(text)
+    else:
+        assert Collection.from_json(text, entry["digest"]).to_json() == text
+
+
+def test_long_documents_are_refused_for_their_length_alone() -> None:
+    long = {entry["reason"]: entry["parts"] for entry in load("documents")["long"]}
+    assert Collection.from_json("".join(part for part, _ in long["2^26 + 1 code points"]))
+    assert sum(len(part) * times for part, times in long["2^26 + 1 code points"]) == 2**26 + 1
+    document = json.loads("".join(part * times for part, times in long["8194 rows"]))
+    # A star of r arms around one cell: 4 r + 1 output cells, each of weight 1.
+    assert document["output_size"] == document["total_weight"] == 4 * 8193 + 1
+
+
 def test_bad_documents_are_refused_for_their_reason() -> None:
     told = {}
     for entry in load("documents")["bad"]:
@@ -148,6 +211,7 @@ def test_bad_documents_are_refused_for_their_reason() -> None:
         ("one millionth below", "not epsilon-LDP"),
         ("power of two", "base_weight must be a power of two"),
         ("54 bits", "total_weight must be"),
+        ("modulo 2^64", f"total_weight must be {2**64 + 2**51} for these weights"),
         ("diagonal", "1 to x + 1 numbers"),
         ("gap", "narrows from row 0 on"),
         ("widens", "narrows from row 0 on"),
@@ -155,10 +219,23 @@ def test_bad_documents_are_refused_for_their_reason() -> None:
         ("one larger", "the document was altered"),
         ("changed places", "the document was altered"),
         ("85 degrees", "grid: height"),
+        ("units high", "grid: height must be a whole number from 4"),
+        ("units wide", "grid: width must be a whole number from 4"),
     ):
         matching = [told[reason] for reason in told if words in reason]
         assert matching
         assert all(rule in text for text in matching)
+
+
+def test_the_document_with_a_wrapped_total_would_report_the_true_cell() -> None:
+    entry = next(e for e in load("documents")["bad"] if "modulo" in e["reason"])
+    document = json.loads(entry["text"])
+    base, ((weight,),), d = document["base_weight"], document["weights"], document["grid"]["cells"]
+    low = d * d * base
+    total = low + weight - base
+    assert (document["output_size"], document["total_weight"]) == (d * d, total % 2**64)
+    assert low % 2**64 == 0  # no low part is left: every draw would be the cell itself
+    assert weight * 2**192 <= base * exp_below(Fraction(document["micro_epsilon"], 10**6))
 
 
 def test_reports() -> None:
@@ -172,3 +249,7 @@ def test_reports() -> None:
     for text in vectors["bad"]:
         with pytest.raises(CollectionError):
             Report.from_json(text)
+    for text in vectors["foreign"]:
+        report = Report.from_json(text)
+        with pytest.raises(CollectionError):
+            report.check(collection)

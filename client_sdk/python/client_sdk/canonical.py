@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from client_sdk.errors import CollectionError
 from client_sdk.validate import shown
 
-LONGEST = 1 << 26  # 64 MiB: a table of a million weights is 16 MiB
+LONGEST = 1 << 26  # 64 MiB of collection document: a million weights are 16 MiB
 LONGEST_NUMBER = 17  # characters of -(2**53 - 1)
 
 # Control characters, line and paragraph separators, overrides of the writing direction (they
@@ -32,12 +32,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def loads(text: object, what: str) -> dict[str, Any]:
-    """Parse a document strictly; ``what`` names it in errors."""
+def loads(text: object, what: str, longest: int) -> dict[str, Any]:
+    """Parse a document of at most ``longest`` code points strictly; ``what`` names it in errors."""
     if not isinstance(text, str):
         raise CollectionError(f"{what} must be text, got {type(text).__name__}")
-    if len(text) > LONGEST:
-        raise CollectionError(f"{what} must be at most {LONGEST} characters, got {len(text)}")
+    if len(text) > longest:
+        raise CollectionError(f"{what} must be at most {longest} characters, got {len(text)}")
     try:
         document = json.loads(
             text,
@@ -49,6 +49,8 @@ def loads(text: object, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, CollectionError):
             raise
+        # Python guards its stack. What is nested more than 3 deep and still read holds a value
+        # that no field takes, so depth needs no rule of its own here.
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise CollectionError(f"{what} is not valid JSON: {reason}") from None
     if not isinstance(document, dict):

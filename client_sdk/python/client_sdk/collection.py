@@ -78,6 +78,11 @@ class Collection:
 
         ``epsilon`` must be a whole number of millionths, the unit in which devices count.
         Warns (:class:`DesignWarning`) where the disk is a single cell.
+
+        Raises
+        ------
+        ParameterError
+            A parameter breaks its rule, or the document would be longer than devices read.
         """
         if not isinstance(grid, Grid):
             raise ParameterError(f"grid must be a Grid, got {type(grid).__name__}")
@@ -96,6 +101,13 @@ class Collection:
             collection.verify()
         except CollectionError as error:  # the name: the rest was made above
             raise ParameterError(str(error)) from None
+        length = _length(collection)
+        if length > canonical.LONGEST:
+            raise ParameterError(
+                f"the design's document must have at most {canonical.LONGEST} characters, the most "
+                f"that devices read, got {length} at {grid.cells} cells and radius {table.radius}: "
+                "fewer cells, a smaller radius or a larger epsilon make it shorter"
+            )
         return collection
 
     @property
@@ -105,7 +117,7 @@ class Collection:
 
     @cached_property
     def _text(self) -> str:
-        return canonical.dumps(self._document())
+        return canonical.dumps({**self._header(), "weights": [list(r) for r in self.table.octant]})
 
     def to_json(self) -> str:
         """Return the canonical document."""
@@ -116,7 +128,8 @@ class Collection:
         """The id of the collection: SHA-256 of the canonical document, 64 hexadecimal digits."""
         return canonical.digest(self._text)
 
-    def _document(self) -> dict[str, Any]:
+    def _header(self) -> dict[str, Any]:
+        """Return the document without its weights."""
         grid, table = self.grid, self.table
         return {
             "schema": SCHEMA,
@@ -135,7 +148,6 @@ class Collection:
             "base_weight": table.base_weight,
             "output_size": table.output_size,
             "total_weight": table.total_weight,
-            "weights": [list(row) for row in table.octant],
         }
 
     @classmethod
@@ -144,21 +156,27 @@ class Collection:
     ) -> "Collection":
         """Read and verify a document.
 
+        The longest text takes ten seconds and a gigabyte; an app that has less to give refuses
+        long texts before it calls this.
+
         Parameters
         ----------
         text : str
-            The document; white space and the order of fields do not matter.
+            The document of at most 2^26 characters; white space and the order of fields do not
+            matter.
         digest : str, optional
-            The id that is expected; another document is refused.
+            The id that is expected; another document is refused. Give it unless the server is
+            trusted: a document made for one device alone makes its reports linkable.
         max_epsilon : number, optional
-            The most that this device accepts for one report.
+            The most that this device accepts for one report; without it, 20.
 
         Raises
         ------
         CollectionError
             The document is malformed, was altered, or is not epsilon-LDP as it claims.
         """
-        collection = _parse(cls, canonical.loads(text, "the collection document"))
+        document = canonical.loads(text, "the collection document", canonical.LONGEST)
+        collection = _parse(cls, document)
         collection.verify(digest, max_epsilon)
         return collection
 
@@ -181,6 +199,14 @@ class Collection:
             raise CollectionError(
                 f"the collection's epsilon {self.epsilon:g} exceeds this device's cap {max_epsilon}"
             )
+
+
+def _length(collection: Collection) -> int:
+    """Return len(collection.to_json()) without writing the weights out, which may be gigabytes."""
+    rows = collection.table.octant
+    # A row of k numbers has k - 1 commas, two brackets and, but for the first, a comma before it.
+    weights = sum(sum(len(str(weight)) for weight in row) + len(row) + 2 for row in rows) - 1
+    return len(canonical.dumps({**collection._header(), "weights": []})) + weights
 
 
 def _parse(cls: type[Collection], document: dict[str, Any]) -> Collection:
@@ -227,6 +253,7 @@ def _parse_table(document: dict[str, Any], cells: int, epsilon: float) -> Respon
     check_shape(octant)
     base = canonical.integer(document["base_weight"], "base_weight", 1, limit)
     table = ResponseTable(mechanism, epsilon, cells, base, octant)
+    # Before the checks of base and weights: Python's totals do not overflow (a port's may).
     for field in ("output_size", "total_weight"):
         given = canonical.integer(document[field], field, 1, limit)
         if given != getattr(table, field):

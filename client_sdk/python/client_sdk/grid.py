@@ -18,9 +18,11 @@ from client_sdk.validate import MAX_CELLS, finite_number, is_number, whole_numbe
 UNIT = 10**7  # grid units per degree or per plane unit
 TURN = 360 * UNIT
 MAX_LATITUDE = 85  # beyond it a local projection is no map of anything
-# Plane coordinates: a difference of two is below 2**53 in 1e-7 units, and 4096 times it is
-# below 2**63, so that 64-bit integers hold every step.
+# Corners of plane squares. A side is at most twice this, and 4096 times a side is below 2**63 in
+# units of 1e-7, so that 64-bit integers hold every step.
 PLANE_LIMIT = 10**8
+# Every plane square ends at 3e8, so a position limited to this has the cell that it had before.
+PLANE_FAR = 4 * 10**8
 
 KINDS = ("geographic", "plane")
 
@@ -134,6 +136,8 @@ class Grid:
         """Return (row, col) of the cell nearest to a position; on a plane grid pass y, x.
 
         Cells are half open, [south, north) x [west, east); the outer edge belongs to the square.
+        On a plane grid every finite position has a cell, however far away it is: silence would
+        tell that the user is elsewhere.
 
         Raises
         ------
@@ -197,9 +201,14 @@ def metres_per_degree(lat: float) -> tuple[float, float]:
 
 
 def check_position(lat: float, lon: float, kind: str) -> tuple[float, float]:
-    """Return the two numbers, or say what is wrong with them without repeating them."""
-    names = ("latitude", "longitude") if kind == "geographic" else ("y", "x")
-    limits = (90.0, 360.0) if kind == "geographic" else (float(PLANE_LIMIT),) * 2
+    """Return the two numbers, or say what is wrong with them without repeating them.
+
+    Those of a plane are limited to PLANE_FAR, which changes neither cell nor inside and keeps
+    their units within 2**53.
+    """
+    geographic = kind == "geographic"
+    names = ("latitude", "longitude") if geographic else ("y", "x")
+    limits = (90.0, 360.0) if geographic else (float(PLANE_FAR),) * 2
     numbers = []
     for name, limit, value in zip(names, limits, (lat, lon), strict=True):
         # Not left to float(): its own error, kept as the context of ours, quotes the value.
@@ -209,9 +218,11 @@ def check_position(lat: float, lon: float, kind: str) -> tuple[float, float]:
             number = float(value)
         except (ValueError, OverflowError):
             number = math.nan
-        if not abs(number) <= limit:  # NaN fails too
+        if geographic and not abs(number) <= limit:  # NaN fails too
             raise PositionError(f"{name} must be a number from -{limit:g} to {limit:g}")
-        numbers.append(number)
+        if not math.isfinite(number):
+            raise PositionError(f"{name} must be a finite number")
+        numbers.append(min(max(number, -limit), limit))
     return numbers[0], numbers[1]
 
 

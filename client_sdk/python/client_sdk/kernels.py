@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from client_sdk import entropy as os_entropy
 from client_sdk.entropy import DRAW_BYTES, Entropy
 from client_sdk.errors import ParameterError, PositionError
-from client_sdk.grid import PLANE_LIMIT, TURN, UNIT, Grid
+from client_sdk.grid import PLANE_FAR, TURN, UNIT, Grid
 from client_sdk.response import ResponseTable, orbit, orbit_size
 from client_sdk.sampling import Excess, Parts
 
@@ -82,7 +82,8 @@ def cells_of(grid: Grid, lats: ArrayLike, lons: ArrayLike) -> tuple[Ints, Ints, 
     ParameterError
         Arrays of different length or not of numbers.
     PositionError
-        A position is not finite or out of range; says how many, never which or where.
+        A position is not finite, or not a latitude and longitude; says how many, never which
+        or where.
     """
     y, x = (
         _vector(name, values, "iuf").astype(np.float64)
@@ -91,11 +92,14 @@ def cells_of(grid: Grid, lats: ArrayLike, lons: ArrayLike) -> tuple[Ints, Ints, 
     if len(y) != len(x):
         raise ParameterError(f"lats and lons must have one length, got {len(y)} and {len(x)}")
     geographic = grid.kind == "geographic"
-    limits = (90.0, 360.0) if geographic else (float(PLANE_LIMIT),) * 2
-    good = (np.abs(y) <= limits[0]) & (np.abs(x) <= limits[1])
+    # On a plane only what is not finite is refused: silence would tell who is far away.
+    most = (90.0, 360.0) if geographic else (float(np.finfo(np.float64).max),) * 2
+    good = (np.abs(y) <= most[0]) & (np.abs(x) <= most[1])
     if not good.all():
         bad = int((~good).sum())
         raise PositionError(f"{bad} of {len(y)} positions are not finite or out of range")
+    if not geographic:
+        y, x = np.clip(y, -PLANE_FAR, PLANE_FAR), np.clip(x, -PLANE_FAR, PLANE_FAR)
     dy = np.floor(y * UNIT + 0.5).astype(np.int64) - grid.south
     dx = np.floor(x * UNIT + 0.5).astype(np.int64) - grid.west
     if geographic:

@@ -11,6 +11,7 @@ HEX = frozenset("0123456789abcdef")
 
 _FIELDS = {"schema", "collection", "id", "row", "col"}
 _CELL_LIMIT = 1 << 20
+LONGEST = 1024  # code points; the canonical text has fewer than 250
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str) -> "Report":
-        """Parse a report; raise CollectionError where it is malformed."""
-        document = canonical.loads(text, "the report")
+        """Parse a report; raise CollectionError where it is malformed or over 1024 characters."""
+        document = canonical.loads(text, "the report", LONGEST)
         if document.get("schema") != SCHEMA:
             raise CollectionError(f"schema must be {SCHEMA!r}")
         canonical.fields(document, _FIELDS, "the report")
