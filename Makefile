@@ -9,7 +9,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PROJECTS = pyproject.toml client_sdk/python/pyproject.toml
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check test-pythons bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/ldpspatial demo
@@ -22,6 +22,14 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_imports.py
+
+# All tests under every supported Python that this machine has.
+test-pythons:
+	for version in 3.10 3.11 3.12 3.13; do \
+		if python$$version -c '' 2>/dev/null; then \
+			$(MAKE) test PYTHON=python$$version VENV=.venv/py$$version || exit 1; \
+		else echo "python$$version is not here: left out"; fi; \
+	done
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m experiments benchmarks
