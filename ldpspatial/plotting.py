@@ -135,7 +135,8 @@ def heat_map_figure(
         _add_colour_bar(axes, panel, width)
         _label_axes(axes, grid, left=column == 0, bottom=row == rows - 1)
     if title:
-        figure.suptitle(title, fontsize=13, y=1 - 0.1 / down, va="top")
+        # A name may hold dollar signs, which would begin a formula.
+        figure.suptitle(title, fontsize=13, y=1 - 0.1 / down, va="top", parse_math=False)
     return figure
 
 

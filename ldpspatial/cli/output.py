@@ -66,10 +66,11 @@ def _check_replaceable(target: Path, out: Path, overwrite: bool, inputs: Iterabl
     held = os.listdir(target)
     if held and not overwrite:
         raise InputError(f"out must be a new or empty folder, got {out} (--overwrite replaces it)")
-    if held and RESULTS[0] not in held:
+    # Both, because a folder that somebody keeps a collection and its reports in is no result.
+    if held and not {RESULTS[0], RESULTS[-1]} <= set(held):
         raise InputError(
             f"out must be new, empty or an earlier result to be replaced, got {out}, "
-            f"which holds other files and no {RESULTS[0]}"
+            f"which holds other files and not both {RESULTS[0]} and {RESULTS[-1]}"
         )
     for file in inputs:
         if held and Path(os.path.realpath(file)).parent == target:

@@ -51,8 +51,6 @@ def write_estimate(
     write_geojson(folder / "estimate.geojson", collection.grid, estimate, uncertainty)
     write_csv(folder / "estimate.csv", collection.grid, estimate, uncertainty)
     figure = heat_map_figure(collection.grid, estimate, truth, uncertainty, collection.name)
-    for text in figure.texts:
-        text.set_parse_math(False)  # a name may hold dollar signs, which begin formulas
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
         save_figure(figure, folder / "heatmap.png")

@@ -37,7 +37,7 @@ def test_npz_holds_all_that_the_estimate_holds(tmp_path: Path) -> None:
         "log_likelihood": RESULT.log_likelihood,
         "iterations": RESULT.iterations,
         "converged": RESULT.converged,
-        "rule": "likelihood",
+        "rule": RESULT.rule,
         "level": 0.9,
         "method": "fisher",
         "collection": CITY.to_json(),

@@ -1,0 +1,75 @@
+"""``ldpspatial audit``: the claim of a table, and an exit status for scripts."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_sdk import Collection, Grid, ResponseTable
+from ldpspatial.audit import Audit, audit
+from tests.support.command_line import refusal, run, succeed
+
+DRAWS = ("--draws", 10_000)
+DAM = ("audit", "dam", "--epsilon", 3.5, "--cells", 15)
+
+
+@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem"])
+def test_a_sound_mechanism_passes(mechanism: str) -> None:
+    result = succeed("audit", mechanism, "--epsilon", 3.5, "--cells", 5, "--radius", 2, *DRAWS)
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{mechanism} on 5 x 5 cells"
+    assert lines[-1] == "passed"
+    assert "claim" in result.stdout
+    assert "local, 3.5-LDP per report" in result.stdout
+
+
+def test_every_sampler_test_has_a_line_of_its_own() -> None:
+    expected = len(audit(Collection.create("c", Grid.plane(0, 0, 1, 15), 3.5).table, 10_000).tests)
+    assert succeed(*DAM, *DRAWS).stdout.count("chi-square") == expected
+
+
+def test_a_collection_document_passes(tmp_path: Path) -> None:
+    path = tmp_path / "collection.json"
+    path.write_bytes(Collection.create("c", Grid.plane(0, 0, 1, 15), 3.5).to_json().encode())
+    assert succeed("audit", path, *DRAWS).stdout.endswith("passed\n")
+
+
+@pytest.mark.parametrize(
+    ("finding", "line"),
+    [
+        ({"holds": False}, "at most e^epsilon"),
+        ({"same_total": False}, "same total for every position"),
+        ({"as_promised": False}, "the table its name promises"),
+        ({"samplers_agree": False}, "compiled = plain sampler"),
+    ],
+)
+def test_a_failed_audit_says_so_and_fails(
+    finding: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def examine(source: ResponseTable, draws: int) -> Audit:
+        return dataclasses.replace(audit(source, draws), **finding)
+
+    monkeypatch.setattr("ldpspatial.cli.audit.examine", examine)
+    result = run(*DAM, *DRAWS)
+    assert result.exit_code == 1
+    assert result.stdout.endswith("FAILED\n")
+    (shown,) = [text for text in result.stdout.splitlines() if text.strip().startswith(line)]
+    assert shown.endswith(" NO")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("dam",), "A mechanism needs --epsilon and --cells."),
+        (("dam", "--epsilon", 3.5), "A mechanism needs --epsilon and --cells."),
+        (("dam", "--epsilon", 0, "--cells", 5), "epsilon must be a number from 0.000001 to 20"),
+        (("dam", "--epsilon", 1, "--cells", 0), "cells must be a whole number from 1 to 4096"),
+        (("dam", "--epsilon", 1, "--cells", 5, "--radius", 11), "from 0 to 10, got 11"),
+        ((*DAM[1:], "--draws", 1), "draws must be a whole number from 1000 to 100000000, got 1"),
+        (("c.json", "--cells", 5), "A collection brings its own epsilon, cells and radius."),
+        (("none.json",), "COLLECTION cannot be read at none.json: No such file or directory"),
+    ],
+)
+def test_bad_questions_are_refused_in_one_line(arguments: tuple[object, ...], rule: str) -> None:
+    assert rule in refusal("audit", *arguments)

@@ -1,0 +1,91 @@
+"""``ldpspatial collection``: new documents, and documents of others."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from client_sdk import Collection, Grid
+from tests.support.command_line import refusal, run, succeed
+
+SQUARE = ("--center", "52.52,13.405", "--side-km", 20)
+NEW = ("--cells", 15, "--epsilon", 3.5)
+
+
+def test_a_new_document_is_that_of_its_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "berlin.json"
+    options = ("--mechanism", "huem", "--radius", 4, "--max-reports", 3)
+    result = succeed("collection", "new", "noon", *SQUARE, *NEW, *options, "--out", path)
+    grid = Grid.from_center(52.52, 13.405, 20_000, 15)
+    made = Collection.create("noon", grid, 3.5, "huem", 4, 3)
+    assert path.read_bytes() == made.to_json().encode()
+    assert f"  id            {made.digest}\n" in result.stdout
+    assert "3.5-LDP per report (local), 10.5 per device and collection" in result.stdout
+    assert result.stdout.endswith(f"Written to {path}\n")
+
+
+@pytest.mark.parametrize(
+    ("square", "grid"),
+    [
+        (("--bounds", "41.64,-87.90,0.36"), Grid.from_bounds(41.64, -87.90, 0.36, 15)),
+        (("--plane", "-1,-2,3"), Grid.plane(-1, -2, 3, 15)),
+    ],
+)
+def test_the_square_may_be_bounds_or_a_plane(
+    square: tuple[str, ...], grid: Grid, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.json"
+    succeed("collection", "new", "c", *square, *NEW, "--out", path)
+    assert Collection.from_json(path.read_text()).grid == grid
+
+
+def test_show_repeats_what_new_showed(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    name = "[/b] :smile: $x 東京"
+    made = succeed("collection", "new", name, *SQUARE, *NEW, "--out", path).stdout
+    shown = succeed("collection", "show", path).stdout
+    assert shown.startswith(f"{name}\n")
+    assert made == f"{shown}Written to {path}\n"
+
+
+def test_an_existing_file_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text("mine")
+    for out in (path, tmp_path):
+        error = refusal("collection", "new", "c", *SQUARE, *NEW, "--out", out)
+        assert error == f"out must be a new file, got {out}: a collection never changes"
+    assert path.read_text() == "mine"
+
+
+def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
+    arguments = (*SQUARE, "--cells", 4, "--epsilon", 3.5, "--out", tmp_path / "c.json")
+    result = run("collection", "new", "c", *arguments)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: the disk radius is 0")
+    assert result.stderr.count("\n") == 1
+    assert succeed("collection", "show", tmp_path / "c.json").stdout.startswith("c\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("c", *NEW), "Give the square: --center and --side-km, --bounds, or --plane."),
+        (("", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
+        (("a\nb", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
+        (("c", *SQUARE, *NEW, "--max-reports", 0), "max_reports must be a whole number from 1"),
+        (("c", *SQUARE, "--cells", 15, "--epsilon", 0.1234567), "a whole number of millionths"),
+    ],
+)
+def test_bad_designs_are_refused_and_write_nothing(
+    arguments: tuple[object, ...], rule: str, tmp_path: Path
+) -> None:
+    error = refusal("collection", "new", *arguments, "--out", tmp_path / "c.json")
+    assert rule in error
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_document_needs_a_folder_that_exists(tmp_path: Path) -> None:
+    out = tmp_path / "no" / "c.json"
+    error = refusal("collection", "new", "c", *SQUARE, *NEW, "--out", out)
+    assert f"got {str(out)!r}: No such file or directory" in error
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,153 @@
+"""``ldpspatial estimate``: from the files of a collection to its map."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ldpspatial import counting
+from ldpspatial.cli.output import RESULTS
+from tests.support.command_line import refusal, run, succeed, write_people
+from tests.support.files import write_file
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("played")
+    file = write_people(folder / "visits.csv")
+    succeed("simulate", file, "--cells", 5, "--epsilon", 2, "--radius", 1, "--out", folder / "r")
+    return folder / "r"
+
+
+def arrays(folder: Path) -> dict[str, Any]:
+    with np.load(folder / "estimate.npz", allow_pickle=False) as npz:
+        return dict(npz)
+
+
+def summary_of(out: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return document
+
+
+def reports_as(path: Path, reports: Path, change: dict[str, Any]) -> Path:
+    """Write the reports again with some columns changed."""
+    columns = pq.read_table(reports).to_pydict()
+    for name, values in change.items():
+        columns[name][: len(values)] = values
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_the_files_of_a_simulation_give_its_map_again(played: Path, tmp_path: Path) -> None:
+    out = tmp_path / "map"
+    result = succeed(
+        "estimate", played / "collection.json", played / "reports.parquet", "--out", out
+    )
+    assert sorted(p.name for p in out.iterdir()) == sorted(set(RESULTS) - {"reports.parquet"})
+    before, after = arrays(played), arrays(out)
+    assert before.keys() == after.keys()
+    for name, values in before.items():
+        np.testing.assert_array_equal(values, after[name], err_msg=name)
+    for name in ("collection.json", "estimate.csv", "estimate.geojson"):
+        assert (out / name).read_bytes() == (played / name).read_bytes()
+    first, second = summary_of(played), summary_of(out)
+    assert {name: first[name] for name in ("collection", "n", "fit", "estimator")} == {
+        name: second[name] for name in ("collection", "n", "fit", "estimator")
+    }
+    assert (second["rejected"], second["ids_checked"]) == ({}, True)
+    assert result.stdout.startswith("300 reports, each 2-LDP\n")
+
+
+def test_reports_may_come_as_text_in_parts_and_without_ids(played: Path, tmp_path: Path) -> None:
+    columns = pq.read_table(played / "reports.parquet").to_pydict()
+    lines = [f"{row},{col}\n" for row, col in zip(columns["row"], columns["col"], strict=True)]
+    parts = [
+        write_file(tmp_path, "a.csv", "row,col\n" + "".join(lines[:100])),
+        write_file(tmp_path, "b.csv.gz", "row,col\n" + "".join(lines[100:])),
+    ]
+    out = tmp_path / "map"
+    result = succeed("estimate", played / "collection.json", *parts, "--out", out)
+    np.testing.assert_array_equal(arrays(out)["density"], arrays(played)["density"])
+    assert summary_of(out)["ids_checked"] is False
+    assert "not looked for: no ids" in result.stdout
+
+
+def test_the_ways_to_estimate_are_options(played: Path, tmp_path: Path) -> None:
+    inputs = played / "collection.json", played / "reports.parquet"
+    ways = ("--rule", "published", "--smoothing", "binomial", "--intervals", "none")
+    succeed("estimate", *inputs, *ways, "--out", tmp_path / "map")
+    found = arrays(tmp_path / "map")
+    assert summary_of(tmp_path / "map")["estimator"]["rule"] == "published"
+    assert "lower" not in found
+    assert not np.array_equal(found["density"], arrays(played)["density"])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "number"),
+    [
+        ({"collection": ["0" * 64] * 3}, counting.FOREIGN, 3),
+        ({"row": [6, -2], "col": [0, 0]}, counting.OUTSIDE, 2),
+        ({"id": [b"x" * 16] * 4, "row": [0] * 4, "col": [0] * 4}, counting.REPEATED, 3),
+        ({"id": [b"x" * 16] * 2, "row": [0, 1]}, counting.CONFLICTING, 2),
+    ],
+    ids=["foreign", "outside", "repeated", "conflicting"],
+)
+def test_bad_reports_are_refused_or_left_out_and_counted_by_reason(
+    change: dict[str, Any], reason: str, number: int, played: Path, tmp_path: Path
+) -> None:
+    bad = reports_as(tmp_path / "bad.parquet", played / "reports.parquet", change)
+    arguments = ("estimate", played / "collection.json", bad, "--out", tmp_path / "map")
+    problem = f"{number} {reason}"
+    error = refusal(*arguments)
+    assert problem in error
+    assert "--on-invalid drop" in error
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.parquet"]
+    result = succeed(*arguments, "--on-invalid", "drop")
+    found = summary_of(tmp_path / "map")
+    assert found["rejected"] == {reason: number}
+    assert found["n"] == 300 - number
+    assert problem in result.stdout
+
+
+def test_reports_that_no_population_can_have_sent_are_called_out(
+    played: Path, tmp_path: Path
+) -> None:
+    # Two corners of the margin far apart: no density predicts these alone.
+    file = write_file(tmp_path, "forged.csv", "row,col\n" + "-1,0\n5,4\n" * 500)
+    result = run("estimate", played / "collection.json", file, "--out", tmp_path / "map")
+    assert result.exit_code == 0
+    assert "THE COUNTS DO NOT FIT THIS COLLECTION" in result.stdout
+    assert summary_of(tmp_path / "map")["fit"]["plausible"] is False
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("r.csv", "a,b\n1,2\n", "reports columns row col"),
+        ("r.csv", "row,col\nhere,2\n", "row"),
+        ("r.csv", "row,col\n", "reports"),
+        ("r.csv", "48.567,11.567\n48.567,11.567\n", "reports columns row col"),
+        ("r.parquet", "no parquet", "reports"),
+        ("r.txt", "row,col\n1,1\n", "reports must be .parquet .csv r.txt"),
+    ],
+)
+def test_files_that_hold_no_reports_are_refused(
+    name: str, content: str, words: str, played: Path, tmp_path: Path
+) -> None:
+    file = write_file(tmp_path, name, content)
+    error = refusal("estimate", played / "collection.json", file, "--out", tmp_path / "map")
+    assert [word for word in words.split() if word not in error] == []
+    assert "567" not in error  # they may be positions, given by mistake
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_reports_must_be_files_that_exist(played: Path, tmp_path: Path) -> None:
+    for path in (tmp_path / "none.parquet", tmp_path):
+        error = refusal("estimate", played / "collection.json", path, "--out", tmp_path / "map")
+        assert error.startswith("reports must be")
+        assert str(path) in error
+    assert not any(tmp_path.iterdir())
