@@ -73,7 +73,7 @@ def test_plane_positions_must_be_finite_and_no_more(bad: Any) -> None:
         ((52, 13, 3e7, 5), "side_m must be above 0 and at most 20000000"),
         ((52, 13, 1.9e7, 5), "the square must stay within 85 degrees"),
         ((84, 13, 1e6, 5), "the square must"),
-        ((52, 13, 1e-9, 5), "height must be a whole number from 10"),
+        ((52, 13, 1e-9, 5), "the side of the square must be at least"),
         ((52, 13, 1000, 0), "cells must be a whole number from 1 to 4096, got 0"),
         ((52, 13, 1000, 4097), "cells must be a whole number"),
         ((52, 13, 1000, 1.5), "cells must be a whole number"),
@@ -113,7 +113,7 @@ def test_bad_bounds_are_refused(arguments: Any, rule: str) -> None:
         ((0, -1e9, 1, 5), "x0 must be within 100000000"),
         ((0, float("nan"), 1, 5), "x0 must be finite"),
         ((0, "0", 1, 5), "x0 must be a number"),
-        ((0, 0, 1e-7, 5), "height must be a whole number from 10"),
+        ((0, 0, 1e-7, 5), "the side of the square must be at least"),
     ],
 )
 def test_bad_plane_is_refused(arguments: Any, rule: str) -> None:

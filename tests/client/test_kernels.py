@@ -231,3 +231,19 @@ def test_bad_positions_are_refused_and_not_repeated(
         kernels.cells_of(GRIDS[0], lats, lons)
     text = f"{caught.value!r} {caught.value.__context__!r}"
     assert "123" not in text
+
+
+def test_without_a_place_for_a_cache_kernels_are_compiled_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def njit(cache: bool = False, nogil: bool = False) -> Any:
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(kernels, "njit", njit)
+    assert kernels.compiled(abs) is abs
+    assert asked == [True, False]

@@ -116,6 +116,7 @@ class Grid:
             raise ParameterError(
                 f"the square must span at most 180 degrees of longitude, got {width:.6g}"
             )
+        _check_room(min(height, width), "degrees", cells)
         west_units = (_units(west) + TURN // 2) % TURN - TURN // 2
         return cls("geographic", _units(south), west_units, _units(height), _units(width), cells)
 
@@ -129,6 +130,7 @@ class Grid:
                 raise ParameterError(f"{field} must be within {PLANE_LIMIT}, got {value}")
         if not 0 < length <= 2 * PLANE_LIMIT:
             raise ParameterError(f"side must be above 0 and at most {2 * PLANE_LIMIT}, got {side}")
+        _check_room(length, "plane units", cells)
         south, west, extent = _units(corner[0]), _units(corner[1]), _units(length)
         return cls("plane", south, west, extent, extent, cells)
 
@@ -224,6 +226,14 @@ def check_position(lat: float, lon: float, kind: str) -> tuple[float, float]:
             raise PositionError(f"{name} must be a finite number")
         numbers.append(min(max(number, -limit), limit))
     return numbers[0], numbers[1]
+
+
+def _check_room(side: float, unit: str, cells: int) -> None:
+    if _units(side) < 2 * whole_number("cells", cells, 1, MAX_CELLS):
+        raise ParameterError(
+            f"the side of the square must be at least {2 / UNIT:g} {unit} a cell, "
+            f"got {side:.6g} for {cells} cells"
+        )
 
 
 def _units(value: float) -> int:

@@ -6,11 +6,17 @@ from the operating system, the arithmetic is on 64-bit integers, and for the sam
 reports equal those of the scalar code.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numba import njit
-from numpy.typing import ArrayLike, NDArray
+try:
+    import numpy as np
+    from numba import njit
+    from numpy.typing import ArrayLike, NDArray
+except ImportError as error:
+    raise ImportError(
+        "client_sdk.kernels needs numpy and numba: install ldpspatial-client[fast]"
+    ) from error
 
 from client_sdk import entropy as os_entropy
 from client_sdk.entropy import DRAW_BYTES, Entropy
@@ -21,6 +27,14 @@ from client_sdk.sampling import Excess, Parts
 
 Ints = NDArray[np.int64]
 CHUNK_DRAWS = 1 << 17  # 0.9 MB of entropy at a time stays in the cache
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function and cache the result on disk where there is a place for it."""
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # a read-only installation and no home folder: compile in every process
+        return njit(nogil=True)(function)
 
 
 def randomize_many(table: ResponseTable, rows: ArrayLike, cols: ArrayLike) -> tuple[Ints, Ints]:
@@ -146,7 +160,7 @@ def _plan(table: ResponseTable) -> tuple[Any, ...]:
     low = (
         parts.low_end,
         table.base_weight,
-        np.array(table.output_cells(), np.int64),
+        _output_cells(table),
     )
     high = parts.high_end, table.max_weight - table.base_weight, _offsets(parts.high)
     mixed = (
@@ -158,22 +172,31 @@ def _plan(table: ResponseTable) -> tuple[Any, ...]:
     return table.total_weight, low, high, mixed
 
 
+def _output_cells(table: ResponseTable) -> Ints:
+    """Return ``table.output_cells()`` as an (N, 2) array, row by row."""
+    margins = np.array([table.margin(row) for row in table.output_rows])
+    lengths = table.cells + 2 * margins
+    rows = np.repeat(np.array(table.output_rows), lengths)
+    starts = np.repeat(np.cumsum(lengths) - lengths + margins, lengths)
+    return np.stack([rows, np.arange(rows.size) - starts], axis=1)
+
+
 def _offsets(part: Excess) -> Ints:
     flat = [offset for x, y, _ in part.orbits for offset in orbit(x, y)]
     return np.array(flat, np.int64).reshape(-1, 2)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill(data, mask, plan, cells_in, cells_out, done):  # type: ignore[no-untyped-def]
     """Fill reports from ``done`` on until the entropy is used up; return how many are done."""
     total, (low_end, base, cells), (high_end, high_excess, high), mixed_part = plan
     ends, excess, starts, mixed = mixed_part
     n = cells_in[0].size
-    for k in range(data.size // 7):
+    for k in range(data.size // DRAW_BYTES):
         if done == n:
             break
         u = np.int64(0)
-        for j in range(7 * k, 7 * k + 7):
+        for j in range(DRAW_BYTES * k, DRAW_BYTES * (k + 1)):
             u = (u << 8) | np.int64(data[j])
         u &= mask
         if u >= total:

@@ -29,9 +29,8 @@ from pathlib import Path
 from client_sdk import ledger_file
 from client_sdk.errors import BudgetError, ParameterError
 from client_sdk.ledger_file import State
-from client_sdk.validate import whole_number
+from client_sdk.validate import MICRO, whole_number
 
-MICRO = 10**6  # micro-epsilons in one epsilon
 MAX_SPENDING = 10**9  # micro-epsilons in one report
 MAX_CAP = 10**12  # micro-epsilons; every sum stays far below the 2**63 of SQLite
 MAX_LIMIT = 10**18  # micro-epsilons; never stored

@@ -23,7 +23,8 @@ _SCHEMA = (
     "CREATE TABLE caps (device INTEGER NOT NULL, collection INTEGER NOT NULL, checksum TEXT)",
     "CREATE TABLE spending (collection TEXT PRIMARY KEY, micro_epsilon INTEGER NOT NULL)"
     " WITHOUT ROWID",
-    # Keyed by random ids, so that neither the file nor pending() tells the order of drawing.
+    # Keyed by random ids, so that pending() does not tell the order of drawing. (The bytes of the
+    # file do; it stays on the device.)
     "CREATE TABLE pending (report_id TEXT PRIMARY KEY, report TEXT NOT NULL) WITHOUT ROWID",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {VERSION}",
@@ -43,6 +44,7 @@ _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes
     "unable to open": _NO_ROOM,
     "i/o error": _NO_ROOM,
 }
+_KINDS: dict[type, str] = {FileExistsError: "exists", FileNotFoundError: "no such file"}
 
 
 class State(NamedTuple):
@@ -121,6 +123,8 @@ def _explained(file: Path) -> Iterator[None]:
         # UnicodeDecodeError: SQLite complains about a name that is itself damaged.
         told = getattr(error, "strerror", None) or str(error)
         advice = next((_ADVICE[words] for words in _ADVICE if words in told.lower()), _DAMAGED)
+        if isinstance(error, OSError):  # whose words depend on the language of the system
+            advice = _ADVICE.get(_KINDS.get(type(error), ""), _NO_ROOM)
         raise LedgerError(f"ledger {file}: {told}; {advice}; no report was given") from error
 
 
@@ -140,6 +144,7 @@ def _make_durable(connection: sqlite3.Connection) -> None:
     if _value(connection, "PRAGMA journal_mode = DELETE") != "delete":
         raise sqlite3.DatabaseError("journal_mode is not DELETE")
     connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA secure_delete = ON")  # an acknowledged report is overwritten
     connection.execute("PRAGMA fullfsync = ON")  # Apple's fsync stops at the drive's cache
 
 

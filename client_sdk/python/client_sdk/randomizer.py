@@ -37,6 +37,8 @@ class Randomizer:
 
     def __init__(self, collection: Collection, ledger: "Ledger | None" = None):
         collection.verify()
+        if ledger is not None and not hasattr(ledger, "spend"):
+            raise ParameterError(f"ledger must be a Ledger or None, got {type(ledger).__name__}")
         self.collection = collection
         self.ledger = ledger
         self._sampler = Sampler(collection.table)
