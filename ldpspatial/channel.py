@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import fft
 
 from client_sdk import ResponseTable
+from client_sdk.kernels import compiled
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
@@ -189,7 +189,7 @@ def _shaped(field: str, values: Array, shape: tuple[int, int]) -> Array:
     return array
 
 
-@njit(cache=True)
+@compiled
 def _scatter(density, stamp):  # type: ignore[no-untyped-def]
     """Add density[i, j] * stamp around every input cell."""
     d, s = density.shape[0], stamp.shape[0]
@@ -204,7 +204,7 @@ def _scatter(density, stamp):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@compiled
 def _gather(ratio, stamp, d):  # type: ignore[no-untyped-def]
     """Sum ratio * stamp around every input cell."""
     s = stamp.shape[0]

@@ -6,6 +6,7 @@ reads it once and holds one number per output cell. Looking for repeated ids tak
 at the id column alone, one slice of the ids at a time, so that memory stays bounded.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,9 +30,13 @@ FOREIGN = "name another collection"
 OUTSIDE = "name a cell outside the output domain"
 REPEATED = "repeat an id that was counted"
 CONFLICTING = "share an id with a different report"
+UNNAMED = "hold no id where others do"
 
 Source = str | Path | Sequence[str | Path]
-Group = tuple[int | None, int | None, str | None, int]  # row, col, collection, reports
+Database = duckdb.DuckDBPyConnection
+Relation = duckdb.DuckDBPyRelation
+Columns = dict[str, str]  # type by name
+Group = tuple[int | None, int | None, bool, int]  # row, col, names another collection, reports
 
 
 @dataclass(frozen=True)
@@ -69,24 +74,26 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     on_invalid : {"error", "drop"}
         "error" refuses the files if one report is bad; "drop" leaves bad reports out and
         counts them by reason. Of identical copies one counts; reports that share an id and
-        differ are all left out.
+        differ are all left out, and so are those without an id in files that have ids.
 
     Raises
     ------
     InputError
-        A file is missing, unreadable or lacks a column; no report; or, with "error", reports
-        that name another collection, lie outside the output domain or repeat an id.
+        A file is missing, unreadable, given twice, lacks a column or has other columns than the
+        first; no report; or, with "error", reports that name another collection, lie outside
+        the output domain, repeat an id or lack one.
     """
     if on_invalid not in ("error", "drop"):
         raise InputError(f"on_invalid must be error or drop, got {on_invalid!r}")
     with _reports(paths) as (database, columns):
-        groups = _groups(database)
+        groups = _groups(database, collection, "reports")
         repeated: dict[str, int] = {}
         slices = sum(group[-1] for group in groups) // SLICE + 1
-        if "id" in columns and _repeats_an_id(database, slices):
-            groups, repeated = _unique_groups(database, slices)
+        unnamed = _unnamed(database) if "id" in columns else 0
+        if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
+            groups, repeated = _unique_groups(database, collection, slices)
     counts, misplaced = _tally(groups, collection)
-    rejected = {reason: n for reason, n in {**misplaced, **repeated}.items() if n}
+    rejected = {reason: n for reason, n in {**misplaced, **repeated, UNNAMED: unnamed}.items() if n}
     if rejected and on_invalid == "error":
         problems = "; ".join(f"{n} {reason}" for reason, n in rejected.items())
         raise InputError(
@@ -99,58 +106,148 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
 
 
 @contextmanager
-def _reports(paths: Source) -> Iterator[tuple[duckdb.DuckDBPyConnection, set[str]]]:
-    """Open the files as the view ``reports``; yield the connection and the column names."""
-    files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
-    for file in files:
-        if not file.is_file():
-            raise InputError(f"reports must be a file, found none at {file}")
+def _reports(paths: Source) -> Iterator[tuple[Database, Columns]]:
+    """Open the files as the view ``reports``; yield the connection and the columns."""
+    files = _files(paths)
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as database:
         database.execute("SET temp_directory = $1", [spill])
         database.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         database.execute("SET preserve_insertion_order = false")
+        database.execute("SET enable_progress_bar = false")  # it would go to standard output
         try:
-            relation = _read(database, files)
-            types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            _check_columns(types)
-            if "collection" not in types:
-                relation = relation.select("*, NULL::VARCHAR AS collection")
+            relation, columns = _read(database, files)
             relation.create_view("reports")
-            yield database, set(types)
+            yield database, columns
         except duckdb.Error as error:
-            raise InputError(f"reports cannot be read: {str(error).splitlines()[0]}") from None
+            # The first line alone: the next ones quote the file, which may hold positions.
+            problem = str(error).partition("\n")[0]
+            if isinstance(error, duckdb.ConversionException):
+                problem = f"row and col must be whole numbers, {problem}"
+            raise InputError(f"reports cannot be read: {problem}") from None
 
 
-def _read(database: duckdb.DuckDBPyConnection, files: list[Path]) -> duckdb.DuckDBPyRelation:
-    names = [str(file) for file in files]
-    if names and all(name.lower().endswith(".parquet") for name in names):
-        return database.read_parquet(names)
-    if names and all(name.lower().endswith((".csv", ".csv.gz")) for name in names):
-        return database.from_csv_auto(names, header=True)  # type: ignore[arg-type]
+def _files(paths: Source) -> list[Path]:
+    try:
+        files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    except TypeError:
+        raise InputError(f"reports must be a path or paths, got {paths!r}") from None
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"reports must be a file, found none at {file}")
+        if file.stat().st_size == 0:
+            raise InputError(f"reports must hold columns, but {file} is empty")
+    if len({file.resolve() for file in files}) < len(files):
+        raise InputError("reports must be different files, but one is given twice")
+    return files
+
+
+def _read(database: Database, files: list[Path]) -> tuple[Relation, Columns]:
+    """Return the reports, row and col as BIGINT, and the columns that the files hold."""
+    parquet = _are_parquet(files)
+    names = [_literal(file) for file in files]
+    # File by file first: of several, DuckDB takes the columns of the first, leaves out what only
+    # others hold, and rounds fractions where the first holds whole numbers.
+    first: Columns = {}
+    for file, name in zip(files, names, strict=True):
+        columns = _columns(_scan(database, [name], parquet, {}), parquet, file)
+        first = first or columns
+        if columns != first:
+            raise InputError(
+                f"reports must have the same columns in all files, found {_listed(first)} in "
+                f"{files[0]} and {_listed(columns)} in {file}"
+            )
+    whole = _WHOLE_PARQUET if parquet else _WHOLE_CSV
+    fields = [whole.format(column=column) for column in ("row", "col")]
+    fields.append("collection" if "collection" in first else "NULL::VARCHAR AS collection")
+    if "id" in first:  # hexadecimal digits may be of either case
+        fields.append("lower(id) AS id" if first["id"] == "VARCHAR" else "id")
+    relation = _scan(database, names, parquet, first)
+    return relation.project(", ".join(fields)), first
+
+
+# Numbers that BIGINT does not hold become NULL: no cell.
+_WHOLE_PARQUET = 'TRY_CAST("{column}" AS BIGINT) AS "{column}"'
+# CSV is read as DOUBLE, because reading it as BIGINT would round fractions without a word.
+_WHOLE_CSV = (
+    'CASE WHEN "{column}" IS NULL THEN NULL '
+    'WHEN "{column}" = trunc("{column}") THEN TRY_CAST("{column}" AS BIGINT) '
+    "ELSE error('column {column} must hold whole numbers') END AS \"{column}\""
+)
+
+
+def _are_parquet(files: list[Path]) -> bool:
+    names = [file.name.lower() for file in files]
+    if names and all(name.endswith(".parquet") for name in names):
+        return True
+    if names and all(name.endswith((".csv", ".csv.gz")) for name in names):
+        return False
     raise InputError(
         "reports must be .parquet files, or .csv and .csv.gz files, and at least one, "
         f"got {', '.join(file.name for file in files) or 'none'}"
     )
 
 
-def _check_columns(types: dict[str, str]) -> None:
+def _literal(file: Path) -> str:
+    """Return the path as a pattern that matches this file alone."""
+    return re.sub(r"([*?[])", r"[\1]", str(file.absolute()))
+
+
+def _scan(database: Database, names: list[str], parquet: bool, types: Columns) -> Relation:
+    # No folder called row=3 shall be read as a column.
+    if parquet:
+        return database.read_parquet(names, union_by_name=True, hive_partitioning=False)
+    options = {"header": True, "hive_partitioning": False, "dtype": types or None}
+    return database.from_csv_auto(names, **options)  # type: ignore[arg-type]
+
+
+def _columns(relation: duckdb.DuckDBPyRelation, parquet: bool, file: Path) -> Columns:
+    """Check the columns of a file; return those that count, with the types to read them as."""
+    held = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for column in ("row", "col"):
-        if column not in types:
-            found = ", ".join(types)
-            raise InputError(f"reports must have the columns row and col, found {found}")
-        if types[column] not in WHOLE_NUMBERS:
-            held = types[column].lower()
-            raise InputError(f"column {column} must hold whole numbers, holds {held}")
+        if column not in held:  # what is held instead is not repeated: it may be positions
+            raise InputError(f"reports must have the columns row and col, {file} has no {column}")
+    if not parquet:  # what DuckDB makes of the first lines need not fit the others
+        held = {**dict.fromkeys(held, "VARCHAR"), "row": "DOUBLE", "col": "DOUBLE"}
+    for column, (content, types) in _CONTENT.items():
+        if parquet and column in held and held[column] not in types:
+            kind = held[column].lower()
+            raise InputError(f"column {column} must hold {content}, holds {kind} in {file}")
+    return {
+        column: "BIGINT" if held[column] in WHOLE_NUMBERS else held[column]
+        for column in (*_CONTENT, "collection")
+        if column in held
+    }
 
 
-def _groups(database: duckdb.DuckDBPyConnection) -> list[Group]:
-    """Return the number of reports of every distinct content."""
+_CONTENT = {
+    "row": ("whole numbers", WHOLE_NUMBERS),
+    "col": ("whole numbers", WHOLE_NUMBERS),
+    "id": ("16 bytes or 32 hexadecimal digits", frozenset({"BLOB", "VARCHAR", "UUID"})),
+}
+
+
+def _listed(columns: Columns) -> str:
+    return ", ".join(f"{name} ({held.lower()})" for name, held in columns.items())
+
+
+def _groups(database: Database, collection: Collection, source: str) -> list[Group]:
+    """Return the number of reports of every distinct content, cells outside the domain as one."""
+    table = collection.table
+    low, high = -table.radius, table.cells + table.radius - 1
+    inside = f"row BETWEEN {low:d} AND {high:d} AND col BETWEEN {low:d} AND {high:d}"
     return database.execute(
-        "SELECT row, col, collection, count(*) FROM reports GROUP BY ALL"
+        f"SELECT CASE WHEN {inside} THEN row END, CASE WHEN {inside} THEN col END, "
+        f"coalesce(collection <> $1, false), count(*) FROM {source} GROUP BY ALL",
+        [collection.digest],
     ).fetchall()
 
 
-def _repeats_an_id(database: duckdb.DuckDBPyConnection, slices: int) -> bool:
+def _unnamed(database: Database) -> int:
+    counted = database.execute("SELECT count(*) FROM reports WHERE id IS NULL").fetchone()
+    return int(counted[0]) if counted else 0
+
+
+def _repeats_an_id(database: Database, slices: int) -> bool:
     """Tell whether two ids may be equal; equal 64-bit hashes of different ids cost time only."""
     for k in range(slices):
         twice = (
@@ -168,7 +265,7 @@ def _in_slice(k: int, slices: int) -> str:
 
 
 def _unique_groups(
-    database: duckdb.DuckDBPyConnection, slices: int
+    database: Database, collection: Collection, slices: int
 ) -> tuple[list[Group], dict[str, int]]:
     """Return the groups of one report an id, and how many others there were."""
     groups: list[Group] = []
@@ -178,11 +275,9 @@ def _unique_groups(
             "CREATE OR REPLACE TEMP TABLE contents AS "
             "SELECT min(r) AS r, count(*) AS n, min(r) = max(r) AS same "
             "FROM (SELECT id, {'row': row, 'col': col, 'collection': collection} AS r "
-            f"FROM reports WHERE {_in_slice(k, slices)}) GROUP BY id"
+            f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id"
         )
-        groups += database.execute(
-            "SELECT r.row, r.col, r.collection, count(*) FROM contents WHERE same GROUP BY ALL"
-        ).fetchall()
+        groups += _groups(database, collection, "(SELECT unnest(r) FROM contents WHERE same)")
         totals = database.execute(
             "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"
         ).fetchone()
@@ -192,12 +287,12 @@ def _unique_groups(
 
 
 def _tally(groups: list[Group], collection: Collection) -> tuple[NDArray[np.int64], dict[str, int]]:
-    table, digest = collection.table, collection.digest
+    table = collection.table
     side = table.cells + 2 * table.radius
     counts = np.zeros((side, side), np.int64)
     rejected = {FOREIGN: 0, OUTSIDE: 0}
-    for row, col, named, number in groups:
-        if named is not None and named != digest:
+    for row, col, foreign, number in groups:
+        if foreign:
             rejected[FOREIGN] += number
         elif row is None or col is None or not table.is_output(row, col):
             rejected[OUTSIDE] += number

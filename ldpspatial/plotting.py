@@ -185,7 +185,7 @@ def _panels(
         panels.insert(len(panels) - 1, reports)
     if uncertainty is not None:
         width = cell_map("uncertainty.width", uncertainty.width, grid)
-        name = f"Width of the {100 * uncertainty.level:g} % intervals"
+        name = f"Width of the {100 * uncertainty.level:g} % intervals ({uncertainty.method})"
         panels.append(_Panel(name, width, WIDTH, float(width.max()) or 1.0))
     return panels
 

@@ -104,10 +104,28 @@ def simulate(
 
 
 def count_cells(collection: Collection, rows: Ints, cols: Ints) -> Ints:
-    """Return the (d + 2b, d + 2b) counts of reported cells."""
+    """Return the (d + 2b, d + 2b) counts of reported cells.
+
+    Parameters
+    ----------
+    collection : Collection
+    rows, cols : (n,) integer arrays in [-b, d + b)
+
+    Raises
+    ------
+    InputError
+        Arrays that are not of integers or of one length, or cells beyond those counts.
+    """
     b = collection.table.radius
     side = collection.table.cells + 2 * b
-    return np.bincount((rows + b) * side + cols + b, minlength=side * side).reshape(side, side)
+    given = np.asarray(rows), np.asarray(cols)
+    integers = all(a.ndim == 1 and (a.size == 0 or a.dtype.kind in "iu") for a in given)
+    if not integers or given[0].size != given[1].size:
+        raise InputError("rows and cols must be integer arrays of one length")
+    row, col = (a.astype(np.int64) + b for a in given)
+    if any(a.size and not 0 <= a.min() <= a.max() < side for a in (row, col)):
+        raise InputError(f"rows and cols must lie in [{-b}, {side - b}) for this collection")
+    return np.bincount(row * side + col, minlength=side * side).reshape(side, side)
 
 
 def map_errors(collection: Collection, truth: Array, density: Array) -> tuple[float, float | None]:
@@ -124,7 +142,12 @@ def map_errors(collection: Collection, truth: Array, density: Array) -> tuple[fl
 def _input_cells(
     collection: Collection, coordinates: NDArray[np.float64], outsiders: str
 ) -> tuple[Ints, Ints, int]:
-    points = np.asarray(coordinates, np.float64)
+    try:
+        points = np.asarray(coordinates)
+    except ValueError:  # rows of different lengths
+        raise InputError("coordinates must be an array of numbers") from None
+    if points.dtype.kind not in "iuf":
+        raise InputError(f"coordinates must be an array of numbers, got {points.dtype}")
     if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
         raise InputError(f"coordinates must have shape (n, 2) with n > 0, got {points.shape}")
     rows, cols, inside = kernels.cells_of(collection.grid, points[:, 0], points[:, 1])

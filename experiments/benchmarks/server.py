@@ -21,12 +21,12 @@ def em_against_dense() -> Table:
     """EM at d = 64 against the dense matrix in NumPy, same stopping rule."""
     trial = draw_trial("mnormal", 64, EPSILON, 100_000, np.random.default_rng(1))
     channel, counts = trial.channel, trial.counts
-    own = seconds(lambda: estimate(channel, counts))
+    own = seconds(lambda: estimate(channel, counts, "likelihood"))
     matrix = channel.matrix()
     began = time.perf_counter()
     density, steps = _dense_em(matrix, counts[channel.support], 1e-3 * np.exp(EPSILON))
     other = time.perf_counter() - began
-    ours = estimate(channel, counts)
+    ours = estimate(channel, counts, "likelihood")
     gap = np.abs(density - ours.density.ravel()).max()
     if ours.iterations != steps or gap > 1e-8:
         raise RuntimeError(f"the two estimates differ: {steps} steps, {gap}")

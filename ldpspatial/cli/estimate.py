@@ -38,7 +38,7 @@ from ldpspatial.estimation.stopping import RULES
 @click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
 @click.option(
     "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
-    show_default=True, help="95 % intervals: fisher to 64 cells, the slower bootstrap beyond.",
+    show_default=True, help="95 % intervals: fisher to 20 cells, bootstrap beyond.",
 )  # fmt: skip
 def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     """Estimate the map from files of reports.

@@ -61,8 +61,8 @@ def plan(
     best = result.recommended
     click.echo(
         f"Take {best.cells} x {best.cells} cells of {_metres(best.cell_m)} m: people are then off "
-        f"by at most {_metres(best.total_m)} m (root mean square); a map that knows nothing is "
-        f"off by {_metres(result.uniform_m)} m."
+        f"by about {_metres(best.total_m)} m on these maps (root mean square); "
+        f"a map that knows nothing is off by {_metres(result.uniform_m)} m."
     )
 
 

@@ -11,24 +11,31 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection
 from ldpspatial.cli.output import write_json
+from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.uncertainty import FISHER_CELLS, Uncertainty
+from ldpspatial.estimation.uncertainty import Uncertainty
 from ldpspatial.files.export import write_csv, write_geojson, write_npz
 from ldpspatial.plotting import heat_map_figure, save_figure
 
 INTERVALS = ("auto", "fisher", "bootstrap", "none")
 REPLICATES = 40
+# Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
+INFORMATIVE_CELLS = 20
 
 
 def intervals(
     estimate: Estimate, method: str, advance: Callable[[int, int], None]
 ) -> Uncertainty | None:
-    """Return 95 % intervals; "auto" is fisher as far as it reaches, else bootstrap."""
+    """Return 95 % intervals; "auto" is fisher as far as it tells something, else bootstrap."""
     if method == "none":
         return None
     if method == "auto":
-        small = max(estimate.channel.input_shape) <= FISHER_CELLS
-        method = "fisher" if small else "bootstrap"
+        method = "bootstrap"
+        if max(estimate.channel.input_shape) <= INFORMATIVE_CELLS:
+            try:
+                return estimate.uncertainty(method="fisher")
+            except InputError:
+                pass  # the counts do not determine every cell
     return estimate.uncertainty(
         method=method,
         rng=np.random.default_rng(),
@@ -50,11 +57,25 @@ def write_estimate(
     write_npz(folder / "estimate.npz", collection, estimate, uncertainty)
     write_geojson(folder / "estimate.geojson", collection.grid, estimate, uncertainty)
     write_csv(folder / "estimate.csv", collection.grid, estimate, uncertainty)
+    summary["intervals"] = _interval_summary(estimate, uncertainty)
     figure = heat_map_figure(collection.grid, estimate, truth, uncertainty, collection.name)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
         save_figure(figure, folder / "heatmap.png")
     write_json(folder / "summary.json", summary)
+
+
+def _interval_summary(estimate: Estimate, uncertainty: Uncertainty | None) -> dict[str, Any] | None:
+    """Say which intervals were written, and how many cells' estimates lie outside theirs."""
+    if uncertainty is None:
+        return None
+    density = estimate.density
+    outside = (density < uncertainty.lower) | (density > uncertainty.upper)
+    return {
+        "method": uncertainty.method,
+        "level": uncertainty.level,
+        "cells_outside": int(outside.sum()),
+    }
 
 
 def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, Any]:

@@ -59,7 +59,7 @@ PEOPLE = click.IntRange(1, 10_000_000)
 @click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
 @click.option(
     "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
-    show_default=True, help="95 % intervals: fisher to 64 cells, the slower bootstrap beyond.",
+    show_default=True, help="95 % intervals: fisher to 20 cells, bootstrap beyond.",
 )  # fmt: skip
 def simulate(**options: Any) -> None:
     """Play a whole collection on a file of positions.

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from client_sdk.kernels import compiled
 from ldpspatial.channel import Channel
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.estimation.stopping import StoppingRule
@@ -65,7 +65,7 @@ def expectation_maximisation(
     return Fit(density, trace, converged=False)
 
 
-@njit(cache=True)
+@compiled
 def _compare(seen, reports, predicted, ratio):  # type: ignore[no-untyped-def]
     """Set ratio to counts / predicted where there are reports; return the log-likelihood."""
     total = 0.0

@@ -223,4 +223,5 @@ _COUNT_RULES: list[tuple[Callable[[Array], NDArray[np.bool_]], str]] = [
     (lambda v: ~np.isfinite(v), "finite"),
     (lambda v: v < 0, "0 or more"),
     (lambda v: v != np.round(v), "whole numbers"),
+    (lambda v: v > MOST_REPORTS, f"at most {MOST_REPORTS}"),
 ]

@@ -1,11 +1,12 @@
 """Whether counts can have come from a channel at all.
 
-Pearson's statistic of the counts against the best-fitting density of the channel. At the
-maximum of the likelihood the fit is at least as close as the true density's, whose statistic
-has known moments, so the p-value errs on the side of no alarm. Two things could spoil that:
+The likelihood ratio (deviance) of the counts against the best-fitting density of the channel. At
+the maximum of the likelihood it is no larger than against the true density. How large that one may
+be is computed cell by cell, for expected counts of any size. So the p-value errs on the side of
+no alarm, up to two things:
 
-- A report in a cell that expects a hundredth of one counts as a hundred. So cells that expect
-  few are taken together with their neighbours.
+- The expected counts are those of the fit, not of the truth. Unlike Pearson's statistic, which
+  counts a report where a hundredth of one was expected as a hundred, the deviance hardly minds.
 - EM may stop short of the maximum. What the likelihood can still gain takes twice as much off
   the statistic, so twice an estimate of it is taken off before the p-value.
 
@@ -14,10 +15,12 @@ devices, unrandomised or forged reports, or reports of several collections mixed
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import gamma
+from scipy.special import xlogy
+from scipy.stats import gamma, poisson
 
 from ldpspatial.channel import Channel
 from ldpspatial.estimation.em import expectation_maximisation
@@ -26,8 +29,6 @@ from ldpspatial.estimation.stopping import LikelihoodGain
 Array = NDArray[np.float64]
 TIGHT_GAIN = 1e-2  # nats a step: what is still to come is then mostly below the statistic's noise
 STEPS = 2_000
-# At 20 reports a term the third moment of the statistic is that of the gamma law within 8 %.
-LEAST_EXPECTED = 20.0
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,11 @@ class GoodnessOfFit:
     Attributes
     ----------
     statistic : float
-        Pearson's sum of (counts - expected)^2 / expected over groups of output cells: a cell
-        that expects 20 reports is a group by itself, others join their neighbours.
+        Deviance, 2 sum over output cells of c ln(c / expected).
     expected : float
-        Its mean, the number of groups - 1, where the counts come from the channel.
+        Its mean where the counts come from the channel: near the number of output cells.
     p_value : float
         Probability of so large a statistic where they do; rather too large than too small.
-        1 where the reports are too few to tell.
     residuals : array
         (counts - expected) / sqrt(expected) by output cell: where the misfit lies.
     """
@@ -66,14 +65,13 @@ def goodness_of_fit(channel: Channel, counts: Array, start: Array, steps: int) -
     expected = n * channel.forward(fit.density)[support]
     residuals = np.zeros(support.shape)
     residuals[support] = (seen - expected) / np.sqrt(expected)
-    groups = _groups(expected)
-    law = np.bincount(groups, expected) / n
-    statistic = float(((np.bincount(groups, seen) - n * law) ** 2 / (n * law)).sum())
-    mean, variance = _pearson_moments(law, n)
-    # A gamma law with these moments: the chi-square law where all expected counts are large.
+    present = seen > 0
+    statistic = 2 * float(seen[present] @ np.log(seen[present] / expected[present]))
+    mean, variance = _deviance_moments(expected)
     p_value = 1.0
-    if mean > 0:
+    if variance > 0:
         reached = statistic - 2 * _gain_to_come(fit.trace, steps)
+        # A gamma law with these moments: the chi-square law where all expected counts are large.
         p_value = float(gamma.sf(reached, mean**2 / variance, scale=variance / mean))
     return GoodnessOfFit(statistic, mean, p_value, residuals)
 
@@ -87,31 +85,31 @@ def _gain_to_come(trace: list[float], steps: int) -> float:
     return (steps + len(trace) - 1) * max(trace[-1] - trace[-2], 0.0)
 
 
-def _pearson_moments(law: Array, n: float) -> tuple[float, float]:
-    """Return mean and variance of Pearson's statistic of n draws (Haldane 1937), exact at any n.
+def _deviance_moments(expected: Array) -> tuple[float, float]:
+    """Return mean and variance of the deviance of counts with these expectations.
 
-    Parameters
-    ----------
-    law : (k,) array
-        Probabilities above 0 that sum to 1.
-    n : number of draws
+    The counts are independent Poisson numbers given their sum. Their deviances are summed cell by
+    cell, and what their joint dependence on the sum adds to the variance is taken off.
     """
-    k = law.size
-    return k - 1.0, 2.0 * (k - 1) + float((1 / law).sum() - k**2 - 2 * k + 2) / n
+    # Beyond the table the law is that of chi-square: mean 1, variance 2, no covariance.
+    means, *moments = _cell_moments()
+    place = np.log(np.clip(expected, means[0], means[-1]))
+    mean, variance, covariance = (
+        np.interp(place, np.log(means), moment).sum() for moment in moments
+    )
+    return float(mean), float(max(variance - covariance**2 / expected.sum(), 0.0))
 
 
-def _groups(expected: Array) -> NDArray[np.int64]:
-    """Return each cell's group: runs of cells in index order that expect enough together.
+@cache
+def _cell_moments() -> tuple[Array, Array, Array, Array]:
+    """Return a table by the mean of a Poisson count.
 
-    Neighbours, never cells that expect alike: the fit expects little where few reports fell, so
-    groups formed by expectation would gather the cells of the largest misfit.
+    The mean of the count, mean and variance of its deviance, and their covariance.
     """
-    groups = np.empty(expected.size, np.int64)
-    group, held = 0, 0.0
-    for cell, number in enumerate(expected.tolist()):
-        groups[cell] = group
-        held += number
-        if held >= LEAST_EXPECTED:
-            group, held = group + 1, 0.0
-    # What is left over is too little for a group of its own.
-    return np.minimum(groups, max(group - 1, 0))
+    means, counts = np.geomspace(1e-12, 300, 600), np.arange(600.0)
+    mass = poisson.pmf(counts, means[:, None])
+    deviance = 2 * (xlogy(counts, counts / means[:, None]) - counts + means[:, None])
+    mean = (mass * deviance).sum(axis=1)
+    variance = (mass * deviance**2).sum(axis=1) - mean**2
+    covariance = (mass * deviance * counts).sum(axis=1) - mean * means
+    return means, mean, variance, covariance

@@ -82,7 +82,7 @@ RULES = ("scaled", "likelihood", "published")
 
 def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
     """Return the rule of this name for a channel, or the rule itself."""
-    if not isinstance(rule, str) and hasattr(rule, "done") and hasattr(rule, "name"):
+    if not isinstance(rule, (str, type)) and hasattr(rule, "done") and hasattr(rule, "name"):
         return rule
     if not isinstance(rule, str) or rule not in RULES:
         raise InputError(f"rule must be one of {', '.join(RULES)} or a StoppingRule, got {rule!r}")

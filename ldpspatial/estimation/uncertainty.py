@@ -5,7 +5,8 @@ Two methods, with different promises (docs/estimation.md has the measured covera
 - **fisher**: EM's bias is left out of account altogether. The interval surrounds the efficient
   unbiased linear estimate, whose covariance is the inverse Fisher information,
   Cov = ((M^T diag(1/g) M)^-1 - f f^T) / n. It covers at its level for every density, and is
-  the wider one, because it does not use f >= 0.
+  the wider one, because it does not use f >= 0. (z / n)^2 is added to every variance, so that
+  a share of which no report was seen may be as large as in Wilson's interval, z^2 / n.
 - **bootstrap**: counts are drawn again from the estimate and estimated again. The interval is
   estimate +- z times the spread. It sees EM's variance and not its bias: right for smooth maps,
   too narrow at isolated peaks.
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ldpspatial.estimation.estimate import Estimate
 
 Array = NDArray[np.float64]
-FISHER_CELLS = 64  # the information matrix has d^4 entries: 134 MB at 64
+FISHER_CELLS = 64  # the information matrix has d^4 entries: 134 MB at 64, and some copies
 LEAST_CONDITION = 1e-12  # below it the inverse has fewer than four digits
 
 
@@ -112,12 +113,17 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
     # f is the EM density here too, whose information was inverted: only then is no variance
     # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
     variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
+    least = (_reach(level) / n) ** 2
 
     def of_weights(weights: Array) -> tuple[float, float]:
         flat = weights.ravel()
-        spread = float(flat @ inverse @ flat) - float((weights * estimate.density).sum()) ** 2
-        return float((weights * unbiased).sum()), float(np.sqrt(max(spread, 0.0) / n))
+        share = float((weights * estimate.density).sum())
+        spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
+        known = flat.min() == flat.max()  # nowhere, or everywhere
+        return float((weights * unbiased).sum()), float(np.sqrt(spread + (0 if known else least)))
 
+    if unbiased.size > 1:  # a single cell is everywhere
+        variance += least
     return _pointwise(estimate, level, "fisher", unbiased, variance, of_weights)
 
 

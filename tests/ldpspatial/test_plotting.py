@@ -117,7 +117,7 @@ def test_colour_bars_name_unit_and_scale() -> None:
     root = f"{SHARE} (square-root scale)"
     assert labels == [root, "reports per cell", root, SHARE]
     assert figure.axes[1].get_title() == f"Reports as received (n = {RESULT.n:,})"
-    assert figure.axes[3].get_title() == "Width of the 90 % intervals"
+    assert figure.axes[3].get_title() == "Width of the 90 % intervals (fisher)"
 
 
 @pytest.mark.parametrize(
