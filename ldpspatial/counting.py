@@ -89,7 +89,8 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         groups = _groups(database, collection, "reports")
         repeated: dict[str, int] = {}
         slices = sum(group[-1] for group in groups) // SLICE + 1
-        unnamed = _unnamed(database) if "id" in columns else 0
+        nameless = "SELECT count(*) FROM reports WHERE id IS NULL"
+        unnamed = database.execute(nameless).fetchall()[0][0] if "id" in columns else 0
         if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
             groups, repeated = _unique_groups(database, collection, slices)
     counts, misplaced = _tally(groups, collection)
@@ -200,7 +201,7 @@ def _scan(database: Database, names: list[str], parquet: bool, types: Columns) -
     return database.from_csv_auto(names, **options)  # type: ignore[arg-type]
 
 
-def _columns(relation: duckdb.DuckDBPyRelation, parquet: bool, file: Path) -> Columns:
+def _columns(relation: Relation, parquet: bool, file: Path) -> Columns:
     """Check the columns of a file; return those that count, with the types to read them as."""
     held = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for column in ("row", "col"):
@@ -240,11 +241,6 @@ def _groups(database: Database, collection: Collection, source: str) -> list[Gro
         f"coalesce(collection <> $1, false), count(*) FROM {source} GROUP BY ALL",
         [collection.digest],
     ).fetchall()
-
-
-def _unnamed(database: Database) -> int:
-    counted = database.execute("SELECT count(*) FROM reports WHERE id IS NULL").fetchone()
-    return int(counted[0]) if counted else 0
 
 
 def _repeats_an_id(database: Database, slices: int) -> bool:

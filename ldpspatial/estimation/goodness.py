@@ -29,6 +29,7 @@ from ldpspatial.estimation.stopping import LikelihoodGain
 Array = NDArray[np.float64]
 TIGHT_GAIN = 1e-2  # nats a step: what is still to come is then mostly below the statistic's noise
 STEPS = 2_000
+LEAST_REPORTS = 20  # two moments do not describe the deviance of two or three
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class GoodnessOfFit:
         Its mean where the counts come from the channel: near the number of output cells.
     p_value : float
         Probability of so large a statistic where they do; rather too large than too small.
+        1 where there are fewer than 20 reports.
     residuals : array
         (counts - expected) / sqrt(expected) by output cell: where the misfit lies.
     """
@@ -69,7 +71,7 @@ def goodness_of_fit(channel: Channel, counts: Array, start: Array, steps: int) -
     statistic = 2 * float(seen[present] @ np.log(seen[present] / expected[present]))
     mean, variance = _deviance_moments(expected)
     p_value = 1.0
-    if variance > 0:
+    if variance > 0 and n >= LEAST_REPORTS:
         reached = statistic - 2 * _gain_to_come(fit.trace, steps)
         # A gamma law with these moments: the chi-square law where all expected counts are large.
         p_value = float(gamma.sf(reached, mean**2 / variance, scale=variance / mean))
