@@ -154,16 +154,24 @@ def _read(database: Database, files: list[Path]) -> tuple[Relation, Columns]:
         first = first or columns
         if columns != first:
             raise InputError(
-                f"reports must have the same columns in all files, found {_listed(first)} in "
-                f"{files[0]} and {_listed(columns)} in {file}"
+                "reports must have the same columns in all files, "
+                f"found {first} in {files[0]} and {columns} in {file}"
             )
     whole = _WHOLE_PARQUET if parquet else _WHOLE_CSV
     fields = [whole.format(column=column) for column in ("row", "col")]
-    fields.append("collection" if "collection" in first else "NULL::VARCHAR AS collection")
+    fields += ["collection" if "collection" in first else "NULL::VARCHAR AS collection"]
     if "id" in first:  # hexadecimal digits may be of either case
-        fields.append("lower(id) AS id" if first["id"] == "VARCHAR" else "id")
-    relation = _scan(database, names, parquet, first)
-    return relation.project(", ".join(fields)), first
+        fields += ["lower(id) AS id" if first["id"] == "VARCHAR" else "id"]
+    # Of several CSV files DuckDB drops, without a word, those with other line ends than the first.
+    parts = [names] if parquet else [[name] for name in names]
+    scans = [_scan(database, part, parquet, first).project(", ".join(fields)) for part in parts]
+    return _union(scans), first
+
+
+def _union(parts: list[Relation]) -> Relation:
+    """Return all rows of all parts, as a balanced tree: DuckDB limits the depth of a query."""
+    half = len(parts) // 2
+    return _union(parts[:half]).union(_union(parts[half:])) if half else parts[0]
 
 
 # Numbers that BIGINT does not hold become NULL: no cell.
@@ -197,8 +205,9 @@ def _scan(database: Database, names: list[str], parquet: bool, types: Columns) -
     # No folder called row=3 shall be read as a column.
     if parquet:
         return database.read_parquet(names, union_by_name=True, hive_partitioning=False)
-    options = {"header": True, "hive_partitioning": False, "dtype": types or None}
-    return database.from_csv_auto(names, **options)  # type: ignore[arg-type]
+    packed = "gzip" if names[0].lower().endswith(".gz") else "none"
+    options = {"header": True, "hive_partitioning": False, "compression": packed}
+    return database.from_csv_auto(names, dtype=types or None, **options)  # type: ignore[arg-type]
 
 
 def _columns(relation: Relation, parquet: bool, file: Path) -> Columns:
@@ -213,11 +222,8 @@ def _columns(relation: Relation, parquet: bool, file: Path) -> Columns:
         if parquet and column in held and held[column] not in types:
             kind = held[column].lower()
             raise InputError(f"column {column} must hold {content}, holds {kind} in {file}")
-    return {
-        column: "BIGINT" if held[column] in WHOLE_NUMBERS else held[column]
-        for column in (*_CONTENT, "collection")
-        if column in held
-    }
+    kept = [column for column in (*_CONTENT, "collection") if column in held]
+    return {c: "BIGINT" if held[c] in WHOLE_NUMBERS else held[c] for c in kept}
 
 
 _CONTENT = {
@@ -225,10 +231,6 @@ _CONTENT = {
     "col": ("whole numbers", WHOLE_NUMBERS),
     "id": ("16 bytes or 32 hexadecimal digits", frozenset({"BLOB", "VARCHAR", "UUID"})),
 }
-
-
-def _listed(columns: Columns) -> str:
-    return ", ".join(f"{name} ({held.lower()})" for name, held in columns.items())
 
 
 def _groups(database: Database, collection: Collection, source: str) -> list[Group]:
@@ -269,7 +271,7 @@ def _unique_groups(
     for k in range(slices):
         database.execute(
             "CREATE OR REPLACE TEMP TABLE contents AS "
-            "SELECT min(r) AS r, count(*) AS n, min(r) = max(r) AS same "
+            "SELECT min(r) AS r, count(*) AS n, min(r) IS NOT DISTINCT FROM max(r) AS same "
             "FROM (SELECT id, {'row': row, 'col': col, 'collection': collection} AS r "
             f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id"
         )
