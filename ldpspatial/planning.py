@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]
 
 LADDER = (5, 8, 10, 15, 20, 32, 48)
 FINEST_CELL_M = 10.0  # about what the positions of a phone resolve
-MAX_CELLS = 64  # the exact distance takes seconds there and minutes beyond
+MAX_CELLS = 128  # an exact distance takes a second there and ten beyond
 MAX_DEVICES = 10_000_000  # 160 MB of points; more of them change next to nothing
 NEGLIGIBLE = 1.05  # a finer grid must pay with more than 5 % of the error
 UNIFORM_CELLS = 32  # from here on the distance of the uniform map hardly depends on the grid

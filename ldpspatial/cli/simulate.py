@@ -26,7 +26,7 @@ from ldpspatial.files.points import Points, read_points
 from ldpspatial.simulation import OUTSIDERS, Simulation
 from ldpspatial.simulation import simulate as play
 
-EXACT_CELLS = 64  # beyond it the dense linear program takes minutes and gigabytes
+EXACT_CELLS = 256  # some ten seconds there, minutes beyond
 NAME_LENGTH = 200  # of a collection
 PEOPLE = click.IntRange(1, 10_000_000)
 

@@ -21,12 +21,21 @@ TOTAL_UNITS = 2.0**52
 MAX_PAIRS = 4096**2 * 16
 """Most pairs of cells with mass for which a matrix of costs is built."""
 
+LARGEST_WHOLE = 2**53
+"""Whole numbers up to here are exact in float64."""
+
 # A count divided by n on one side and normalised here on the other differs by a few roundings.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 def normalised_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Check two maps against each other and scale both to mass 1.
+    """Return two maps that pass `checked_pair`, both scaled to mass 1."""
+    first, second = checked_pair(p, q)
+    return first / _total("p", first), second / _total("q", second)
+
+
+def checked_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Check two maps against each other and return them as arrays.
 
     Raises
     ------
@@ -43,7 +52,7 @@ def normalised_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, Flo
             f"q: its total must equal that of p, {total_p!r}, "
             f"up to {TOTAL_TOLERANCE:g} relative, not {total_q!r}"
         )
-    return first / total_p, second / total_q
+    return first, second
 
 
 def _masses(field: str, values: npt.ArrayLike) -> FloatArray:
@@ -55,7 +64,14 @@ def _masses(field: str, values: npt.ArrayLike) -> FloatArray:
         raise InputError(f"{field}: must hold real numbers, not values of type {raw.dtype}")
     if raw.ndim != 2 or raw.size == 0:
         raise InputError(f"{field}: must be a 2-D array with at least one cell, not {raw.shape}")
-    masses = raw.astype(np.float64)
+    if np.ma.is_masked(values):
+        raise InputError(
+            f"{field}: must not be masked; fill cells without a value, or leave them 0"
+        )
+    if raw.dtype.kind in "iu" and raw.max() > LARGEST_WHOLE:
+        raise InputError(f"{field}: whole masses must be at most 2^53, not {raw.max()}")
+    with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused below
+        masses = raw.astype(np.float64)
     for broken, rule in ((~np.isfinite(masses), "finite"), (masses < 0, ">= 0")):
         if broken.any():
             row, column = (int(i) for i in np.argwhere(broken)[0])
@@ -73,6 +89,12 @@ def _total(field: str, masses: FloatArray) -> float:
     if not 0 < total < math.inf:
         raise InputError(f"{field}: the total mass must be positive and finite, not {total!r}")
     return total
+
+
+def counts_of_one_total(p: FloatArray, q: FloatArray) -> bool:
+    """Whether two maps hold whole numbers of one total: then what differs is no rounding."""
+    whole = bool((p == np.rint(p)).all() and (q == np.rint(q)).all())
+    return whole and _total("p", p) == _total("q", q) <= LARGEST_WHOLE
 
 
 def equal_up_to_rounding(p: FloatArray, q: FloatArray) -> bool:

@@ -19,11 +19,14 @@ EVERY: list[Metric] = [mean_squared_error, l1, total_variation]
 
 def test_the_public_names() -> None:
     assert metrics.__all__ == [
+        "SeparableCost",
+        "Transport",
         "l1",
         "mean_squared_error",
         "sinkhorn_divergence",
         "sliced_wasserstein",
         "total_variation",
+        "transport",
         "wasserstein",
     ]
     assert all(callable(getattr(metrics, name)) for name in metrics.__all__)

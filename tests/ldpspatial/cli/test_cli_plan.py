@@ -42,7 +42,7 @@ def test_lengths_of_a_small_square_keep_their_digits() -> None:
         ("--epsilon", 0, "epsilon must be a number from 0.000001 to 20, got 0.0"),
         ("--devices", 0, "devices must be a whole number from 1 to 10000000, got 0"),
         ("--devices", "many", "'--devices': 'many' is not a valid integer"),
-        ("--cells", 65, "cells must be a whole number from 1 to 64, got 65"),
+        ("--cells", 129, "cells must be a whole number from 1 to 128, got 129"),
         ("--repeats", 1, "repeats must be a whole number from 2 to 1000, got 1"),
         ("--seed", -1, "'--seed': -1 is not in the range x>=0"),
     ],

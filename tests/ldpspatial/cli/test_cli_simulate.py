@@ -143,14 +143,14 @@ def test_rows_without_a_position_are_left_out_on_request_and_counted(tmp_path: P
 
 
 def test_a_grid_too_fine_for_the_exact_distance_says_so(tmp_path: Path) -> None:
-    arguments = ("--map", "normal", "--people", 500, "--cells", 65, "--epsilon", 7)
+    arguments = ("--map", "normal", "--people", 500, "--cells", 257, "--epsilon", 7)
     found = simulate(tmp_path / "out", *arguments, "--intervals", "none")
     assert (found["w2_cells"], found["w2_metres"]) == (None, None)
-    assert found["w2_note"] == "exact W2 is computed up to 64 cells a side"
+    assert found["w2_note"] == "exact W2 is computed up to 256 cells a side"
 
 
 def test_beyond_fisher_the_intervals_come_from_the_bootstrap(tmp_path: Path) -> None:
-    arguments = ("--map", "normal", "--people", 50, "--cells", 65, "--epsilon", 7)
+    arguments = ("--map", "normal", "--people", 50, "--cells", 257, "--epsilon", 7)
     simulate(tmp_path / "out", *arguments)
     with np.load(tmp_path / "out" / "estimate.npz", allow_pickle=False) as npz:
         assert npz["method"] == "bootstrap"

@@ -1,0 +1,204 @@
+"""``distance``: how far apart two maps are, and where their mass differs."""
+
+import math
+import os
+import time
+import warnings
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.cli.output import progress, show
+from ldpspatial.errors import InputError
+from ldpspatial.files.maps import CellMap, common_place, read_map
+from ldpspatial.files.plans import SUFFIXES, write_plan
+from ldpspatial.metrics.flows import single_flows
+from ldpspatial.metrics.transport import GROUNDS, Transport, transport
+from ldpspatial.plotting import METADATA, save_figure
+from ldpspatial.transport_plot import length_text, plot_transport, share_text
+
+Array = NDArray[np.float64]
+
+DIGITS = 10  # of the distance and its bounds
+FIGURES = tuple(f".{kind}" for kind in METADATA)
+SAME_TOTAL = 1e-9  # relative difference of totals that is not worth a word
+LONGEST_NAME = 32  # characters, in a title
+
+
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@click.option(
+    "--order", type=click.IntRange(1, 2), default=2, show_default=True,
+    help="1: the mean way of the mass. 2: the root of the mean square, which far moves weigh on.",
+)  # fmt: skip
+@click.option(
+    "--ground", type=click.Choice(GROUNDS), default="euclidean", show_default=True,
+    help="Ways as the crow flies, or along rows and columns.",
+)  # fmt: skip
+@click.option(
+    "--cell", type=click.FloatRange(0, min_open=True), metavar="METRES",
+    help="Side of a cell, in place of what the files say.",
+)  # fmt: skip
+@click.option(
+    "--column", "columns", multiple=True, default=["density"], show_default=True,
+    help="Numbers to take: a column, a property in GeoJSON, an array in npz. Give it twice where "
+    "FIRST and SECOND differ.",
+)  # fmt: skip
+@click.option(
+    "--plan", type=click.Path(path_type=Path),
+    help="Write what moves from where to where, as .csv or .parquet; an earlier file is replaced.",
+)  # fmt: skip
+@click.option(
+    "--figure", type=click.Path(path_type=Path),
+    help="Draw it on a map, as .png, .pdf or .svg; an earlier file is replaced.",
+)  # fmt: skip
+def distance(
+    first: Path,
+    second: Path,
+    order: int,
+    ground: str,
+    cell: float | None,
+    columns: tuple[str, ...],
+    plan: Path | None,
+    figure: Path | None,
+) -> None:
+    """Measure how far apart two maps are.
+
+    The exact Wasserstein distance: how far mass has to be carried, by the cheapest plan, to turn
+    the map in FIRST into the map in SECOND. A crowd one cell off is a small error, a crowd across
+    town a large one. The answer comes with proven bounds, rounding included; --plan and --figure
+    show where the mass went wrong.
+
+    \b
+    FIRST and SECOND are maps of one grid, in any of these formats:
+      estimate.npz, estimate.csv, estimate.geojson   as simulate and estimate write them
+      .csv, .tsv, .parquet   columns row, col, density (see --column), a line for every cell
+      .csv, .tsv, .npy       rows of plain numbers, the southernmost first
+
+    Distances are in metres where the files tell where the cells lie, or with --cell; else in
+    cells. Counts and shares can be compared: each map is taken as a whole of 100 %.
+
+    The plan has a line for every flow, those that matter most first: source_row, source_col,
+    target_row, target_col, mass (share of the whole) and distance. The figure shows where the
+    second map has too much or too little, and the flows as arrows.
+
+    \b
+    Examples:
+      ldpspatial distance monday/estimate.npz tuesday/estimate.npz
+      ldpspatial distance truth.csv result/estimate.csv --column people --column density \\
+          --plan moved.csv --figure moved.png
+      ldpspatial distance a.npy b.npy --order 1 --ground cityblock --cell 250
+    """
+    if len(columns) > 2:
+        raise click.UsageError("Give --column once, or twice: for FIRST and for SECOND.")
+    for option, path, suffixes in (("--plan", plan, SUFFIXES), ("--figure", figure, FIGURES)):
+        if path is not None:
+            _check_output(option, path, suffixes, (first, second))
+    with progress("read maps") as (stage, _):
+        maps = [_read(first, columns[0]), _read(second, columns[-1])]
+        sides, unit = _cell(maps, cell)
+        p, q = _of_one_total(maps)
+        stage("carry mass")
+        began = time.perf_counter()
+        result = transport(p, q, order, ground, sides)
+        seconds = time.perf_counter() - began
+        stage("write files")
+        if plan is not None:
+            write_plan(plan, result)
+        if figure is not None:
+            title = " → ".join(map(_short, (first, second)))
+            drawn = plot_transport(p, q, result, unit, title=title)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
+                save_figure(drawn, figure)
+    show(f"From {first} to {second}", _rows(maps, result, unit, seconds))
+    for path in filter(None, (plan, figure)):
+        click.echo(f"Written to {path}")
+
+
+def _check_output(
+    option: str, path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
+) -> None:
+    """Refuse, before any work is done, what could not be written after it."""
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{option} must end in {' or '.join(suffixes)}, got {path.name!r}")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{option} must lie in a folder that exists, got {str(path)!r}")
+    if os.path.realpath(path) in map(os.path.realpath, inputs):
+        raise InputError(f"{option} must not replace a map that is compared, got {str(path)!r}")
+
+
+def _read(path: Path, column: str) -> CellMap:
+    try:
+        return read_map(path, column)
+    except InputError as error:  # two files of one name are what people compare
+        raise InputError(f"{path}: {error}") from None
+
+
+def _cell(maps: list[CellMap], side: float | None) -> tuple[tuple[float, float], str]:
+    """Return height and width of a cell, and their unit."""
+    place = common_place(*maps)
+    if side is not None:
+        return (side, side), "m"
+    if place is None:
+        return (1.0, 1.0), "cells"
+    return place.cell_size(maps[0].values.shape), place.unit
+
+
+def _of_one_total(maps: list[CellMap]) -> tuple[Array, Array]:
+    """Return both maps, multiplied by the total of the other: whole numbers stay whole."""
+    p, q = (each.values for each in maps)
+    totals = math.fsum(p.flat), math.fsum(q.flat)
+    if totals[0] == totals[1]:
+        return p, q
+    return p * totals[1], q * totals[0]
+
+
+def _rows(maps: list[CellMap], result: Transport, unit: str, seconds: float) -> dict[str, str]:
+    name = f"W{result.order}"
+    height, width = result.cell
+    square = abs(height / width - 1) < 1e-6
+    rows, columns = maps[0].values.shape
+    size = f" of {height:.5g} x {width:.5g} {unit}" if unit != "cells" else ""
+    value = f"{result.value:.{DIGITS}g} {unit}"
+    if unit != "cells" and square:
+        value += f" = {result.value / height:.6g} cells"
+    lower, upper = _outward(result.lower, result.upper)
+    moved = single_flows(result)
+    ways = (moved.cost / moved.mass) ** (1 / result.order)
+    share = float(moved.mass.sum())
+    carried = "nothing"
+    if len(moved):
+        mean = float(moved.mass @ ways) / share
+        carried = f"{share_text(share)} of the mass, by {length_text(mean)} {unit} on average, "
+        carried += f"{length_text(ways.max())} at most"
+    shown = {
+        "grid": f"{rows} x {columns} cells{size}",
+        f"exact {name}, {result.ground}": value,
+        "proven bounds": f"{lower} <= {name} <= {upper} {unit}",
+        "moved": carried,
+    }
+    totals = [math.fsum(each.values.flat) for each in maps]
+    if abs(totals[0] - totals[1]) > SAME_TOTAL * max(totals):
+        shown["totals"] = "{:.9g} and {:.9g}, each taken as 100 %".format(*totals)
+    return shown | {"seconds": f"{seconds:.2g}"}
+
+
+def _outward(lower: float, upper: float) -> tuple[str, str]:
+    """Return bounds with few digits that still are bounds."""
+    texts = []
+    for bound, rounding in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING)):
+        exact = Decimal(float(bound))
+        step = Decimal(1).scaleb(exact.adjusted() - DIGITS + 1)
+        texts.append(f"{exact.quantize(step, rounding):f}" if exact else "0")
+    return texts[0], texts[1]
+
+
+def _short(path: Path) -> str:
+    """Return the end of a path for a title, with its folder, where the files of results differ."""
+    text = "/".join(path.parts[-2:])
+    return text if len(text) <= LONGEST_NAME else f"…{text[1 - LONGEST_NAME :]}"

@@ -1,0 +1,48 @@
+"""Plans of transport as tables, for programs that draw or sum up flows."""
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from ldpspatial.errors import InputError
+from ldpspatial.files.atomic import replacing
+from ldpspatial.metrics.flows import flow_lengths
+from ldpspatial.metrics.transport import Transport
+
+SUFFIXES = (".csv", ".parquet")
+CELLS = ("source_row", "source_col", "target_row", "target_col")
+
+
+def write_plan(path: str | os.PathLike[str], plan: Transport) -> None:
+    """Write the flows of a plan, a line each, those that add most to the distance first.
+
+    Columns: source_row, source_col, target_row, target_col, mass (share of the map's mass) and
+    distance (in the unit of ``plan.cell``). The sum of mass * distance ** order is value ** order.
+
+    Parameters
+    ----------
+    path : path ending in .csv or .parquet
+    plan : Transport
+
+    Raises
+    ------
+    InputError
+        Another suffix, or the file cannot be written.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"path must end in {' or '.join(SUFFIXES)}, got {Path(path).name!r}")
+    distance = flow_lengths(plan)
+    order = (-plan.mass * distance**plan.order).argsort(kind="stable")
+    cells = [*plan.sources[order].T, *plan.targets[order].T]
+    columns = {name: pa.array(at, pa.int32()) for name, at in zip(CELLS, cells, strict=True)}
+    columns |= {"mass": pa.array(plan.mass[order]), "distance": pa.array(distance[order])}
+    table = pa.table(columns)
+    with replacing(path) as stream:
+        if suffix == ".csv":
+            pa_csv.write_csv(table, stream)
+        else:
+            pq.write_table(table, stream, compression="zstd")

@@ -1,0 +1,156 @@
+"""Proof that a plan is the cheapest one: linear-programming duality, checked in whole numbers.
+
+A plan that carries supply to demand costs at least the sum of the dual values times the masses, for
+any dual values whose sum is at most the cost for every pair of cells. Where the two are equal, no
+plan is cheaper and no dual values are better (Peyre and Cuturi 2019, sections 2.5 and 3.3).
+
+Nothing here is shared with the solver: no tree, no pricing kernel, no compiled code. Every pair of
+cells is looked at, by shifting one map against the other.
+"""
+
+from collections.abc import Iterator
+from operator import mul
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpspatial.errors import SolverError
+
+Ints = npt.NDArray[np.int64]
+
+# Stands for a dual value that allows any other: far above all values, and sums of two still fit.
+_FAR = 2**62
+_LARGEST = 2**61
+
+
+def check(
+    supply: Ints,
+    demand: Ints,
+    sources: Ints,
+    targets: Ints,
+    flow: Ints,
+    source_value: Ints,
+    target_value: Ints,
+    cost: Ints | tuple[Ints, Ints],
+) -> int:
+    """Return the cost of a plan once the dual values have proved that none is cheaper.
+
+    Parameters
+    ----------
+    supply, demand : (R, C) int64
+        Masses, >= 0.
+    sources, targets : (n, 2) int64
+        Cells (row, column) of each flow.
+    flow : (n,) int64
+        Units carried, > 0.
+    source_value, target_value : (R, C) int64
+        Dual values; those at cells without mass do not matter.
+    cost : (R, C) int64 or ((R,), (C,)) int64
+        Cost by rows and columns moved: a table, or two parts that add up.
+
+    Raises
+    ------
+    SolverError
+        The plan does not carry supply to demand, a pair of dual values is above the cost, the two
+        totals differ, or a number is too large to be sure.
+    """
+    _check_shapes(supply.shape, sources, targets, flow, cost)
+    _check_types(supply, demand, sources, targets, flow, source_value, target_value, cost)
+    _check_plan(supply, demand, sources, targets, flow)
+    _check_dual_values(
+        np.where(supply > 0, source_value, -_FAR), np.where(demand > 0, target_value, -_FAR), cost
+    )
+    down, right = abs(sources - targets).T
+    unit_cost = cost[0][down] + cost[1][right] if isinstance(cost, tuple) else cost[down, right]
+    primal = _exact_dot(flow, unit_cost)
+    dual = _exact_dot(supply[supply > 0], source_value[supply > 0])
+    dual += _exact_dot(demand[demand > 0], target_value[demand > 0])
+    if primal != dual:
+        raise SolverError(f"the plan costs {primal}, but the dual values prove only {dual}")
+    return primal
+
+
+def _check_shapes(
+    shape: tuple[int, ...], sources: Ints, targets: Ints, flow: Ints, cost: Ints | tuple[Ints, Ints]
+) -> None:
+    given = tuple(len(part) for part in cost) if isinstance(cost, tuple) else cost.shape
+    if given != shape or not sources.shape == targets.shape == (len(flow), 2):
+        raise SolverError("the parts of the proof do not have the shapes that they must have")
+
+
+def _check_types(supply: Ints, demand: Ints, *others: Ints | tuple[Ints, ...]) -> None:
+    for part in (supply, demand, *others):
+        for array in part if isinstance(part, tuple) else (part,):
+            if array.dtype != np.int64:
+                raise SolverError(f"the proof must hold 64-bit whole numbers, not {array.dtype}")
+
+
+def _check_plan(supply: Ints, demand: Ints, sources: Ints, targets: Ints, flow: Ints) -> None:
+    for cells in (sources, targets):
+        if ((cells < 0) | (cells >= supply.shape)).any():
+            raise SolverError("the plan leaves the grid")
+    sent, received = np.zeros_like(supply), np.zeros_like(demand)
+    np.add.at(sent, tuple(sources.T), flow)
+    np.add.at(received, tuple(targets.T), flow)
+    # Flows are positive and their exact total is that of the masses: no sum can have wrapped.
+    masses = (sum(supply.ravel().tolist()), sum(demand.ravel().tolist()))
+    sound = bool((flow > 0).all()) and masses == (sum(flow.tolist()),) * 2 and masses[0] < 2**63
+    if not (sound and np.array_equal(sent, supply) and np.array_equal(received, demand)):
+        raise SolverError("the plan does not carry p to q")
+
+
+def _check_dual_values(
+    source_value: Ints, target_value: Ints, cost: Ints | tuple[Ints, Ints]
+) -> None:
+    for value in (source_value, target_value):
+        if abs(value[value > -_FAR]).max(initial=0) > _LARGEST:
+            raise SolverError("a dual value is beyond the range of exact sums")
+    for part in cost if isinstance(cost, tuple) else (cost,):
+        if part.min() < 0 or part.max() > _LARGEST // 4:
+            raise SolverError("a cost is beyond the range of exact sums")
+    if isinstance(cost, tuple):
+        least = _least_by_shifts(_least_by_shifts(-target_value, cost[1], 1), cost[0], 0)
+        violated = source_value > least
+    else:
+        violated = _violated_by_shifts(source_value, target_value, cost)
+    if violated.any():
+        row, column = (int(i) for i in np.argwhere(violated)[0])
+        raise SolverError(f"the dual value at cell [{row}, {column}] is above a cost")
+
+
+def _least_by_shifts(start: Ints, cost: Ints, axis: int) -> Ints:
+    """Return the least of start + cost over all cells along one axis, at each cell (R, C)."""
+    least: Ints = start + cost[0]
+    for step in range(1, start.shape[axis]):
+        for here, there in _overlaps(start.shape, {axis: step}):
+            np.minimum(least[here], start[there] + cost[step], out=least[here])
+    return least
+
+
+def _violated_by_shifts(source_value: Ints, target_value: Ints, cost: Ints) -> Any:
+    """Return where (R, C) a source and some target have a sum above their cost."""
+    violated = np.zeros(source_value.shape, bool)
+    for down in range(source_value.shape[0]):
+        for right in range(source_value.shape[1]):
+            for here, there in _overlaps(source_value.shape, {0: down, 1: right}):
+                violated[here] |= source_value[here] + target_value[there] > cost[down, right]
+    return violated
+
+
+def _overlaps(
+    shape: tuple[int, ...], steps: dict[int, int]
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield the slices of cells, and of those `steps` away from them, in all directions."""
+    choices: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = [((), ())]
+    for axis in range(2):
+        step, size = steps.get(axis, 0), shape[axis]
+        ways = [(slice(step, size), slice(0, size - step))]
+        if step > 0:
+            ways.append((slice(0, size - step), slice(step, size)))
+        choices = [((*a, x), (*b, y)) for a, b in choices for x, y in ways]
+    yield from choices
+
+
+def _exact_dot(first: Ints, second: Ints) -> int:
+    return sum(map(mul, first.tolist(), second.tolist()))

@@ -1,0 +1,250 @@
+"""The cheapest way to carry one map to another: how far, from where to where, and the proof."""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from operator import mul
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpspatial.errors import InputError
+from ldpspatial.metrics import certificate
+from ldpspatial.metrics._maps import (
+    Cell,
+    FloatArray,
+    cell_sides,
+    checked_order,
+    checked_pair,
+    counts_of_one_total,
+    equal_up_to_rounding,
+)
+from ldpspatial.metrics.grid_costs import SeparableCost
+from ldpspatial.metrics.ground_costs import GroundCost, check_shape, ground_cost
+from ldpspatial.metrics.multiscale import cheapest_plan
+from ldpspatial.metrics.network_simplex import Ints
+from ldpspatial.metrics.whole_maps import WholeMaps, exact_difference, whole_maps
+
+GROUNDS = ("euclidean", "cityblock")
+
+LEAST_SIDE = 1e-12
+"""Shortest side of a cell relative to the other; most grids ask for more."""
+
+LEAST_FLOAT = math.ulp(0.0)
+
+ROUNDING = 2.0**-50
+"""Room for the last roundings to floats, relative."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A cheapest plan in whole numbers and what proves it, as `certificate.check` takes it."""
+
+    supply: Ints
+    demand: Ints
+    sources: Ints
+    targets: Ints
+    flow: Ints
+    source_value: Ints
+    target_value: Ints
+    cost: Ints | tuple[Ints, Ints]
+
+    def check(self) -> int:
+        """Return the least cost in whole numbers, proved afresh.
+
+        Raises
+        ------
+        SolverError
+            The proof fails.
+        """
+        return certificate.check(**vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Transport:
+    """A cheapest plan between two maps, each taken as mass 1.
+
+    Attributes
+    ----------
+    value : float
+        The Wasserstein distance, in the unit of `cell`.
+    lower, upper : float
+        Bounds that hold for the maps as given: rounding of masses and of costs is in them.
+    sources, targets : (n, 2) int64
+        Cells (row, column) between which mass is carried. For order 1, mass that both maps have at
+        a cell stays there and is not listed; for order 2 a cell may keep some, from itself to
+        itself.
+    mass : (n,) float64
+        Share of the map's mass that is carried, > 0.
+    order, ground, cell
+        As given; `cell` as (height, width).
+    proof : Proof or None
+        The same in whole numbers. None where the maps are equal up to rounding.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    sources: Ints = field(repr=False)
+    targets: Ints = field(repr=False)
+    mass: FloatArray = field(repr=False)
+    order: int
+    ground: str | SeparableCost
+    cell: tuple[float, float]
+    proof: Proof | None = field(repr=False)
+
+
+def transport(
+    p: npt.ArrayLike,
+    q: npt.ArrayLike,
+    order: int = 2,
+    ground: str | SeparableCost = "euclidean",
+    cell: Cell = 1.0,
+    certify: bool = True,
+) -> Transport:
+    """Return a cheapest plan that carries map p to map q, with bounds on its cost.
+
+    Parameters and errors are those of `wasserstein`. `ground` may also be a `SeparableCost`, for
+    any whole-number cost that is convex along each axis: `value` is then (the mean cost of a unit
+    of mass) ** (1 / order).
+
+    Examples
+    --------
+    >>> plan = transport([[3, 1, 0]], [[0, 1, 3]], order=1)
+    >>> plan.value, plan.sources.tolist(), plan.targets.tolist(), plan.mass.tolist()
+    (1.5, [[0, 0]], [[0, 2]], [0.75])
+    """
+    order = checked_order(order)
+    if not isinstance(ground, SeparableCost) and not (
+        isinstance(ground, str) and ground in GROUNDS
+    ):
+        raise InputError(f"ground: must be one of {', '.join(GROUNDS)}, not {ground!r}")
+    if not isinstance(certify, (bool, np.bool_)):
+        raise InputError(f"certify: must be True or False, not {certify!r}")
+    height, width = cell_sides(cell)
+    first, second = checked_pair(p, q)
+    if isinstance(ground, SeparableCost):
+        check_shape(ground, first.shape)
+    box, corner = _box_of_mass(first, second)
+    first, second = first[box], second[box]
+    if np.array_equal(first, second) or (
+        equal_up_to_rounding(first / first.sum(), second / second.sum())
+        and not counts_of_one_total(first, second)
+    ):
+        bound = _bound(first, second, order, ground, (height, width))
+        none = np.empty((0, 2), np.int64)
+        return Transport(
+            0.0, 0.0, bound, none, none, np.empty(0), order, ground, (height, width), None
+        )
+    unit, costs = _costs(first, second, order, ground, (height, width))
+    # Where the cost is a distance, mass that both maps have need not move (triangle inequality).
+    is_distance = order == 1 and not isinstance(ground, SeparableCost)
+    maps = whole_maps(first, second, without_common=is_distance)
+    proof = _solve(maps, costs)
+    if certify:
+        proof.check()
+    down, right = abs(proof.sources - proof.targets).T
+    least = sum(map(mul, proof.flow.tolist(), costs.whole.between(down, right).tolist()))
+    displaced = Fraction(_displaced(maps, costs))
+    bounds = costs.bounds(proof.flow, down, right, least)
+    cost, lower, upper = (each * maps.unit for each in bounds)
+    return Transport(
+        unit * _root(cost, order),
+        unit * _root(max(lower - displaced, Fraction(0)), order) * (1 - ROUNDING),
+        unit * _root_above(upper + displaced, order),
+        proof.sources + corner,
+        proof.targets + corner,
+        np.asarray(proof.flow * float(maps.unit), np.float64),
+        order,
+        ground,
+        (height, width),
+        proof,
+    )
+
+
+def _box_of_mass(p: FloatArray, q: FloatArray) -> tuple[tuple[slice, slice], Ints]:
+    """Return the smallest block of cells that holds all mass, and its first cell."""
+    filled = (p > 0) | (q > 0)
+    rows, columns = (np.flatnonzero(filled.any(axis=axis)).tolist() for axis in (1, 0))
+    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    return box, np.array([rows[0], columns[0]])
+
+
+def _root(cost: Fraction, order: int) -> float:
+    return float(float(cost) ** (1 / order))
+
+
+def _root_above(cost: Fraction, order: int) -> float:
+    """Return a float that is no less than the root, also where the cost is below all floats."""
+    least = LEAST_FLOAT if cost > 0 else 0.0
+    return float(max(float(cost), least) ** (1 / order)) * (1 + ROUNDING)
+
+
+def _bound(
+    p: FloatArray,
+    q: FloatArray,
+    order: int,
+    ground: str | SeparableCost,
+    cell: tuple[float, float],
+) -> float:
+    """Return an upper bound of the distance: all that differs goes all the way."""
+    rows, columns = p.shape
+    share = _root_above(exact_difference(p, q), order)
+    if isinstance(ground, SeparableCost):
+        largest = float(ground.rows[rows - 1]) + float(ground.columns[columns - 1])
+        return float(largest ** (1 / order) * share)
+    return float(((rows - 1) * cell[0] + (columns - 1) * cell[1]) * share)
+
+
+def _costs(
+    p: FloatArray,
+    q: FloatArray,
+    order: int,
+    ground: str | SeparableCost,
+    cell: tuple[float, float],
+) -> tuple[float, GroundCost]:
+    """Return the unit of length to solve in, and the costs in it, between the cells of the maps."""
+    height, width = p.shape
+    nodes = int(np.count_nonzero(p) + np.count_nonzero(q))
+    if isinstance(ground, SeparableCost):
+        part = SeparableCost(ground.rows[:height], ground.columns[:width])
+        return 1.0, ground_cost((height, width), nodes, order, part, (1.0, 1.0))
+    # The sides of square cells become 1: their costs are then whole numbers, or roots of them.
+    used = (cell[0] * (height > 1), cell[1] * (width > 1))
+    unit = max(used)
+    sides = (used[0] / unit, used[1] / unit)
+    if min(used) > 0 and min(sides) < LEAST_SIDE:
+        raise InputError(
+            f"cell: one side must be at least {LEAST_SIDE:g} of the other, not {cell!r}"
+        )
+    return unit, ground_cost((height, width), nodes, order, ground, sides)
+
+
+def _solve(maps: WholeMaps, costs: GroundCost) -> Proof:
+    solution = cheapest_plan(maps.supply, maps.demand, costs.whole)
+    plan, shape = solution.plan, maps.supply.shape
+    carried = plan.flow > 0
+    return Proof(
+        supply=maps.supply,
+        demand=maps.demand,
+        sources=np.stack(np.divmod(plan.source[carried], shape[1]), axis=1),
+        targets=np.stack(np.divmod(plan.target[carried], shape[1]), axis=1),
+        flow=plan.flow[carried],
+        source_value=solution.source_value,
+        target_value=solution.target_value,
+        cost=costs.whole.parts(),
+    )
+
+
+def _displaced(maps: WholeMaps, costs: GroundCost) -> float:
+    """Return a bound on how much the rounding of masses changed the least cost, per unit mass 1.
+
+    Half a unit at most is on the wrong side of each step of the snake through the map. Put right,
+    step by step, each changes the cost of what it carries by no more than that of one step.
+    """
+    if not maps.rounded:
+        return 0.0
+    rows, columns = maps.supply.shape
+    down, right = costs.steps
+    steps_of_snake: float = (rows - 1) * down + rows * (columns - 1) * right
+    return 2 * 0.5 * float(maps.unit) * steps_of_snake
