@@ -27,6 +27,9 @@ from ldpspatial.metrics.pricing import ABSENT
 COARSEST = 64
 """Cells of a grid that is started from a single cell."""
 
+FAR = 2**60
+"""How far potentials may drift between rounds."""
+
 TWO_THREADS_FROM = 128 * 128
 """Cells of a grid from which pricing on two cores pays for the hand-over."""
 
@@ -159,11 +162,12 @@ def _between(cost: GridCost, first: Ints, second: Ints, shape: tuple[int, int]) 
 def _read_values(
     potential: Ints, cell: Ints, is_target: np.ndarray, source_value: Ints, target_value: Ints
 ) -> None:
-    """Fill in the dual values at the cells of the nodes, that of the first node being 0.
+    """Fill in the dual values at the cells of the nodes.
 
-    The potentials are shifted to it too: each pivot moves a part of them, and they would drift.
+    Each pivot moves a part of the potentials, so all of them drift. Once the first one has gone far
+    they are moved back to it; not before, as pricing looks again at what has changed.
     """
-    first = potential[0]
+    first = potential[0] if abs(potential[0]) > FAR else 0
     for v in range(len(potential)):
         potential[v] -= first
         if is_target[v]:

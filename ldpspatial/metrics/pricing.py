@@ -38,26 +38,36 @@ class SeparablePricing:
         self._present = np.flatnonzero(targets.any(axis=1))
         shape = (targets.shape[1], len(self._present))
         self._least, self._partner = np.empty(shape, np.int64), np.empty(shape, np.int32)
-        self._best, self._target = (
-            np.empty(targets.shape, np.int64),
-            np.empty(targets.shape, np.int32),
-        )
+        self._best = np.empty(targets.shape, np.int64)
+        self._target = np.empty(targets.shape, np.int32)
+        self._value: Ints | None = None  # of the last call
 
     def cheapest(self, value: Ints, limit: Ints, halves: Halves) -> tuple[Ints, NodeIds]:
         """Price all arcs, whatever `limit` is; see `grid_costs.Pricing`.
 
-        The arrays returned are filled anew by the next call.
+        Only rows whose dual values have changed since the last call are looked at, and then the
+        columns to which that makes a difference: after a few pivots that is a part of the map. The
+        arrays returned are updated by the next call.
         """
-        present, least, partner = self._present, self._least, self._partner
+        changed = np.ones(value.shape[0], bool)
+        stale = np.ones(value.shape[1], bool)
+        if self._value is not None:
+            np.any(value != self._value, axis=1, out=changed)
+            stale[:] = False
+        self._value = value.copy()
+        lines = np.flatnonzero(changed[self._present])
         halves(
             cheapest_in_rows,
-            len(present),
-            *(value, present, self._columns, self._slopes[1], least, partner),
+            len(lines),
+            *(lines, value, self._present, self._columns, self._slopes[1]),
+            *(self._least, self._partner, stale),
         )
+        columns = np.flatnonzero(stale)
         halves(
             cheapest_in_columns,
-            value.shape[1],
-            *(present, self._rows, self._slopes[0], least, partner, self._best, self._target),
+            len(columns),
+            *(columns, self._present, self._rows, self._slopes[0]),
+            *(self._least, self._partner, self._best, self._target),
         )
         return self._best, self._target
 
@@ -72,14 +82,16 @@ def _slope(cost: Ints) -> int:
 def cheapest_in_rows(
     begin: int,
     end: int,
+    lines: Ints,
     value: Ints,
     present: Ints,
     columns: Ints,
     slope: int,
     least: Ints,
     partner: NodeIds,
+    stale: npt.NDArray[np.bool_],
 ) -> None:
-    """Fill in the minima along the rows present[begin:end].
+    """Fill in the minima along the rows present[k] for the k in lines[begin:end].
 
     Parameters
     ----------
@@ -94,11 +106,14 @@ def cheapest_in_rows(
     least, partner : (C, n), results
         In the k-th place of line x, for row present[k]: the least columns[|x - c|] - value and
         its c. Transposed, so that what the second step reads is contiguous.
+    stale : (C,), result
+        Set at the columns where one of these is not what it was.
     """
     width = value.shape[1]
     place, offset = np.empty(width, np.int64), np.empty(width, np.int64)
     best, where = np.empty(width, np.int64), np.empty(width, np.int64)
-    for k in range(begin, end):
+    for i in range(begin, end):
+        k = lines[i]
         row = present[k]
         found = 0
         for column in range(width):
@@ -110,14 +125,17 @@ def cheapest_in_rows(
         else:
             _line_minima(offset[:found], place, columns, best, where)
         for column in range(width):
-            least[column, k] = best[column]
-            partner[column, k] = place[where[column]]
+            nearest = place[where[column]]
+            if least[column, k] != best[column] or partner[column, k] != nearest:
+                least[column, k], partner[column, k] = best[column], nearest
+                stale[column] = True
 
 
 @compiled
 def cheapest_in_columns(
     begin: int,
     end: int,
+    columns: Ints,
     present: Ints,
     rows: Ints,
     slope: int,
@@ -126,14 +144,15 @@ def cheapest_in_columns(
     best: Ints,
     target: NodeIds,
 ) -> None:
-    """Fill in columns begin .. end - 1 of `best` and `target` (R, C).
+    """Fill in the columns[begin:end] of `best` and `target` (R, C).
 
     They are the least cost at a cell and the target that has it, as row * C + column. `present`,
     `least` and `partner` are what `cheapest_in_rows` took and gave.
     """
     height, width = best.shape
     along, where = np.empty(height, np.int64), np.empty(height, np.int64)
-    for column in range(begin, end):
+    for i in range(begin, end):
+        column = columns[i]
         if slope >= 0:
             _sweep(least[column], present, slope, along, where)
         else:

@@ -56,10 +56,18 @@ def price(
     least, partner = np.full(shape, -7), np.full(shape, -7, np.int32)
     best: Ints = np.full(value.shape, -7)
     target: NodeIds = np.full(value.shape, -7, np.int32)
+    stale = np.zeros(value.shape[1], bool)
+    lines = np.arange(len(present))
     for begin, end in cuts(len(present), pieces):
-        cheapest_in_rows(begin, end, value, present, columns, slopes[1], least, partner)
+        cheapest_in_rows(
+            begin, end, lines, value, present, columns, slopes[1], least, partner, stale
+        )
+    assert stale.all()
+    lines = np.arange(value.shape[1])
     for begin, end in cuts(value.shape[1], pieces):
-        cheapest_in_columns(begin, end, present, rows, slopes[0], least, partner, best, target)
+        cheapest_in_columns(
+            begin, end, lines, present, rows, slopes[0], least, partner, best, target
+        )
     return best, target
 
 
@@ -150,16 +158,36 @@ def test_one_pricing_serves_ever_new_values(kind: str, threads: int) -> None:
             assert np.array_equal(target, price(value, rows, columns, 1)[1])
 
 
+@pytest.mark.parametrize("kind", ["squares", "steps"])
+def test_after_small_changes_the_answer_is_that_of_a_fresh_start(kind: str) -> None:
+    rng = np.random.default_rng(9)
+    shape = (19, 23)
+    rows, columns = convex(rng, kind, shape[0]), convex(rng, kind, shape[1])
+    targets = random_values(rng, shape, 0.4, 1) != ABSENT
+    pricing = SeparablePricing(rows, columns, targets)
+    value = np.where(targets, rng.integers(-30, 30, shape), ABSENT)
+    with Halves(1) as halves:
+        for size in (0, 1, 1, 3, 0, 8, 30, 1):
+            places = rng.integers(0, shape, (size, 2))
+            for row, column in places[targets[tuple(places.T)]]:
+                value[row, column] += rng.integers(-40, 40)
+            best, target = pricing.cheapest(value, np.full(shape, 10**6), halves)
+            fresh = price(value, rows, columns, 1)
+            assert np.array_equal(best, fresh[0])
+            assert np.array_equal(target, fresh[1])
+
+
 @pytest.mark.parametrize("slope", [1, -1])
 def test_a_piece_leaves_the_others_alone(slope: int) -> None:
     value, cost, present = np.arange(12).reshape(3, 4), np.arange(4), np.arange(3)
     least, partner = np.full((4, 3), -99), np.full((4, 3), -99, np.int32)
-    cheapest_in_rows(1, 2, value, present, cost, slope, least, partner)
+    stale, lines = np.zeros(4, bool), np.arange(4)
+    cheapest_in_rows(1, 2, lines, value, present, cost, slope, least, partner, stale)
     assert (least == -99).all(axis=0).tolist() == [True, False, True]
     assert (partner == -99).all(axis=0).tolist() == [True, False, True]
-    cheapest_in_rows(0, 3, value, present, cost, slope, least, partner)
+    cheapest_in_rows(0, 3, lines, value, present, cost, slope, least, partner, stale)
     best, target = np.full((3, 4), -99), np.full((3, 4), -99, np.int32)
-    cheapest_in_columns(2, 3, present, cost[:3], slope, least, partner, best, target)
+    cheapest_in_columns(2, 3, lines, present, cost[:3], slope, least, partner, best, target)
     assert (best == -99).all(axis=0).tolist() == [True, True, False, True]
     assert (target == -99).all(axis=0).tolist() == [True, True, False, True]
 
