@@ -65,7 +65,7 @@ def squared_64() -> Table:
             _check(abs(by_pot - cost) <= 1e-9 * cost, name)
             own.append(seconds)
         ratios.append((median(dense) / median(own), median(flow) / median(own)))
-        rows.append([name, _s(own), _s(dense), _s(flow), *(f"{ratio:.0f}" for ratio in ratios[-1])])
+        rows.append([name, _s(own), _s(dense), _s(flow), *map(_ratio, ratios[-1])])
     rows.append(_medians(ratios, 3))
     return ["class, 64 x 64", "ldpspatial", "POT", "OR-Tools", "POT ratio", "OR-Tools ratio"], rows
 
@@ -80,7 +80,7 @@ def squared_128() -> Table:
             own.append(seconds)
             flow.append(_or_tools(pair, two_hop_network, cost))
         ratios.append((median(flow) / median(own),))
-        rows.append([name, _s(own), _s(flow), f"{ratios[-1][0]:.0f}"])
+        rows.append([name, _s(own), _s(flow), _ratio(ratios[-1][0])])
     rows.append(_medians(ratios, 2))
     return ["class, 128 x 128", "ldpspatial", "OR-Tools", "ratio"], rows
 
@@ -108,7 +108,7 @@ def cityblock_256() -> Table:
             own.append(seconds)
             flow.append(_or_tools(pair, four_neighbour_network, cost))
         ratios.append((median(flow) / median(own),))
-        rows.append([name, _s(own), _s(flow), f"{ratios[-1][0]:.0f}"])
+        rows.append([name, _s(own), _s(flow), _ratio(ratios[-1][0])])
     rows.append(_medians(ratios, 2))
     return ["maps, 256 x 256", "ldpspatial", "OR-Tools", "ratio"], rows
 
@@ -126,7 +126,7 @@ def euclidean_64() -> Table:
             dense.append(time.perf_counter() - began)
             value = wasserstein(*pair, 1)
             _check(abs(by_pot - value) <= 1e-9 * value, name)
-        rows.append([name, _s(own), _s(dense), f"{median(dense) / median(own):.0f}"])
+        rows.append([name, _s(own), _s(dense), _ratio(median(dense) / median(own))])
     return ["class, 64 x 64", "ldpspatial", "POT", "ratio"], rows
 
 
@@ -184,6 +184,10 @@ def _s(seconds: list[float]) -> str:
     return f"{value * 1000:.{0 if value > 0.1 else 1}f} ms" if value < 1 else f"{value:.1f} s"
 
 
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
 def _medians(ratios: list[tuple[float, ...]], blank: int) -> list[object]:
     columns = zip(*ratios, strict=True)
-    return ["median of the classes", *[""] * blank, *(f"{median(x):.0f}" for x in columns)]
+    return ["median of the classes", *[""] * blank, *(_ratio(median(x)) for x in columns)]

@@ -114,52 +114,59 @@ def transport(
     >>> plan.value, plan.sources.tolist(), plan.targets.tolist(), plan.mass.tolist()
     (1.5, [[0, 0]], [[0, 2]], [0.75])
     """
-    order = checked_order(order)
-    if not isinstance(ground, SeparableCost) and not (
-        isinstance(ground, str) and ground in GROUNDS
-    ):
+    order, sides = checked_order(order), cell_sides(cell)
+    named = isinstance(ground, str) and ground in GROUNDS
+    if not named and not isinstance(ground, SeparableCost):
         raise InputError(f"ground: must be one of {', '.join(GROUNDS)}, not {ground!r}")
     if not isinstance(certify, (bool, np.bool_)):
         raise InputError(f"certify: must be True or False, not {certify!r}")
-    height, width = cell_sides(cell)
     first, second = checked_pair(p, q)
     if isinstance(ground, SeparableCost):
         check_shape(ground, first.shape)
     box, corner = _box_of_mass(first, second)
     first, second = first[box], second[box]
-    if np.array_equal(first, second) or (
-        equal_up_to_rounding(first / first.sum(), second / second.sum())
-        and not counts_of_one_total(first, second)
-    ):
-        bound = _bound(first, second, order, ground, (height, width))
+    if _equal(first, second):
+        bound = _bound(first, second, order, ground, sides)
         none = np.empty((0, 2), np.int64)
-        return Transport(
-            0.0, 0.0, bound, none, none, np.empty(0), order, ground, (height, width), None
-        )
-    unit, costs = _costs(first, second, order, ground, (height, width))
+        return Transport(0.0, 0.0, bound, none, none, np.empty(0), order, ground, sides, None)
+    unit, costs = _costs(first, second, order, ground, sides)
     # Where the cost is a distance, mass that both maps have need not move (triangle inequality).
-    is_distance = order == 1 and not isinstance(ground, SeparableCost)
-    maps = whole_maps(first, second, without_common=is_distance)
+    maps = whole_maps(first, second, without_common=named and order == 1)
     proof = _solve(maps, costs)
     if certify:
         proof.check()
-    down, right = abs(proof.sources - proof.targets).T
-    least = sum(map(mul, proof.flow.tolist(), costs.whole.between(down, right).tolist()))
-    displaced = Fraction(_displaced(maps, costs))
-    bounds = costs.bounds(proof.flow, down, right, least)
-    cost, lower, upper = (each * maps.unit for each in bounds)
+    cost, lower, upper = _real_costs(proof, maps, costs)
     return Transport(
         unit * _root(cost, order),
-        unit * _root(max(lower - displaced, Fraction(0)), order) * (1 - ROUNDING),
-        unit * _root_above(upper + displaced, order),
+        unit * _root(lower, order) * (1 - ROUNDING),
+        unit * _root_above(upper, order),
         proof.sources + corner,
         proof.targets + corner,
         np.asarray(proof.flow * float(maps.unit), np.float64),
         order,
         ground,
-        (height, width),
+        sides,
         proof,
     )
+
+
+def _equal(p: FloatArray, q: FloatArray) -> bool:
+    """Whether two maps differ by nothing but rounding, of which counts of one total have none."""
+    if np.array_equal(p, q):
+        return True
+    return equal_up_to_rounding(p / p.sum(), q / q.sum()) and not counts_of_one_total(p, q)
+
+
+def _real_costs(
+    proof: Proof, maps: WholeMaps, costs: GroundCost
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the real cost of the plan and bounds on the least one, for maps of mass 1."""
+    down, right = abs(proof.sources - proof.targets).T
+    least = sum(map(mul, proof.flow.tolist(), costs.whole.between(down, right).tolist()))
+    bounds = costs.bounds(proof.flow, down, right, least)
+    cost, lower, upper = (each * maps.unit for each in bounds)
+    displaced = Fraction(_displaced(maps, costs))
+    return cost, max(lower - displaced, Fraction(0)), upper + displaced
 
 
 def _box_of_mass(p: FloatArray, q: FloatArray) -> tuple[tuple[slice, slice], Ints]:
