@@ -38,7 +38,8 @@ def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
     have at a cell is taken away from both first, exactly; what is left may be nothing.
     """
     path = snake(p.shape)
-    first, second = _exact(p.ravel()[path]), _exact(q.ravel()[path])
+    path = path[(p.flat[path] > 0) | (q.flat[path] > 0)]  # sums change nowhere else
+    first, second = _exact(p.flat[path]), _exact(q.flat[path])
     total_p, total_q = sum(first), sum(second)
     first, second = [mass * total_q for mass in first], [mass * total_p for mass in second]
     if without_common:
@@ -76,9 +77,9 @@ def snake(shape: tuple[int, ...]) -> Ints:
 def _exact(masses: FloatArray) -> list[int]:
     """Return masses in whole multiples of a power of 2 that divides them all."""
     digits, exponents = np.frexp(masses)  # digits below 1, with 53 binary places
-    exponents -= exponents[masses > 0].min()
+    shifts = np.where(masses > 0, exponents - exponents[masses > 0].min(), 0).tolist()
     whole = (digits * 2.0**53).astype(np.int64).tolist()
-    return [mass << max(shift, 0) for mass, shift in zip(whole, exponents.tolist(), strict=True)]
+    return [mass << shift for mass, shift in zip(whole, shifts, strict=True)]
 
 
 def _rounded(masses: list[int], total: int) -> list[int]:
