@@ -56,12 +56,12 @@ def parts() -> Table:
         for side in (64, 128):
             spent: Counter[str] = Counter()
             multiscale = import_module("ldpspatial.metrics.multiscale")
-            costs = import_module("ldpspatial.metrics.grid_costs").SeparableCost
+            pricing = import_module("ldpspatial.metrics.pricing").SeparablePricing
             proof = import_module("ldpspatial.metrics.transport").Proof
             _seconds(name, side)
             with (
                 patch.object(multiscale, "improve", _timed(multiscale.improve, spent, "pivots")),
-                patch.object(costs, "cheapest", _timed(costs.cheapest, spent, "pricing")),
+                patch.object(pricing, "cheapest", _timed(pricing.cheapest, spent, "pricing")),
                 patch.object(proof, "check", _timed(proof.check, spent, "proof")),
             ):
                 total = _seconds(name, side)

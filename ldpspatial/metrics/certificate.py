@@ -5,10 +5,9 @@ any dual values whose sum is at most the cost for every pair of cells. Where the
 plan is cheaper and no dual values are better (Peyre and Cuturi 2019, sections 2.5 and 3.3).
 
 Nothing here is shared with the solver: no tree, no pricing kernel, no compiled code. Every pair of
-cells is looked at, by shifting one map against the other.
+cells is looked at; where costs add up over the axes, along one axis and then along the other.
 """
 
-from collections.abc import Iterator
 from operator import mul
 from typing import Any
 
@@ -22,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 # Stands for a dual value that allows any other: far above all values, and sums of two still fit.
 _FAR = 2**62
 _LARGEST = 2**61
+
+_PAIRS = 2**18  # looked at in one go
 
 
 def check(
@@ -113,7 +114,7 @@ def _check_dual_values(
         least = _least_by_shifts(_least_by_shifts(-target_value, cost[1], 1), cost[0], 0)
         violated = source_value > least
     else:
-        violated = _violated_by_shifts(source_value, target_value, cost)
+        violated = _violated_by_pairs(source_value, target_value, cost)
     if violated.any():
         row, column = (int(i) for i in np.argwhere(violated)[0])
         raise SolverError(f"the dual value at cell [{row}, {column}] is above a cost")
@@ -121,35 +122,27 @@ def _check_dual_values(
 
 def _least_by_shifts(start: Ints, cost: Ints, axis: int) -> Ints:
     """Return the least of start + cost over all cells along one axis, at each cell (R, C)."""
+    start = np.moveaxis(start, axis, 0)
     least: Ints = start + cost[0]
-    for step in range(1, start.shape[axis]):
-        for here, there in _overlaps(start.shape, {axis: step}):
-            np.minimum(least[here], start[there] + cost[step], out=least[here])
-    return least
+    for step in range(1, len(start)):
+        np.minimum(least[step:], start[:-step] + cost[step], out=least[step:])
+        np.minimum(least[:-step], start[step:] + cost[step], out=least[:-step])
+    return np.moveaxis(least, 0, axis)
 
 
-def _violated_by_shifts(source_value: Ints, target_value: Ints, cost: Ints) -> Any:
+def _violated_by_pairs(source_value: Ints, target_value: Ints, cost: Ints) -> Any:
     """Return where (R, C) a source and some target have a sum above their cost."""
     violated = np.zeros(source_value.shape, bool)
-    for down in range(source_value.shape[0]):
-        for right in range(source_value.shape[1]):
-            for here, there in _overlaps(source_value.shape, {0: down, 1: right}):
-                violated[here] |= source_value[here] + target_value[there] > cost[down, right]
+    sources, targets = np.argwhere(source_value > -_FAR), np.argwhere(target_value > -_FAR)
+    limit, value = source_value[tuple(sources.T)], target_value[tuple(targets.T)]
+    some = max(_PAIRS // max(len(targets), 1), 1)
+    for begin in range(0, len(sources), some):
+        part = sources[begin : begin + some]
+        apart = abs(part[:, 0, None] - targets[:, 0]) * cost.shape[1]
+        apart += abs(part[:, 1, None] - targets[:, 1])
+        above = limit[begin : begin + some, None] + value > cost.take(apart)
+        violated[tuple(part[above.any(axis=1)].T)] = True
     return violated
-
-
-def _overlaps(
-    shape: tuple[int, ...], steps: dict[int, int]
-) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield the slices of cells, and of those `steps` away from them, in all directions."""
-    choices: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = [((), ())]
-    for axis in range(2):
-        step, size = steps.get(axis, 0), shape[axis]
-        ways = [(slice(step, size), slice(0, size - step))]
-        if step > 0:
-            ways.append((slice(0, size - step), slice(step, size)))
-        choices = [((*a, x), (*b, y)) for a, b in choices for x, y in ways]
-    yield from choices
 
 
 def _exact_dot(first: Ints, second: Ints) -> int:
