@@ -4,8 +4,11 @@ import click
 
 from experiments.accuracy import accuracy
 from experiments.benchmarks import benchmarks
+from experiments.claims import claims
 from experiments.coverage import coverage
+from experiments.flagship import flagship
 from experiments.plan_figure import plan_figure
+from experiments.secure_aggregation import secure_aggregation
 from experiments.stopping import stopping
 
 
@@ -14,7 +17,16 @@ def main() -> None:
     """Run a measurement that the docs quote."""
 
 
-for command in (accuracy, benchmarks, coverage, plan_figure, stopping):
+for command in (
+    accuracy,
+    benchmarks,
+    claims,
+    coverage,
+    flagship,
+    plan_figure,
+    secure_aggregation,
+    stopping,
+):
     main.add_command(command)
 
 if __name__ == "__main__":

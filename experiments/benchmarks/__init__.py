@@ -9,7 +9,7 @@ import platform
 import click
 from rich.progress import track
 
-from experiments.benchmarks import client, distance, distance_growth, server
+from experiments.benchmarks import client, distance, distance_growth, releases, server
 from experiments.tables import DOCS, markdown, replace_block
 
 HEADER = ["what", "ldpspatial", "alternative", "ratio"]
@@ -20,6 +20,8 @@ BLOCKS = (
     ("large grids", server.large_grids),
     ("counting", server.counting),
     ("channel", server.direct_against_fft),
+    ("central", releases.central),
+    ("distributed", releases.distributed),
 )
 DISTANCES = (
     ("squared small", distance.squared_small),

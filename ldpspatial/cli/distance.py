@@ -1,30 +1,27 @@
 """``distance``: how far apart two maps are, and where their mass differs."""
 
-import math
 import os
 import time
 import warnings
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
 from ldpspatial.cli.output import progress, show
 from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
 from ldpspatial.files.plans import SUFFIXES, write_plan
-from ldpspatial.metrics.flows import single_flows
-from ldpspatial.metrics.transport import GROUNDS, Transport, transport
+from ldpspatial.metrics.flows import flow_lengths
+from ldpspatial.metrics.transport import GROUNDS, Transport, transport_of_shares
+from ldpspatial.metrics.whole_maps import exact_total, shares
 from ldpspatial.plotting import METADATA, save_figure
 from ldpspatial.transport_plot import length_text, plot_transport, share_text
 
-Array = NDArray[np.float64]
-
 DIGITS = 10  # of the distance and its bounds
 FIGURES = tuple(f".{kind}" for kind in METADATA)
-SAME_TOTAL = 1e-9  # relative difference of totals that is not worth a word
+SAME_TOTAL = Fraction(1, 10**9)  # relative difference of totals that is not worth a word
 LONGEST_NAME = 32  # characters, in a title
 
 
@@ -101,17 +98,17 @@ def distance(
     with progress("read maps") as (stage, _):
         maps = [_read(first, columns[0]), _read(second, columns[-1])]
         sides, unit = _cell(maps, cell)
-        p, q = _of_one_total(maps)
+        p, q = (each.values for each in maps)
         stage("carry mass")
         began = time.perf_counter()
-        result = transport(p, q, order, ground, sides)
+        result = transport_of_shares(p, q, order, ground, sides)
         seconds = time.perf_counter() - began
         stage("write files")
         if plan is not None:
             write_plan(plan, result)
         if figure is not None:
             title = " → ".join(map(_short, (first, second)))
-            drawn = plot_transport(p, q, result, unit, title=title)
+            drawn = plot_transport(shares(p), shares(q), result, unit, title=title)
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
                 save_figure(drawn, figure)
@@ -149,15 +146,6 @@ def _cell(maps: list[CellMap], side: float | None) -> tuple[tuple[float, float],
     return place.cell_size(maps[0].values.shape), place.unit
 
 
-def _of_one_total(maps: list[CellMap]) -> tuple[Array, Array]:
-    """Return both maps, multiplied by the total of the other: whole numbers stay whole."""
-    p, q = (each.values for each in maps)
-    totals = math.fsum(p.flat), math.fsum(q.flat)
-    if totals[0] == totals[1]:
-        return p, q
-    return p * totals[1], q * totals[0]
-
-
 def _rows(maps: list[CellMap], result: Transport, unit: str, seconds: float) -> dict[str, str]:
     name = f"W{result.order}"
     height, width = result.cell
@@ -168,12 +156,12 @@ def _rows(maps: list[CellMap], result: Transport, unit: str, seconds: float) -> 
     if unit != "cells" and square:
         value += f" = {result.value / height:.6g} cells"
     lower, upper = _outward(result.lower, result.upper)
-    moved = single_flows(result)
-    ways = (moved.cost / moved.mass) ** (1 / result.order)
-    share = float(moved.mass.sum())
+    moving = (result.sources != result.targets).any(axis=1)
+    mass, ways = result.mass[moving], flow_lengths(result)[moving]
     carried = "nothing"
-    if len(moved):
-        mean = float(moved.mass @ ways) / share
+    if len(mass):
+        share = float(mass.sum())
+        mean = float(mass / share @ ways)
         carried = f"{share_text(share)} of the mass, by {length_text(mean)} {unit} on average, "
         carried += f"{length_text(ways.max())} at most"
     shown = {
@@ -182,10 +170,17 @@ def _rows(maps: list[CellMap], result: Transport, unit: str, seconds: float) -> 
         "proven bounds": f"{lower} <= {name} <= {upper} {unit}",
         "moved": carried,
     }
-    totals = [math.fsum(each.values.flat) for each in maps]
+    totals = [exact_total(each.values) for each in maps]
     if abs(totals[0] - totals[1]) > SAME_TOTAL * max(totals):
-        shown["totals"] = "{:.9g} and {:.9g}, each taken as 100 %".format(*totals)
+        shown["totals"] = "{} and {}, each taken as 100 %".format(*map(_total_text, totals))
     return shown | {"seconds": f"{seconds:.2g}"}
+
+
+def _total_text(total: Fraction) -> str:
+    try:
+        return f"{float(total):.9g}"
+    except OverflowError:  # the sum of floats need not be one
+        return f"{Decimal(int(total)):.9g}"
 
 
 def _outward(lower: float, upper: float) -> tuple[str, str]:
@@ -194,7 +189,8 @@ def _outward(lower: float, upper: float) -> tuple[str, str]:
     for bound, rounding in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING)):
         exact = Decimal(float(bound))
         step = Decimal(1).scaleb(exact.adjusted() - DIGITS + 1)
-        texts.append(f"{exact.quantize(step, rounding):f}" if exact else "0")
+        style = "f" if -4 <= exact.adjusted() < DIGITS else "e"  # as the distance is written
+        texts.append(f"{exact.quantize(step, rounding):{style}}" if exact else "0")
     return texts[0], texts[1]
 
 

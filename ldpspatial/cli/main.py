@@ -12,6 +12,7 @@ from client_sdk.collection import DesignWarning
 from ldpspatial import __version__
 from ldpspatial.cli.audit import audit
 from ldpspatial.cli.collection import collection
+from ldpspatial.cli.compare import compare
 from ldpspatial.cli.distance import distance
 from ldpspatial.cli.estimate import estimate
 from ldpspatial.cli.plan import plan
@@ -72,5 +73,5 @@ def main() -> None:
     """
 
 
-for command in (demo, simulate, estimate, distance, plan, audit, collection):
+for command in (demo, simulate, estimate, compare, distance, plan, audit, collection):
     main.add_command(command)

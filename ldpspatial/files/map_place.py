@@ -11,6 +11,8 @@ from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
 
+MOST_LATITUDE = 90.0
+
 CLOSE = 0.01
 """Parts of a cell by which two grids may differ: files round their coordinates."""
 
@@ -37,8 +39,8 @@ class Place:
         return cls(grid.kind, *(v / UNIT for v in (grid.south, grid.west, grid.height, grid.width)))
 
     @classmethod
-    def of_centers(cls, kind: str, y: Array, x: Array) -> "Place | None":
-        """Return the place of cells from their centres (R, C).
+    def of_centers(cls, name: str, kind: str, y: Array, x: Array) -> "Place | None":
+        """Return the place of cells from their centres (R, C) in the file `name`.
 
         None for a single row or column, whose cells may have any height or width.
 
@@ -50,19 +52,20 @@ class Place:
         rows, columns = y.shape
         if min(rows, columns) == 1:
             return None
-        if kind == "geographic":
-            x = np.unwrap(x, period=360.0, axis=1)  # across the antimeridian
-        height, width = (y[-1, 0] - y[0, 0]) / (rows - 1), (x[0, -1] - x[0, 0]) / (columns - 1)
         row, column = np.indices(y.shape)
-        off_y = abs(y - (y[0, 0] + height * row)).max() if height > 0 else np.inf
-        off_x = abs(x - (x[0, 0] + width * column)).max() if width > 0 else np.inf
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+            if kind == "geographic":
+                x = np.unwrap(x, period=360.0, axis=1)  # across the antimeridian
+            height, width = (y[-1, 0] - y[0, 0]) / (rows - 1), (x[0, -1] - x[0, 0]) / (columns - 1)
+            off_y = abs(y - (y[0, 0] + height * row)).max() if height > 0 else np.inf
+            off_x = abs(x - (x[0, 0] + width * column)).max() if width > 0 else np.inf
         for what, line, off, side in (
             ("latitude (y)", "rows", off_y, height),
             ("longitude (x)", "columns", off_x, width),
         ):
-            if off > CLOSE * side:
+            if not off <= CLOSE * side:
                 raise InputError(
-                    f"{what} must rise evenly with the {line}, from 0 on, and does not"
+                    f"{what} must rise evenly with the {line}, from 0 on, but in {name!r} does not"
                 )
         south, west = float(y[0, 0] - height / 2), float(x[0, 0] - width / 2)
         return cls(kind, south, west, float(rows * height), float(columns * width))
@@ -72,6 +75,16 @@ class Place:
         """Unit of `cell_size`."""
         return "m" if self.kind == "geographic" else "plane units"
 
+    @property
+    def middle(self) -> float:
+        """Latitude, or y, of the centre."""
+        return self.south + self.height / 2
+
+    @property
+    def is_between_poles(self) -> bool:
+        """Whether a degree of longitude has a length at the centre; on a plane there is no pole."""
+        return self.kind == "plane" or abs(self.middle) < MOST_LATITUDE
+
     def cell_size(self, shape: tuple[int, ...]) -> tuple[float, float]:
         """Return height and width of each of (rows, columns) cells: in metres, or plane units.
 
@@ -80,7 +93,7 @@ class Place:
         height, width = self.height / shape[0], self.width / shape[1]
         if self.kind == "plane":
             return height, width
-        per_latitude, per_longitude = metres_per_degree(self.south + self.height / 2)
+        per_latitude, per_longitude = metres_per_degree(self.middle)
         return height * per_latitude, width * per_longitude
 
     def is_close(self, other: "Place", shape: tuple[int, ...]) -> bool:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ldpspatial.errors import InputError
 from ldpspatial.files.columns import as_numbers, read_columns
 from ldpspatial.files.map_place import Place
-from ldpspatial.files.table_layout import Layout, find_column, fold, table_layout
+from ldpspatial.files.table_layout import Layout, find_column, fold, is_number, table_layout
 
 Array = NDArray[np.float64]
 
@@ -28,8 +28,8 @@ def read_map_table(path: str | os.PathLike[str], column: str) -> tuple[Array, Pl
     InputError
         The file is no such table, or its lines are not those of a whole grid.
     """
-    layout = table_layout(path)
-    if layout.delimiter is not None and all(map(_is_number, layout.names)):
+    layout = table_layout(path, plain_row=True)
+    if layout.delimiter is not None and all(map(is_number, layout.names)):
         every = Layout(layout.path, layout.names, layout.delimiter)  # without header
         return np.column_stack(_numbers(every, range(len(layout.names)))), None
     positions = [find_column(layout, name, name) for name in ("row", "col")]
@@ -39,8 +39,9 @@ def read_map_table(path: str | os.PathLike[str], column: str) -> tuple[Array, Pl
     if kind is not None:
         positions += [names.index(name) for name in CENTERS[kind]]
     rows, columns, *values = _numbers(layout, positions)
-    values = whole_grid(layout.path.name, rows, columns, values)
-    return values[0], None if kind is None else Place.of_centers(kind, *values[1:])
+    name = layout.path.name
+    values = whole_grid(name, rows, columns, values)
+    return values[0], None if kind is None else Place.of_centers(name, kind, *values[1:])
 
 
 def whole_grid(name: str, rows: Array, columns: Array, values: Sequence[Array]) -> list[Array]:
@@ -97,11 +98,3 @@ def _numbers(layout: Layout, positions: Sequence[int]) -> list[Array]:
             )
         found.append(numbers)
     return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import Collection
+from client_sdk import ClientError, Collection
 from ldpspatial.errors import InputError
 from ldpspatial.files.map_place import Place
 from ldpspatial.files.map_tables import read_map_table, whole_grid
+from ldpspatial.files.table_layout import existing_file
 
 Array = NDArray[np.float64]
 
@@ -59,7 +60,7 @@ def read_map(path: str | os.PathLike[str], column: str = "density") -> CellMap:
     ------
     InputError
         The file is missing or damaged, has no such column, lacks a cell of the grid or has one
-        twice, or a number is negative, missing or not finite.
+        twice, a number is negative, missing or not finite, or the map has its centre beyond a pole.
 
     Examples
     --------
@@ -72,9 +73,7 @@ def read_map(path: str | os.PathLike[str], column: str = "density") -> CellMap:
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix in (".npy", ".npz", ".geojson", ".json"):
-        if not file.is_file():
-            what = "is a folder" if file.is_dir() else "does not exist"
-            raise InputError(f"path must name a file, got {str(file)!r}, which {what}")
+        existing_file(file)
         read = _from_geojson if suffix in (".geojson", ".json") else _from_numpy
         values, place = read(file, column)
     else:
@@ -90,6 +89,11 @@ def read_map(path: str | os.PathLike[str], column: str = "density") -> CellMap:
         )
     if not values.any():
         raise InputError(f"{column} must be above 0 somewhere, but {file.name!r} holds zeros only")
+    if place is not None and not place.is_between_poles:
+        raise InputError(
+            "latitude must lie between -90 and 90 at the centre of the map, but in "
+            f"{file.name!r} it is {place.middle:g}"
+        )
     return CellMap(values, place)
 
 
@@ -136,7 +140,10 @@ def _from_numpy(file: Path, column: str) -> tuple[Array, Place | None]:
         ) from None
     if collection is None:
         return values, None
-    grid = Collection.from_json(collection).grid
+    try:
+        grid = Collection.from_json(collection).grid
+    except ClientError as error:
+        raise InputError(f"collection in {file.name!r}: {error}") from None
     # Counts of reports have a margin around the grid.
     place = Place.of_grid(grid) if values.shape == (grid.cells, grid.cells) else None
     return values, place
@@ -166,8 +173,16 @@ def _from_geojson(file: Path, column: str) -> tuple[Array, Place | None]:
                 f"row {cell['row']}, col {cell['col']} of {file.name!r} has the properties "
                 f"{', '.join(cell)}"
             )
-    (values,) = whole_grid(file.name, rows, columns, [np.array(list(map(float, numbers)))])
+    (values,) = whole_grid(file.name, rows, columns, [np.array(list(map(_as_float, numbers)))])
     return values, _box(document)
+
+
+def _as_float(number: float) -> float:
+    """Return a number of a JSON document, infinite where it is whole and beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _box(document: dict[str, Any]) -> Place | None:

@@ -46,10 +46,11 @@ class Layout:
     header_lines: int = 0
 
 
-def table_layout(path: str | os.PathLike[str]) -> Layout:
+def table_layout(path: str | os.PathLike[str], plain_row: bool = False) -> Layout:
     """Return the layout of a table with column names: CSV, TSV (each also gzipped) or Parquet.
 
     A CSV file whose header holds no comma is read with semicolons, or else tabs, between fields.
+    With `plain_row` a text file may also be a single row of numbers, which then are its names.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def table_layout(path: str | os.PathLike[str]) -> Layout:
     if not name.endswith(TEXT_SUFFIXES):
         known = ", ".join(TEXT_SUFFIXES + PARQUET_SUFFIXES)
         raise InputError(f"path must end in one of {known}, got {file.name!r}")
-    return _text_layout(file, "\t" if name.endswith((".tsv", ".tsv.gz")) else None)
+    return _text_layout(file, "\t" if name.endswith((".tsv", ".tsv.gz")) else None, plain_row)
 
 
 def headless_layout(path: str | os.PathLike[str], names: tuple[str, ...]) -> Layout:
@@ -130,26 +131,48 @@ def is_gzip(file: Path) -> bool:
     return file.name.lower().endswith(".gz")
 
 
-def _existing(path: str | os.PathLike[str]) -> Path:
+def is_number(text: str) -> bool:
+    """Tell whether a field of a text file is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def existing_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or only a folder or a device of that name.
+    """
     file = Path(path)
     if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
+        what = "is a folder" if file.is_dir() else "is no regular file"
+        what = what if file.exists() else "does not exist"
         raise InputError(f"path must name a file, got {str(file)!r}, which {what}")
+    return file
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    file = existing_file(path)
     if file.stat().st_size == 0:
         raise InputError(f"path must name a file with content, but {file.name!r} is empty")
     return file
 
 
-def _text_layout(file: Path, delimiter: str | None) -> Layout:
+def _text_layout(file: Path, delimiter: str | None, plain_row: bool) -> Layout:
     if delimiter is None:
         (header, _), *_ = _opening_rows(file, ",")
         delimiter = ","
         if len(header) == 1:
             delimiter = next((mark for mark in ";\t" if mark in header[0]), ",")
     (header, lines), *rest = _opening_rows(file, delimiter)
-    if not rest:
+    if not rest and not (plain_row and all(map(is_number, header))):
         raise InputError(f"path must hold rows, but {file.name!r} has only a header")
-    first = rest[0][0]
+    first = rest[0][0] if rest else header
     # Some publishers end every row, or only the header, with spare delimiters.
     spare = header[len(first) :] + first[len(header) :]
     width = len(header) if any(map(str.strip, spare)) else len(first)

@@ -5,6 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 from ldpspatial.metrics.density import l1, mean_squared_error, total_variation
 from ldpspatial.metrics.grid_costs import SeparableCost
+from ldpspatial.metrics.heatmap import (
+    block_sums,
+    earth_movers_distance,
+    heat_map,
+    kl_divergence,
+    pearson,
+    similarity,
+)
+from ldpspatial.metrics.percentage import (
+    mean_absolute_percentage_error,
+    mean_arctangent_percentage_error,
+    symmetric_absolute_percentage_error,
+)
 from ldpspatial.metrics.transport import Transport, transport
 from ldpspatial.metrics.wasserstein import wasserstein
 
@@ -15,10 +28,19 @@ if TYPE_CHECKING:
 __all__ = [
     "SeparableCost",
     "Transport",
+    "block_sums",
+    "earth_movers_distance",
+    "heat_map",
+    "kl_divergence",
     "l1",
+    "mean_absolute_percentage_error",
+    "mean_arctangent_percentage_error",
     "mean_squared_error",
+    "pearson",
+    "similarity",
     "sinkhorn_divergence",
     "sliced_wasserstein",
+    "symmetric_absolute_percentage_error",
     "total_variation",
     "transport",
     "wasserstein",

@@ -43,15 +43,35 @@ def checked_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatA
         Unless both are non-empty 2-D arrays of one shape, of finite numbers >= 0, whose totals are
         positive and differ by at most 1e-6 of the larger one.
     """
-    first, second = _masses("p", p), _masses("q", q)
-    if first.shape != second.shape:
-        raise InputError(f"q: must have the shape of p, {first.shape}, not {second.shape}")
+    first, second = _of_one_shape(p, q)
     total_p, total_q = _total("p", first), _total("q", second)
     if abs(total_p - total_q) > TOTAL_TOLERANCE * max(total_p, total_q):
         raise InputError(
             f"q: its total must equal that of p, {total_p!r}, "
             f"up to {TOTAL_TOLERANCE:g} relative, not {total_q!r}"
         )
+    return first, second
+
+
+def checked_shares(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Check two maps whose totals may be any, even beyond float64, and return them as arrays.
+
+    Raises
+    ------
+    InputError
+        Unless both are 2-D arrays of one shape, of finite numbers >= 0 that are not all 0.
+    """
+    first, second = _of_one_shape(p, q)
+    for field, masses in (("p", first), ("q", second)):
+        if not masses.any():
+            raise InputError(f"{field}: the total mass must be positive, not 0.0")
+    return first, second
+
+
+def _of_one_shape(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    first, second = _masses("p", p), _masses("q", q)
+    if first.shape != second.shape:
+        raise InputError(f"q: must have the shape of p, {first.shape}, not {second.shape}")
     return first, second
 
 
@@ -91,10 +111,14 @@ def _total(field: str, masses: FloatArray) -> float:
     return total
 
 
-def counts_of_one_total(p: FloatArray, q: FloatArray) -> bool:
-    """Whether two maps hold whole numbers of one total: then what differs is no rounding."""
-    whole = bool((p == np.rint(p)).all() and (q == np.rint(q)).all())
-    return whole and _total("p", p) == _total("q", q) <= LARGEST_WHOLE
+def whole_numbers(p: FloatArray, q: FloatArray) -> bool:
+    """Whether two maps hold whole numbers, as counts do: then what differs is no rounding."""
+    return all(
+        bool((each == np.rint(each)).all())
+        and float(each.max()) <= LARGEST_WHOLE
+        and float(each.sum()) <= LARGEST_WHOLE
+        for each in (p, q)
+    )
 
 
 def equal_up_to_rounding(p: FloatArray, q: FloatArray) -> bool:

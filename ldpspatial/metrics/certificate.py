@@ -54,10 +54,13 @@ def check(
     ------
     SolverError
         The plan does not carry supply to demand, a pair of dual values is above the cost, the two
-        totals differ, or a number is too large to be sure.
+        totals differ, a number is too large to be sure, or a part is no array of the given type
+        and shape.
     """
-    _check_shapes(supply.shape, sources, targets, flow, cost)
-    _check_types(supply, demand, sources, targets, flow, source_value, target_value, cost)
+    parts = cost if isinstance(cost, tuple) else (cost,)
+    _check_types(supply, demand, sources, targets, flow, source_value, target_value, *parts)
+    _check_plan_shapes(sources.shape, targets.shape, flow.shape)
+    _check_map_shapes(supply.shape, (demand, source_value, target_value), parts)
     _check_plan(supply, demand, sources, targets, flow)
     _check_dual_values(
         np.where(supply > 0, source_value, -_FAR), np.where(demand > 0, target_value, -_FAR), cost
@@ -72,19 +75,34 @@ def check(
     return primal
 
 
-def _check_shapes(
-    shape: tuple[int, ...], sources: Ints, targets: Ints, flow: Ints, cost: Ints | tuple[Ints, Ints]
+def _check_types(*arrays: object) -> None:
+    for array in arrays:
+        # A subclass might count or compare in ways of its own, as masked arrays do.
+        if type(array) is not np.ndarray or array.dtype != np.int64:
+            kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise SolverError(f"the proof must hold arrays of 64-bit whole numbers, not {kind}")
+
+
+def _check_plan_shapes(*shapes: tuple[int, ...]) -> None:
+    sources, targets, flow = shapes
+    if len(flow) != 1 or not sources == targets == (*flow, 2):
+        raise _misshapen(*shapes)
+
+
+def _check_map_shapes(
+    shape: tuple[int, ...], maps: tuple[Ints, ...], cost: tuple[Ints, ...]
 ) -> None:
-    given = tuple(len(part) for part in cost) if isinstance(cost, tuple) else cost.shape
-    if given != shape or not sources.shape == targets.shape == (len(flow), 2):
-        raise SolverError("the parts of the proof do not have the shapes that they must have")
+    # One table has the shape of the maps; of two parts each has the length of one axis.
+    allowed = ((shape,), tuple((length,) for length in shape))
+    shapes = tuple(part.shape for part in cost)
+    if len(shape) != 2 or 0 in shape or shapes not in allowed:
+        raise _misshapen(shape, *shapes)
+    if any(each.shape != shape for each in maps):
+        raise _misshapen(shape, *(each.shape for each in maps))
 
 
-def _check_types(supply: Ints, demand: Ints, *others: Ints | tuple[Ints, ...]) -> None:
-    for part in (supply, demand, *others):
-        for array in part if isinstance(part, tuple) else (part,):
-            if array.dtype != np.int64:
-                raise SolverError(f"the proof must hold 64-bit whole numbers, not {array.dtype}")
+def _misshapen(*shapes: tuple[int, ...]) -> SolverError:
+    return SolverError(f"the parts of the proof do not fit together: their shapes are {shapes}")
 
 
 def _check_plan(supply: Ints, demand: Ints, sources: Ints, targets: Ints, flow: Ints) -> None:
@@ -111,7 +129,7 @@ def _check_dual_values(
         if part.min() < 0 or part.max() > _LARGEST // 4:
             raise SolverError("a cost is beyond the range of exact sums")
     if isinstance(cost, tuple):
-        least = _least_by_shifts(_least_by_shifts(-target_value, cost[1], 1), cost[0], 0)
+        least = _least_along(_least_along(-target_value, cost[1], 1), cost[0], 0)
         violated = source_value > least
     else:
         violated = _violated_by_pairs(source_value, target_value, cost)
@@ -120,14 +138,17 @@ def _check_dual_values(
         raise SolverError(f"the dual value at cell [{row}, {column}] is above a cost")
 
 
-def _least_by_shifts(start: Ints, cost: Ints, axis: int) -> Ints:
+def _least_along(start: Ints, cost: Ints, axis: int) -> Ints:
     """Return the least of start + cost over all cells along one axis, at each cell (R, C)."""
-    start = np.moveaxis(start, axis, 0)
-    least: Ints = start + cost[0]
-    for step in range(1, len(start)):
-        np.minimum(least[step:], start[:-step] + cost[step], out=least[step:])
-        np.minimum(least[:-step], start[step:] + cost[step], out=least[:-step])
-    return np.moveaxis(least, 0, axis)
+    start = np.ascontiguousarray(np.moveaxis(start, axis, -1))
+    length = start.shape[-1]
+    both_ways = np.concatenate([cost[:0:-1], cost])
+    least, sums = np.full_like(start, _FAR), np.empty_like(start)
+    # Places from which no line has a target to start at are left out: often they are most.
+    for place in np.flatnonzero((start < _FAR).any(axis=0)).tolist():
+        np.add(start[:, place, None], both_ways[length - 1 - place :][:length], out=sums)
+        np.minimum(least, sums, out=least)
+    return np.moveaxis(least, -1, axis)
 
 
 def _violated_by_pairs(source_value: Ints, target_value: Ints, cost: Ints) -> Any:

@@ -67,6 +67,8 @@ class SeparableCost:
     columns : (C,) int64
         Cost of moving by 0 .. C - 1 columns.
 
+    Both are kept as read-only copies.
+
     Raises
     ------
     InputError
@@ -97,6 +99,7 @@ class SeparableCost:
                     f"{field}: must start at 0, be nondecreasing and convex, "
                     f"not {np.array2string(cost, threshold=8)}"
                 )
+            cost.flags.writeable = False  # what was checked stays so
             object.__setattr__(self, field, cost)
 
     def between(self, down: Ints, right: Ints) -> Ints:
@@ -114,7 +117,8 @@ class SeparableCost:
 
     def pricing(self, sources: Cells, targets: Cells) -> Pricing:
         """Price along rows, then along columns."""
-        return SeparablePricing(self.rows, self.columns, targets)
+        # Copies, as read-only arrays are another type, for which all would be compiled again.
+        return SeparablePricing(self.rows.copy(), self.columns.copy(), targets)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ TABLE_ERROR = Fraction(1, 10**7)
 """Largest error of a cost in fixed point, relative to the least one."""
 
 Bounds: TypeAlias = tuple[Fraction, Fraction, Fraction]
+Sides: TypeAlias = tuple[Fraction | float, Fraction | float]
 
 
 class GroundCost(Protocol):
@@ -38,7 +39,7 @@ class GroundCost(Protocol):
         ...
 
     @property
-    def steps(self) -> tuple[float, float]:
+    def steps(self) -> tuple[Fraction, Fraction]:
         """Most that the real cost changes with one row, or with one column, more or less."""
         ...
 
@@ -61,12 +62,12 @@ class PowerSum:
     power: int
 
     @property
-    def steps(self) -> tuple[float, float]:
+    def steps(self) -> tuple[Fraction, Fraction]:
         """See `GroundCost`."""
         rows, columns = len(self.whole.rows), len(self.whole.columns)
         return (
-            float(self.height**self.power) * (rows**self.power - (rows - 1) ** self.power),
-            float(self.width**self.power) * (columns**self.power - (columns - 1) ** self.power),
+            self.height**self.power * (rows**self.power - (rows - 1) ** self.power),
+            self.width**self.power * (columns**self.power - (columns - 1) ** self.power),
         )
 
     def bounds(self, flow: Ints, down: Ints, right: Ints, least: int) -> Bounds:
@@ -94,11 +95,11 @@ class SquaredSum:
     whole_sides: tuple[int, int]
 
     @property
-    def steps(self) -> tuple[float, float]:
+    def steps(self) -> tuple[Fraction, Fraction]:
         """See `GroundCost`."""
         rows, columns = self.whole.table.shape
         farthest = 2 * (self.height * (rows - 1) + self.width * (columns - 1))
-        return float(farthest * self.height), float(farthest * self.width)
+        return farthest * self.height, farthest * self.width
 
     def bounds(self, flow: Ints, down: Ints, right: Ints, least: int) -> Bounds:
         """See `GroundCost`."""
@@ -123,12 +124,12 @@ class Tabulated:
     error: Fraction  # in whole units
 
     @property
-    def steps(self) -> tuple[float, float]:
+    def steps(self) -> tuple[Fraction, Fraction]:
         """See `GroundCost`."""
         rows = np.diff(self.table, axis=0).max(initial=0.0)
         columns = np.diff(self.table, axis=1).max(initial=0.0)
-        rounding = float(self.table.max()) * 2.0**-49
-        return float(rows) + rounding, float(columns) + rounding
+        rounding = Fraction(float(self.table.max())) / 2**49
+        return Fraction(float(rows)) + rounding, Fraction(float(columns)) + rounding
 
     def bounds(self, flow: Ints, down: Ints, right: Ints, least: int) -> Bounds:
         """See `GroundCost`."""
@@ -146,11 +147,11 @@ class Given:
     whole: SeparableCost
 
     @property
-    def steps(self) -> tuple[float, float]:
+    def steps(self) -> tuple[Fraction, Fraction]:
         """See `GroundCost`."""
         return (
-            float(np.diff(self.whole.rows).max(initial=0)),
-            float(np.diff(self.whole.columns).max(initial=0)),
+            Fraction(int(np.diff(self.whole.rows).max(initial=0))),
+            Fraction(int(np.diff(self.whole.columns).max(initial=0))),
         )
 
     def bounds(self, flow: Ints, down: Ints, right: Ints, least: int) -> Bounds:
@@ -163,7 +164,7 @@ def ground_cost(
     nodes: int,
     order: int,
     ground: str | SeparableCost,
-    sides: tuple[float, float],
+    sides: Sides,
 ) -> GroundCost:
     """Return the cost ground distance ** order on a grid.
 
@@ -213,9 +214,7 @@ def check_shape(cost: SeparableCost, shape: tuple[int, ...]) -> None:
         )
 
 
-def _power_sum(
-    shape: tuple[int, int], limit: int, power: int, sides: tuple[float, float]
-) -> PowerSum:
+def _power_sum(shape: tuple[int, int], limit: int, power: int, sides: Sides) -> PowerSum:
     height, width = (Fraction(side) for side in sides)
     span = sum((cells - 1) ** power for cells in shape)
     whole = _whole_ratio(height**power, width**power, limit // max(span, 1))
@@ -225,9 +224,7 @@ def _power_sum(
     return PowerSum(SeparableCost(whole[0] * steps[0], whole[1] * steps[1]), height, width, power)
 
 
-def _squared_sum(
-    shape: tuple[int, int], limit: int, sides: tuple[float, float]
-) -> SquaredSum | None:
+def _squared_sum(shape: tuple[int, int], limit: int, sides: Sides) -> SquaredSum | None:
     height, width = (Fraction(side) for side in sides)
     span = sum(cells - 1 for cells in shape)
     whole = _whole_ratio(height, width, math.isqrt(limit) // max(span, 1))
@@ -256,17 +253,18 @@ def _whole_ratio(first: Fraction, second: Fraction, largest: int) -> tuple[int, 
 
 
 def _tabulated(
-    shape: tuple[int, int], limit: int, order: int, ground: str, sides: tuple[float, float]
+    shape: tuple[int, int], limit: int, order: int, ground: str, sides: Sides
 ) -> Tabulated:
-    down, right = np.ix_(*(side * np.arange(n) for side, n in zip(sides, shape, strict=True)))
+    steps = (float(side) * np.arange(n) for side, n in zip(sides, shape, strict=True))
+    down, right = np.ix_(*steps)
     table = (np.hypot(down, right) if ground == "euclidean" else down + right) ** order
     largest, nearest = float(table.max()), float(table[table > 0].min(initial=math.inf))
     scale = int(2.0 ** math.floor(math.log2(limit / largest))) if largest > 0 else 1
     if int(np.rint(largest * scale)) > limit:  # the logarithm was rounded
         scale //= 2
     whole = np.rint(table * scale).astype(np.int64)
-    # Scaling by a power of 2 is exact, and so is the difference of two close floats. Products and
-    # roots of floats were rounded, each by 2^-53 at most of what is no more than the largest.
+    # Scaling by a power of 2 is exact, and so is the difference of two close floats. Sides, their
+    # products, sums and roots were rounded: seven times 2^-53 of the largest, if all add up.
     error = (
         Fraction(float(abs(whole - table * scale).max())) + Fraction(8 * largest * scale) / 2**53
     )
@@ -275,9 +273,10 @@ def _tabulated(
     return Tabulated(TableCost(whole), table, scale, error)
 
 
-def _too_different(sides: tuple[float, float], shape: tuple[int, int]) -> InputError:
+def _too_different(sides: Sides, shape: tuple[int, int]) -> InputError:
+    height, width = map(float, sides)
     return InputError(
-        f"cell: its sides are too different, {sides[0]:g} to {sides[1]:g}, for 64-bit sums "
+        f"cell: its sides are too different, {height:g} to {width:g}, for 64-bit sums "
         f"on a grid of {shape[0]} x {shape[1]} cells; aggregate both maps"
     )
 

@@ -1,6 +1,6 @@
 """The cheapest way to carry one map to another: how far, from where to where, and the proof."""
 
-import math
+import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import mul
@@ -16,24 +16,23 @@ from ldpspatial.metrics._maps import (
     cell_sides,
     checked_order,
     checked_pair,
-    counts_of_one_total,
+    checked_shares,
     equal_up_to_rounding,
+    whole_numbers,
 )
 from ldpspatial.metrics.grid_costs import SeparableCost
 from ldpspatial.metrics.ground_costs import GroundCost, check_shape, ground_cost
 from ldpspatial.metrics.multiscale import cheapest_plan
 from ldpspatial.metrics.network_simplex import Ints
-from ldpspatial.metrics.whole_maps import WholeMaps, exact_difference, whole_maps
+from ldpspatial.metrics.outward import root_above, root_below, root_near
+from ldpspatial.metrics.whole_maps import WholeMaps, exact_difference, shares, whole_maps
 
 GROUNDS = ("euclidean", "cityblock")
 
 LEAST_SIDE = 1e-12
 """Shortest side of a cell relative to the other; most grids ask for more."""
 
-LEAST_FLOAT = math.ulp(0.0)
-
-ROUNDING = 2.0**-50
-"""Room for the last roundings to floats, relative."""
+LARGEST_FLOAT = sys.float_info.max
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +68,14 @@ class Transport:
     value : float
         The Wasserstein distance, in the unit of `cell`.
     lower, upper : float
-        Bounds that hold for the maps as given: rounding of masses and of costs is in them.
+        Bounds that hold for the maps as given: all rounding is in them, of masses, of costs and to
+        floats.
     sources, targets : (n, 2) int64
         Cells (row, column) between which mass is carried. For order 1, mass that both maps have at
         a cell stays there and is not listed; for order 2 a cell may keep some, from itself to
         itself.
     mass : (n,) float64
-        Share of the map's mass that is carried, > 0.
+        Share of the map's mass that is carried, > 0: the least float where it is below all floats.
     order, ground, cell
         As given; `cell` as (height, width).
     proof : Proof or None
@@ -114,35 +114,60 @@ def transport(
     >>> plan.value, plan.sources.tolist(), plan.targets.tolist(), plan.mass.tolist()
     (1.5, [[0, 0]], [[0, 2]], [0.75])
     """
+    return _carried(*checked_pair(p, q), order, ground, cell, certify)
+
+
+def transport_of_shares(
+    p: npt.ArrayLike,
+    q: npt.ArrayLike,
+    order: int = 2,
+    ground: str | SeparableCost = "euclidean",
+    cell: Cell = 1.0,
+    certify: bool = True,
+) -> Transport:
+    """Return what `transport` does, for maps of any two totals: each is a whole of 100 %.
+
+    For maps that are known to be shares, such as counts beside densities; `transport` takes totals
+    that differ for a mistake. Neither map is rounded before its total is divided out.
+
+    Examples
+    --------
+    >>> transport_of_shares([[3, 1, 0]], [[0, 0.25, 0.75]], order=1).value
+    1.5
+    """
+    return _carried(*checked_shares(p, q), order, ground, cell, certify)
+
+
+def _carried(
+    p: FloatArray,
+    q: FloatArray,
+    order: int,
+    ground: str | SeparableCost,
+    cell: Cell,
+    certify: bool,
+) -> Transport:
     order, sides = checked_order(order), cell_sides(cell)
-    named = isinstance(ground, str) and ground in GROUNDS
-    if not named and not isinstance(ground, SeparableCost):
-        raise InputError(f"ground: must be one of {', '.join(GROUNDS)}, not {ground!r}")
-    if not isinstance(certify, (bool, np.bool_)):
-        raise InputError(f"certify: must be True or False, not {certify!r}")
-    first, second = checked_pair(p, q)
-    if isinstance(ground, SeparableCost):
-        check_shape(ground, first.shape)
-    box, corner = _box_of_mass(first, second)
-    first, second = first[box], second[box]
-    if _equal(first, second):
+    _check_options(order, ground, sides, certify, p.shape)
+    box, corner = _box_of_mass(p, q)
+    first, second = p[box], q[box]
+    maps = _whole_maps(first, second, order, ground)
+    if maps is None:
         bound = _bound(first, second, order, ground, sides)
         none = np.empty((0, 2), np.int64)
         return Transport(0.0, 0.0, bound, none, none, np.empty(0), order, ground, sides, None)
     unit, costs = _costs(first, second, order, ground, sides)
-    # Where the cost is a distance, mass that both maps have need not move (triangle inequality).
-    maps = whole_maps(first, second, without_common=named and order == 1)
     proof = _solve(maps, costs)
     if certify:
         proof.check()
-    cost, lower, upper = _real_costs(proof, maps, costs)
+    cost, least, most = (unit**order * each for each in _real_costs(proof, maps, costs))
+    lower, upper = root_below(least, order), root_above(most, order)
     return Transport(
-        unit * _root(cost, order),
-        unit * _root(lower, order) * (1 - ROUNDING),
-        unit * _root_above(upper, order),
+        min(max(root_near(cost, order), lower), upper),
+        lower,
+        upper,
         proof.sources + corner,
         proof.targets + corner,
-        np.asarray(proof.flow * float(maps.unit), np.float64),
+        maps.share(proof.flow),
         order,
         ground,
         sides,
@@ -150,11 +175,33 @@ def transport(
     )
 
 
-def _equal(p: FloatArray, q: FloatArray) -> bool:
-    """Whether two maps differ by nothing but rounding, of which counts of one total have none."""
-    if np.array_equal(p, q):
-        return True
-    return equal_up_to_rounding(p / p.sum(), q / q.sum()) and not counts_of_one_total(p, q)
+def _check_options(
+    order: int, ground: object, sides: tuple[float, float], certify: object, shape: tuple[int, ...]
+) -> None:
+    extent = sum(n * Fraction(side) for n, side in zip(shape, sides, strict=True))
+    if isinstance(ground, SeparableCost):
+        check_shape(ground, shape)
+    elif not isinstance(ground, str) or ground not in GROUNDS:
+        raise InputError(f"ground: must be one of {', '.join(GROUNDS)}, not {ground!r}")
+    elif extent**order > LARGEST_FLOAT:  # costs of flows are floats too
+        raise InputError(
+            f"cell: {shape[0]} rows and {shape[1]} columns must have an extent below "
+            f"{LARGEST_FLOAT ** (1 / order):.3g} for order {order}, not cells of {sides!r}"
+        )
+    if not isinstance(certify, (bool, np.bool_)):
+        raise InputError(f"certify: must be True or False, not {certify!r}")
+
+
+def _whole_maps(
+    p: FloatArray, q: FloatArray, order: int, ground: str | SeparableCost
+) -> WholeMaps | None:
+    """Return maps in whole numbers, None where they differ by nothing but rounding."""
+    if equal_up_to_rounding(shares(p), shares(q)) and not whole_numbers(p, q):
+        return None
+    # Where the cost is a distance, mass that both maps have need not move (triangle inequality).
+    distance = order == 1 and not isinstance(ground, SeparableCost)
+    maps = whole_maps(p, q, without_common=distance)
+    return None if np.array_equal(maps.supply, maps.demand) else maps
 
 
 def _real_costs(
@@ -165,7 +212,7 @@ def _real_costs(
     least = sum(map(mul, proof.flow.tolist(), costs.whole.between(down, right).tolist()))
     bounds = costs.bounds(proof.flow, down, right, least)
     cost, lower, upper = (each * maps.unit for each in bounds)
-    displaced = Fraction(_displaced(maps, costs))
+    displaced = _displaced(maps, costs)
     return cost, max(lower - displaced, Fraction(0)), upper + displaced
 
 
@@ -177,16 +224,6 @@ def _box_of_mass(p: FloatArray, q: FloatArray) -> tuple[tuple[slice, slice], Int
     return box, np.array([rows[0], columns[0]])
 
 
-def _root(cost: Fraction, order: int) -> float:
-    return float(float(cost) ** (1 / order))
-
-
-def _root_above(cost: Fraction, order: int) -> float:
-    """Return a float that is no less than the root, also where the cost is below all floats."""
-    least = LEAST_FLOAT if cost > 0 else 0.0
-    return float(max(float(cost), least) ** (1 / order)) * (1 + ROUNDING)
-
-
 def _bound(
     p: FloatArray,
     q: FloatArray,
@@ -196,11 +233,12 @@ def _bound(
 ) -> float:
     """Return an upper bound of the distance: all that differs goes all the way."""
     rows, columns = p.shape
-    share = _root_above(exact_difference(p, q), order)
     if isinstance(ground, SeparableCost):
-        largest = float(ground.rows[rows - 1]) + float(ground.columns[columns - 1])
-        return float(largest ** (1 / order) * share)
-    return float(((rows - 1) * cell[0] + (columns - 1) * cell[1]) * share)
+        farthest = Fraction(int(ground.rows[rows - 1]) + int(ground.columns[columns - 1]))
+    else:
+        extent = (rows - 1) * Fraction(cell[0]) + (columns - 1) * Fraction(cell[1])
+        farthest = extent**order
+    return root_above(farthest * exact_difference(p, q), order)
 
 
 def _costs(
@@ -209,15 +247,15 @@ def _costs(
     order: int,
     ground: str | SeparableCost,
     cell: tuple[float, float],
-) -> tuple[float, GroundCost]:
+) -> tuple[Fraction, GroundCost]:
     """Return the unit of length to solve in, and the costs in it, between the cells of the maps."""
     height, width = p.shape
     nodes = int(np.count_nonzero(p) + np.count_nonzero(q))
     if isinstance(ground, SeparableCost):
         part = SeparableCost(ground.rows[:height], ground.columns[:width])
-        return 1.0, ground_cost((height, width), nodes, order, part, (1.0, 1.0))
+        return Fraction(1), ground_cost((height, width), nodes, order, part, (1.0, 1.0))
     # The sides of square cells become 1: their costs are then whole numbers, or roots of them.
-    used = (cell[0] * (height > 1), cell[1] * (width > 1))
+    used = (Fraction(cell[0]) * (height > 1), Fraction(cell[1]) * (width > 1))
     unit = max(used)
     sides = (used[0] / unit, used[1] / unit)
     if min(used) > 0 and min(sides) < LEAST_SIDE:
@@ -243,15 +281,16 @@ def _solve(maps: WholeMaps, costs: GroundCost) -> Proof:
     )
 
 
-def _displaced(maps: WholeMaps, costs: GroundCost) -> float:
+def _displaced(maps: WholeMaps, costs: GroundCost) -> Fraction:
     """Return a bound on how much the rounding of masses changed the least cost, per unit mass 1.
 
-    Half a unit at most is on the wrong side of each step of the snake through the map. Put right,
-    step by step, each changes the cost of what it carries by no more than that of one step.
+    Of each map half a unit at most is on the wrong side of each step of the snake through it, of
+    both together a unit. Put right, step by step, each changes the cost of what it carries by no
+    more than that of one step.
     """
     if not maps.rounded:
-        return 0.0
+        return Fraction(0)
     rows, columns = maps.supply.shape
     down, right = costs.steps
-    steps_of_snake: float = (rows - 1) * down + rows * (columns - 1) * right
-    return 2 * 0.5 * float(maps.unit) * steps_of_snake
+    steps_of_snake: Fraction = (rows - 1) * down + rows * (columns - 1) * right
+    return maps.unit * steps_of_snake

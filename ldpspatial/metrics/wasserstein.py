@@ -41,7 +41,7 @@ def wasserstein(
     -------
     float
         The distance, in the unit of `cell`. Exactly 0.0 for maps that are equal (up to the rounding
-        of their masses: 2e-15 of each cell; whole numbers of one total have none). Whole-number
+        of their masses: 2e-15 of each cell; whole numbers have none). Whole-number
         maps of one total up to 2^52 are solved as they are; others are rounded to 2^-52 of the
         total, which blurs order 2 below some 1e-7 cells. For bounds that include all rounding, and
         for the plan, see `transport`.
@@ -49,7 +49,8 @@ def wasserstein(
     Raises
     ------
     InputError
-        An argument breaks its rule, or the sides of a cell differ too much for whole-number costs.
+        An argument breaks its rule, or the sides of a cell differ too much for whole-number costs,
+        or are so long that the largest distance ** order is no float.
     SolverError
         The proof failed.
 

@@ -13,6 +13,9 @@ from ldpspatial.metrics.network_simplex import Ints
 UNITS = int(TOTAL_UNITS)
 """Total of maps that had to be rounded."""
 
+LEAST_FLOAT = math.ulp(0.0)
+PLACES = 53  # binary ones of a float
+
 
 @dataclass(frozen=True, eq=False)
 class WholeMaps:
@@ -27,6 +30,12 @@ class WholeMaps:
     demand: Ints
     unit: Fraction
     rounded: bool
+
+    def share(self, masses: Ints) -> FloatArray:
+        """Return whole masses (n,) > 0 as shares of a given map: the least float, if it is less."""
+        shift = self.unit.denominator.bit_length() - self.unit.numerator.bit_length()
+        scaled = float(self.unit * Fraction(2) ** shift)  # the unit itself may be below all floats
+        return np.asarray(np.maximum(np.ldexp(masses * scaled, -shift), LEAST_FLOAT), np.float64)
 
 
 def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
@@ -58,6 +67,22 @@ def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
     return WholeMaps(_map(first, path, p), _map(second, path, p), unit, rounded)
 
 
+def shares(masses: FloatArray) -> FloatArray:
+    """Return a map of positive mass divided by its total, which may be beyond float64.
+
+    Each share is off by two roundings at most, unless it is among the smallest floats.
+    """
+    scaled = np.ldexp(masses, -np.frexp(masses.max())[1])  # a power of 2: no rounding
+    divided: FloatArray = scaled / math.fsum(scaled.ravel().tolist())
+    return divided
+
+
+def exact_total(masses: FloatArray) -> Fraction:
+    """Return the total of a map of positive mass, which may be beyond all floats."""
+    least = int(np.frexp(masses[masses > 0])[1].min()) - PLACES
+    return sum(_exact(masses.ravel())) * Fraction(2) ** least
+
+
 def exact_difference(p: FloatArray, q: FloatArray) -> Fraction:
     """Return the total variation of two maps of positive mass, each scaled to mass 1."""
     first, second = _exact(p.ravel()), _exact(q.ravel())
@@ -75,10 +100,10 @@ def snake(shape: tuple[int, ...]) -> Ints:
 
 
 def _exact(masses: FloatArray) -> list[int]:
-    """Return masses in whole multiples of a power of 2 that divides them all."""
-    digits, exponents = np.frexp(masses)  # digits below 1, with 53 binary places
+    """Return masses in multiples of the last place of the least: a power of 2 divides them all."""
+    digits, exponents = np.frexp(masses)  # digits below 1, with PLACES binary places
     shifts = np.where(masses > 0, exponents - exponents[masses > 0].min(), 0).tolist()
-    whole = (digits * 2.0**53).astype(np.int64).tolist()
+    whole = (digits * 2.0**PLACES).astype(np.int64).tolist()
     return [mass << shift for mass, shift in zip(whole, shifts, strict=True)]
 
 

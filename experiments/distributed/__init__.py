@@ -1,0 +1,1 @@
+"""Tables and figures of Bagdasaryan et al. 2022 on distributed heat maps, a command each."""

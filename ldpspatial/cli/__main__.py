@@ -1,0 +1,6 @@
+"""``python -m ldpspatial.cli``: the same as ``ldpspatial``."""
+
+from ldpspatial.cli.main import main
+
+if __name__ == "__main__":
+    main(prog_name="ldpspatial")

@@ -1,0 +1,185 @@
+"""``compare``: error curves of local, distributed and central releases on the same people."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from client_sdk.validate import MAX_CELLS
+from ldpspatial.cli.options import fit_grid, grid_options, make_grid
+from ldpspatial.cli.output import progress, show, show_table
+from ldpspatial.comparison.compare import TRUTHS
+from ldpspatial.comparison.compare import compare as play
+from ldpspatial.comparison.curves import AXES, error_curve
+from ldpspatial.comparison.folder import earlier_root
+from ldpspatial.comparison.results import varying, write_results
+from ldpspatial.comparison.scores import METRICS
+from ldpspatial.errors import InputError
+from ldpspatial.files.points import read_points
+from ldpspatial.registry import releases
+
+DEFAULT_RELEASES = ("dam", "adaptive-hierarchical", "sparse-emd")
+DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 5.0)
+
+
+def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    claims = {name: str(release.claim(1.0)) for name, release in releases().items()}
+    show("Releases, and what they promise at epsilon 1", claims)
+    context.exit()
+
+
+@click.command()
+@click.argument("points", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True,
+    help="Folder of results; finished runs in it are kept.",
+)  # fmt: skip
+@click.option(
+    "--cells", "sides", type=click.IntRange(1, MAX_CELLS), multiple=True, required=True,
+    help="Cells along a side; repeat for several.",
+)  # fmt: skip
+@grid_options
+@click.option(
+    "--epsilon", "epsilons", type=float, multiple=True, default=DEFAULT_EPSILONS,
+    show_default=True, help="Privacy loss; repeat for several.",
+)  # fmt: skip
+@click.option(
+    "--release", "names", multiple=True, default=DEFAULT_RELEASES, show_default=True,
+    help="What to compare; repeat for several.",
+)  # fmt: skip
+@click.option(
+    "--repeats", type=click.IntRange(1), default=5, show_default=True,
+    help="Runs of each setting.",
+)  # fmt: skip
+@click.option(
+    "--users", type=click.IntRange(1), multiple=True,
+    help="Draw so many users for each repeat; all by default, repeat for several.",
+)  # fmt: skip
+@click.option(
+    "--metric", "metrics", type=click.Choice(list(METRICS)), multiple=True,
+    default=tuple(METRICS), show_default=True, help="Errors to measure.",
+)  # fmt: skip
+@click.option(
+    "--sigma", type=click.FloatRange(0), default=0.0, show_default=True,
+    help="Compare heat maps: a Gaussian filter of so many cells.",
+)  # fmt: skip
+@click.option(
+    "--truth", type=click.Choice(TRUTHS), default="users", show_default=True,
+    help="The map of the users drawn, or of all users in the file.",
+)  # fmt: skip
+@click.option(
+    "--blocks", type=click.IntRange(1),
+    help="Measure W1 and W2 between so many blocks a side: faster on large grids.",
+)  # fmt: skip
+@click.option(
+    "--shuffle-delta", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Draw the curves also as if local reports had been shuffled, at this delta.",
+)  # fmt: skip
+@click.option("--lat", help="Column of latitude (y); guessed by default.")
+@click.option("--lon", help="Column of longitude (x); guessed by default.")
+@click.option("--user", help="Column that tells users apart; without it every row is a user.")
+@click.option(
+    "--jobs", type=int, default=-1, show_default=True,
+    help="Processes; -1 takes every core.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), help="To repeat a comparison; drawn by default.")
+@click.option(
+    "--list-releases", is_flag=True, is_eager=True, expose_value=False,
+    callback=_show_releases, help="Show all releases with their claims.",
+)  # fmt: skip
+def compare(**options: Any) -> None:
+    """Compare what each trust model costs, on the same people.
+
+    Every row of POINTS (CSV, TSV or Parquet) is one position; with --user, one person may hold
+    many. Each release is played at each epsilon, several times, and its map is held against
+    theirs. Local releases trust nobody, distributed ones that enough clients are honest, central
+    ones the server: a claim is stated in every row, and the same epsilon is not the same promise.
+
+    \b
+    Writes into --out:
+      runs.jsonl         finished runs; start again with the same --out and they are not repeated
+      errors.csv, errors.parquet
+                         a row a run: setting, errors, claim, seed, versions
+      curves.csv         means with 95 % intervals
+      METRIC-epsilon.png the error curves; METRIC-replacement.png over the epsilon of one relation;
+                         METRIC-shuffled.png, with --shuffle-delta, with local reports shuffled
+      METRIC-users.png, METRIC-cells.png
+                         where several --users or --cells are given and one --epsilon
+
+    \b
+    Examples:
+      ldpspatial compare --list-releases
+      ldpspatial compare visits.csv --cells 32 --out curves
+      ldpspatial compare checkins.parquet --user user --cells 64 --center 30.3,-97.75 \\
+          --side-km 40 --release dam --release sparse-emd --epsilon 1 --users 100 --users 1000 \\
+          --out by-users
+    """
+    out: Path = options["out"]
+    if options["jobs"] == 0:
+        raise InputError("--jobs must be 1 or more, or -1 for every core, got 0")
+    with progress("read positions") as (stage, advance):
+        people = read_points(
+            options["points"], options["lat"], options["lon"], options["user"],
+            plane=options["plane"] is not None,
+        )  # fmt: skip
+        square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
+        largest = max(options["sides"])
+        grid = make_grid(largest, *square) or fit_grid(people.coordinates, largest)
+        stage("play")
+        table = play(
+            people,
+            grid,
+            options["epsilons"],
+            options["names"],
+            options["repeats"],
+            _generator(out, options["seed"]),
+            users=options["users"] or None,
+            cells=options["sides"],
+            metrics=options["metrics"],
+            sigma=options["sigma"],
+            truth=options["truth"],
+            blocks=options["blocks"],
+            folder=out,
+            jobs=options["jobs"],
+            data=options["points"].name,
+            progress=advance,
+        )
+        stage("write files")
+        written = write_results(out, table, options["metrics"], options["shuffle_delta"])
+    _report(table, options["metrics"][0])
+    if outside := table["outside"][0].as_py():
+        click.echo(f"{outside} positions lie outside the square and were left out.")
+    click.echo(f"Written to {out}: " + ", ".join(path.name for path in written))
+
+
+def _generator(out: Path, seed: int | None) -> np.random.Generator:
+    """Return the generator of a new comparison; one that goes on has its own seed in --out."""
+    earlier = earlier_root(out)
+    if None not in (seed, earlier) and np.random.default_rng(seed).bytes(16).hex() != earlier:
+        raise InputError(
+            f"--seed must be that of the comparison in {out}, got {seed}: leave it out to go on, "
+            "or take a new folder"
+        )
+    return np.random.default_rng(seed)
+
+
+def _report(table: pa.Table, metric: str) -> None:
+    """Print the curves of one metric, a line a release."""
+    for against in varying(table)[:1]:
+        labels = pc.unique(table["release"]).to_pylist()
+        curves = [error_curve(table, label, metric, against) for label in labels]
+        header = ["release", "trust", *(f"{x:g}" for x in curves[0].x)]
+        rows = [
+            [curve.release, curve.model, *map(_with_interval, curve.mean, curve.upper)]
+            for curve in curves
+        ]
+        show_table(f"{METRICS[metric].label}, over {AXES[against]}", header, rows)
+
+
+def _with_interval(mean: float, upper: float) -> str:
+    return f"{mean:.3g}" if np.isnan(upper) else f"{mean:.3g} ± {upper - mean:.1g}"

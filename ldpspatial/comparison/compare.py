@@ -1,0 +1,252 @@
+"""Releases x epsilons x people -> a tidy table: a row for every run."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import inf
+from operator import index
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+
+from client_sdk import Grid
+from client_sdk.validate import is_number
+from ldpspatial.comparison.folder import RunFolder, table_of
+from ldpspatial.comparison.runs import Row, Run, Scoring, play
+from ldpspatial.comparison.scores import METRICS, check_metrics
+from ldpspatial.errors import InputError, LdpSpatialError
+from ldpspatial.registry import find_releases
+from ldpspatial.release import Release, check_epsilon, check_generator
+from ldpspatial.users import Positions, UserCells, user_cells
+
+Progress = Callable[[int, int], None]
+Keyed = tuple[str, Row]
+FilePath = str | os.PathLike[str]
+TRUTHS = ("users", "all")
+ROUND = 64  # runs handed out at a time where a backend returns them all at once
+
+
+def compare(
+    points: Positions,
+    grid: Grid,
+    epsilons: Iterable[float],
+    releases: "Iterable[str | Release] | Mapping[str, Release]",
+    repeats: int,
+    rng: np.random.Generator,
+    *,
+    users: Iterable[int] | None = None,
+    cells: Iterable[int] | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
+    sigma: float = 0.0,
+    truth: str = "users",
+    blocks: int | None = None,
+    folder: FilePath | None = None,
+    jobs: int | None = None,
+    data: str = "points",
+    progress: Progress | None = None,
+) -> pa.Table:
+    """Play every release at every epsilon on the same people, and measure the errors.
+
+    Parameters
+    ----------
+    points : (n, 2) array, pair (user ids, (n, 2) array), or Points
+        Latitude and longitude (y and x on a plane grid). Without ids every row is a user.
+    grid : client_sdk.Grid
+    epsilons : numbers > 0
+    releases : names, releases, or mapping of labels to releases
+        Names are those of :func:`ldpspatial.releases`.
+    repeats : int >= 1
+        Runs of each setting, each with its own randomness.
+    rng : numpy.random.Generator
+        Gives the one seed that all runs derive theirs from.
+    users : numbers of users, optional
+        Draw so many anew in every repeat, the same for all releases; all users by default.
+    cells : sides of grids, optional
+        Resolutions over the same square; that of ``grid`` by default.
+    metrics : names in METRICS
+        W1 and W2 are exact and take seconds a run on 256 x 256 cells.
+    sigma : float >= 0
+        Compare both maps through a Gaussian filter of so many cells.
+    truth : {"users", "all"}
+        Compare with the map of the users who were drawn, or of all users, so that the error of
+        drawing them counts too.
+    blocks : int, optional
+        Sum both maps into blocks x blocks parts before W1 and W2 are measured, which must divide
+        the side: faster, and off by less than a block.
+    folder : path, optional
+        Keep every finished run there, and play only what is missing. A comparison that goes on
+        in a folder goes on with the seed that it began with.
+    jobs : int, optional
+        Processes, -1 for one a core. By default what joblib is set to, one unless a
+        ``joblib.parallel_config`` is around the call: its backend may be a cluster.
+    data : str
+        Name of the data, for the table.
+    progress : callable (runs done, runs in all), optional
+
+    Returns
+    -------
+    pyarrow.Table
+        A row a run, ordered as asked for: setting, errors, the claim of that very run (its own
+        relation, and under replacement), seconds, parameters, facts, seeds and versions.
+
+    Raises
+    ------
+    InputError
+        A bad argument, or a folder that holds something else.
+
+    Examples
+    --------
+    >>> from client_sdk import Grid
+    >>> rng = np.random.default_rng(1)
+    >>> people = rng.normal(4, 1, (2000, 2))
+    >>> plane = Grid.plane(0, 0, 8, 8)
+    >>> table = compare(people, plane, [1, 4], ["dam", "laplace"], 2, rng, metrics=["w2"])
+    >>> table.num_rows, table["claim_neighbours"].unique().to_pylist()
+    (8, ['replace', 'add or remove'])
+    """
+    check_generator(rng)
+    sides = [grid.cells] if cells is None else _distinct("cells", cells, _whole)
+    people = {side: user_cells(points, replace(grid, cells=side)) for side in sides}
+    return compare_people(
+        people, epsilons, releases, repeats, rng, users=users, metrics=metrics, sigma=sigma,
+        truth=truth, blocks=blocks, folder=folder, jobs=jobs, data=data, progress=progress,
+    )  # fmt: skip
+
+
+def compare_people(
+    people: Mapping[int, UserCells],
+    epsilons: Iterable[float],
+    releases: "Iterable[str | Release] | Mapping[str, Release]",
+    repeats: int,
+    rng: np.random.Generator,
+    *,
+    users: Iterable[int] | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
+    sigma: float = 0.0,
+    truth: str = "users",
+    blocks: int | None = None,
+    folder: FilePath | None = None,
+    jobs: int | None = None,
+    data: str = "points",
+    progress: Progress | None = None,
+) -> pa.Table:
+    """Compare as :func:`compare` does on users whose cells are known, by side of the grid.
+
+    For maps that are no square, and for data that were put on their grids in another way.
+    """
+    check_generator(rng)
+    scoring = _scoring(metrics, sigma, truth, blocks, people)
+    chosen = _distinct("epsilons", epsilons, _epsilon)
+    numbers = [None] if users is None else _distinct("users", users, _whole)
+    least = min(map(len, people.values()))
+    for number in filter(None, numbers):
+        if number > least:
+            raise InputError(f"users must lie in [1, {least}], the users inside, got {number}")
+    named = find_releases(releases)
+    root = rng.bytes(16).hex()
+    store = None
+    if folder is not None:
+        measured = vars(scoring) | {"metrics": list(scoring.metrics)}
+        store = RunFolder(folder, {"data": data, "people": _digests(people), **measured}, root)
+        root = store.root
+    settled = product(people, numbers, named.items(), chosen, range(_whole("repeats", repeats)))
+    runs = [
+        Run(label, release, epsilon, number, side, repeat, data, root)
+        for side, number, (label, release), epsilon, repeat in settled
+    ]
+    rows = store.rows() if store else {}
+    missing = [run for run in runs if run.key not in rows]
+    for key, row in _played(missing, people, scoring, jobs):
+        rows[key] = row
+        if store:
+            store.add(key, row)
+        if progress:
+            progress(sum(run.key in rows for run in runs), len(runs))
+    return table_of(rows[run.key] for run in runs)
+
+
+def _played(
+    runs: Sequence[Run],
+    people: Mapping[int, UserCells],
+    scoring: Scoring,
+    jobs: int | None,
+) -> Iterator[Keyed]:
+    """Yield finished runs as they come."""
+    calls = [delayed(_play)(run, people[run.cells], scoring) for run in runs]
+    backend, _ = get_active_backend()
+    if backend.supports_return_generator:
+        yield from Parallel(jobs, return_as="generator_unordered", batch_size=1)(calls)
+        return
+    for start in range(0, len(calls), ROUND):
+        yield from Parallel(jobs)(calls[start : start + ROUND])
+
+
+def _play(run: Run, people: UserCells, scoring: Scoring) -> Keyed:
+    try:
+        return run.key, play(run, people, scoring)
+    except LdpSpatialError as error:
+        where = f"{run.label} at epsilon {run.epsilon:g}, {run.cells} cells, repeat {run.repeat}"
+        raise type(error)(f"{where}: {error}") from error
+
+
+def _scoring(
+    metrics: Sequence[str],
+    sigma: float,
+    truth: str,
+    blocks: int | None,
+    people: Mapping[int, UserCells],
+) -> Scoring:
+    check_metrics(metrics)
+    if not is_number(sigma) or not 0 <= sigma < inf:
+        raise InputError(f"sigma must be a number from 0 on, got {sigma!r}")
+    if truth not in TRUTHS:
+        raise InputError(f"truth must be one of {', '.join(TRUTHS)}, got {truth!r}")
+    if blocks is not None:
+        _whole("blocks", blocks)
+        for shape in (cells.shape for cells in people.values()):
+            if shape[0] != shape[1] or shape[0] % blocks:
+                raise InputError(f"blocks must divide the side of a square map, got {blocks}")
+    return Scoring(tuple(metrics), float(sigma), truth, blocks)
+
+
+def _digests(people: Mapping[int, UserCells]) -> dict[str, str]:
+    """Return a fingerprint of the data by resolution, so that runs of other data are noticed."""
+    found = {}
+    for side, cells in people.items():
+        digest = hashlib.sha256(repr(cells.shape).encode())
+        for array in (cells.visits.indptr, cells.visits.indices, cells.visits.data):
+            digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+        found[str(side)] = digest.hexdigest()[:16]
+    return found
+
+
+def _distinct(name: str, values: Iterable[Any], check: Callable[[str, Any], Any]) -> list[Any]:
+    try:
+        found = [check(name, value) for value in values]
+    except TypeError:
+        raise InputError(f"{name} must be a list of numbers, got {values!r}") from None
+    if not found:
+        raise InputError(f"{name} must hold at least one number")
+    if len(set(found)) < len(found):
+        raise InputError(f"{name} must differ, got {found}")
+    return found
+
+
+def _epsilon(_: str, value: Any) -> float:
+    check_epsilon(value)
+    return float(value)
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number from 1 on, got {value!r}")
+    return number

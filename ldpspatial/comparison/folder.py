@@ -1,0 +1,110 @@
+"""Finished runs in a folder, so that an interruption loses none of them."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from ldpspatial.comparison.runs import SCHEMA, Row
+from ldpspatial.errors import InputError
+
+SETTINGS, RUNS = "comparison.json", "runs.jsonl"
+ROOT = "seed"
+
+
+class RunFolder:
+    """A file of settings, and one line a finished run.
+
+    A folder belongs to one comparison. Its settings and its seed are written first; at every later
+    start the settings must be equal, and the seed goes on: runs of other data never mix.
+
+    Parameters
+    ----------
+    path : folder, made if it is missing
+    settings : dict of what JSON can hold
+        What must be equal for runs to belong together.
+    root : str
+        Seed for a new folder.
+
+    Attributes
+    ----------
+    root : str
+        The seed of all runs in the folder.
+
+    Raises
+    ------
+    InputError
+        The folder cannot be used, holds other files, or runs of another comparison.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: Row, root: str):
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.root = self._claim(settings, root)
+        except OSError as error:
+            raise InputError(
+                f"folder must be one that can be written, got {str(path)!r}: {error.strerror}"
+            ) from None
+
+    def rows(self) -> dict[str, Row]:
+        """Return the finished runs by key; a line that a crash cut off is taken away."""
+        file = self.path / RUNS
+        if not file.exists():
+            return {}
+        data = file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            with file.open("r+b") as stream:
+                stream.truncate(len(whole))
+        lines = (json.loads(line) for line in whole.decode().splitlines())
+        return {line["key"]: line["row"] for line in lines}
+
+    def add(self, key: str, row: Row) -> None:
+        """Write one finished run; when this returns it outlives a power cut."""
+        line = json.dumps({"key": key, "row": row}) + "\n"
+        with (self.path / RUNS).open("ab") as stream:
+            stream.write(line.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _claim(self, settings: Row, root: str) -> str:
+        file = self.path / SETTINGS
+        unfinished = file.with_suffix(".part")
+        text = json.dumps({**settings, ROOT: root}, indent=2) + "\n"
+        if not file.exists():
+            if any(entry.name != unfinished.name for entry in self.path.iterdir()):
+                raise InputError(
+                    f"folder must be new, empty or that of the same comparison, got {self.path}"
+                )
+            unfinished.write_text(text)
+            unfinished.replace(file)
+            return root
+        try:
+            earlier = json.loads(file.read_text())
+            began_with = str(earlier[ROOT])
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"folder holds a damaged {SETTINGS}: {self.path}") from None
+        for name, value in settings.items():
+            if earlier.get(name) != value:
+                raise InputError(
+                    f"folder must hold runs of the same comparison, but {name} is "
+                    f"{earlier.get(name)!r} in {self.path} and {value!r} now; take a new folder"
+                )
+        return began_with
+
+
+def table_of(rows: Iterable[Row]) -> pa.Table:
+    """Return rows as a table with the columns of SCHEMA; a metric that was not asked is null."""
+    return pa.Table.from_pylist(list(rows), schema=SCHEMA)
+
+
+def earlier_root(path: str | os.PathLike[str]) -> str | None:
+    """Return the seed of the comparison in a folder, None where there is none yet."""
+    file = Path(path) / SETTINGS
+    try:
+        return str(json.loads(file.read_text())[ROOT])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,101 @@
+"""Errors of a map beside the truth, one number each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.errors import InputError
+from ldpspatial.metrics import (
+    block_sums,
+    earth_movers_distance,
+    heat_map,
+    kl_divergence,
+    l1,
+    mean_squared_error,
+    pearson,
+    similarity,
+    wasserstein,
+)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number for two maps, the truth first.
+
+    Attributes
+    ----------
+    label : str
+        For axes of figures, with the unit.
+    measure : callable (truth, density) -> float
+    grows : bool
+        Whether more is better.
+    moves : bool
+        Whether it measures how far mass has to be moved, and so can be measured between blocks.
+    """
+
+    label: str
+    measure: Callable[[Array, Array], float]
+    grows: bool = False
+    moves: bool = False
+
+
+def _w2(truth: Array, density: Array) -> float:
+    return wasserstein(truth, density, order=2, cell=1 / max(truth.shape))
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        "w2": Metric("exact W2, Euclidean (sides of the square)", _w2, moves=True),
+        "w1": Metric(
+            "exact W1, 1-norm: EMD (sides of the square)", earth_movers_distance, moves=True
+        ),
+        "l1": Metric("L1 distance", l1),
+        "mse": Metric("mean squared error", mean_squared_error),
+        "similarity": Metric("similarity", similarity, grows=True),
+        "pearson": Metric("Pearson correlation", pearson, grows=True),
+        "kl": Metric("Kullback-Leibler divergence (nats)", kl_divergence),
+    }
+)
+
+
+def score(
+    truth: Array,
+    density: Array,
+    metrics: Sequence[str],
+    sigma: float = 0.0,
+    blocks: int | None = None,
+) -> dict[str, float]:
+    """Return the named metrics of two maps, both seen through a Gaussian filter.
+
+    Parameters
+    ----------
+    truth, density : (rows, columns) arrays
+    metrics : names in METRICS
+    sigma : float >= 0
+        Standard deviation of the filter in cells; 0 for none.
+    blocks : int, optional
+        Measure how far mass has to be moved between blocks x blocks parts of a square map.
+    """
+    seen = heat_map(truth, sigma), heat_map(density, sigma)
+    coarse = seen
+    if blocks is not None:
+        coarse = block_sums(seen[0], blocks), block_sums(seen[1], blocks)
+    chosen = {name: METRICS[name] for name in metrics}
+    return {
+        name: float(metric.measure(*(coarse if metric.moves else seen)))
+        for name, metric in chosen.items()
+    }
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Refuse names of metrics that are not there."""
+    for name in metrics:
+        if name not in METRICS:
+            raise InputError(f"metrics must be of {', '.join(METRICS)}, got {name!r}")
+    if not metrics:
+        raise InputError("metrics must name at least one metric")

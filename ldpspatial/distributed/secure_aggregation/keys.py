@@ -1,0 +1,59 @@
+"""What client and server derive alike: the masks of keys and seeds, and what is signed."""
+
+from collections.abc import Sequence
+
+from ldpspatial.distributed.secure_aggregation.errors import ProtocolError
+from ldpspatial.distributed.secure_aggregation.masks import Ints, expand
+from ldpspatial.distributed.secure_aggregation.messages import KeyAdvert, survivor_bits
+from ldpspatial.distributed.secure_aggregation.primitives import KeyPair, derive, verified
+from ldpspatial.distributed.secure_aggregation.terms import Terms
+
+
+def own_mask(terms: Terms, client: int, seed: bytes) -> Ints:
+    """Return the mask that a client adds for itself, shape (length,)."""
+    key = derive(seed, terms.digest, terms.label("own mask", client))
+    return expand(key, terms.length, terms.bits)
+
+
+def seed_check(terms: Terms, client: int, seed: bytes) -> bytes:
+    """Return what tells a seed from others and nothing else: derived beside the mask's key."""
+    return derive(seed, terms.digest, terms.label("seed check", client))
+
+
+def pair_mask(terms: Terms, pair: KeyPair, client: int, other: KeyAdvert) -> Ints:
+    """Return what a client adds for a pair, shape (length,): the negative of what the other adds.
+
+    Parameters
+    ----------
+    terms : Terms
+    pair : KeyPair
+        The client's mask keys.
+    client : int
+    other : KeyAdvert
+    """
+    label = terms.label("pair mask", *sorted((client, other.client)))
+    mask = expand(pair.agree(other.mask_key, terms.digest, label), terms.length, terms.bits)
+    return mask if client > other.client else -mask
+
+
+def key_statement(terms: Terms, cipher_key: bytes, mask_key: bytes) -> bytes:
+    """Return what a client signs of its public keys."""
+    return terms.label("keys") + cipher_key + mask_key
+
+
+def survivor_statement(terms: Terms, survivors: frozenset[int]) -> bytes:
+    """Return what a client signs of the survivors."""
+    return terms.label("survivors") + survivor_bits(survivors, terms.clients)
+
+
+def check_advert(terms: Terms, advert: KeyAdvert, directory: Sequence[bytes]) -> None:
+    """Refuse public keys that the client of that number has not signed for this session.
+
+    Raises
+    ------
+    ProtocolError
+    """
+    statement = key_statement(terms, advert.cipher_key, advert.mask_key)
+    enrolled = 0 <= advert.client < terms.clients
+    if not enrolled or not verified(directory[advert.client], advert.signature, statement):
+        raise ProtocolError(f"the keys of client {advert.client} are not signed by it")

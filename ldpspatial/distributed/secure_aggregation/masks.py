@@ -1,0 +1,33 @@
+"""Masks: residues modulo 2^bits from a key, and residues on the wire."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.distributed.secure_aggregation.primitives import keystream
+
+Ints = NDArray[np.int64]
+
+
+def expand(key: bytes, length: int, bits: int) -> Ints:
+    """Return the mask of a key: ``length`` residues, each the low bits of its own word.
+
+    Every residue is as uniform as the stream is: 2^bits divides the number of words.
+
+    Parameters
+    ----------
+    key : bytes, 32
+        Used for this mask only.
+    length : int
+    bits : int in [1, 62]
+    """
+    width = 4 if bits <= 32 else 8  # bytes of a word
+    words = np.frombuffer(keystream(key, width * length), dtype=f"<u{width}")
+    residues: Ints = words.astype(np.int64) & np.int64((1 << bits) - 1)
+    return residues
+
+
+def pack(residues: Ints, bits: int) -> bytes:
+    """Return residues modulo 2^bits as bytes, ``bits`` bits each without gaps, low bit first."""
+    octets = residues.astype("<i8").view(np.uint8).reshape(-1, 8)
+    each = np.unpackbits(octets, axis=1, count=bits, bitorder="little")
+    return np.packbits(each, bitorder="little").tobytes()

@@ -1,0 +1,75 @@
+"""The yardstick of the privacy tests: never above the true epsilon, and not far below it."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from tests.support.distinguish import lower_bound_epsilon
+
+FALSE_ALARM = 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("swap", [False, True])
+def test_randomised_response_is_bounded_and_almost_reached(epsilon: float, swap: bool) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(20_000) < exp(epsilon) / (1 + exp(epsilon))
+    q = rng.random(20_000) < 1 / (1 + exp(epsilon))
+    bound = lower_bound_epsilon(*((q, p) if swap else (p, q)), confidence=1 - FALSE_ALARM)
+    assert 0.8 * epsilon < bound <= epsilon
+
+
+def test_events_of_either_tail_are_tried() -> None:
+    rng = np.random.default_rng(2)
+    noise = rng.laplace(size=(2, 20_000))
+    for shift in (1.0, -1.0):
+        for sign in (1, -1):
+            bound = lower_bound_epsilon(sign * (noise[0] + shift), sign * noise[1])
+            assert 0.75 < bound <= 1.0
+
+
+def test_one_direction_may_show_all() -> None:
+    rng = np.random.default_rng(3)
+    rare = (rng.random(40_000) < 0.5), (rng.random(40_000) < 0.01)
+    assert 3.0 < lower_bound_epsilon(*rare) <= log(50)
+    assert lower_bound_epsilon(*rare) == lower_bound_epsilon(*rare[::-1])
+    # The complements, 0.5 and 0.99, show ln 2 at most: it is the event that matters.
+    assert lower_bound_epsilon(~rare[0], ~rare[1]) > 3.0
+
+
+def test_equal_laws_show_nothing() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        p, q = rng.geometric(0.1, size=(2, 1000))
+        assert lower_bound_epsilon(p, q) < 0.05
+    assert lower_bound_epsilon(np.zeros(10), np.zeros(10)) == 0
+
+
+def test_disjoint_supports_show_as_much_as_their_number_allows() -> None:
+    bounds = [lower_bound_epsilon(np.zeros(n), np.ones(n)) for n in (2, 100, 10_000)]
+    assert bounds[0] == 0
+    assert 0 < bounds[1] < 3 < bounds[2] < log(10_000)
+
+
+def test_the_bound_holds_as_often_as_it_says() -> None:
+    """At confidence 0.9 it may fail in 10 % of runs; more than 72 of 400 has probability 1e-6."""
+    rng = np.random.default_rng(5)
+    failures = 0
+    for _ in range(400):
+        p, q = rng.random(400) < 0.75, rng.random(400) < 0.25
+        failures += lower_bound_epsilon(p, q, confidence=0.9) > log(3)
+    assert failures <= 72
+
+
+def test_delta_is_taken_off() -> None:
+    rng = np.random.default_rng(6)
+    p, q = rng.random(20_000) < 0.1, np.zeros(20_000)  # an event that Q never has
+    assert lower_bound_epsilon(p, q) > 4
+    assert lower_bound_epsilon(p, q, delta=0.1) == 0
+
+
+@pytest.mark.parametrize("bad", [[1.0], [[1.0, 2.0], [1.0, 2.0]]])
+def test_what_is_no_vector_of_samples_is_refused(bad: list[float]) -> None:
+    with pytest.raises(ValueError, match="vectors of 2 or more"):
+        lower_bound_epsilon(bad, [1.0, 2.0])

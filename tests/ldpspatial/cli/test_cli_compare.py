@@ -1,0 +1,128 @@
+"""``compare`` as a user calls it."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ldpspatial.comparison.runs import SCHEMA
+from ldpspatial.registry import releases
+from tests.support.command_line import refusal, succeed, write_people
+
+SQUARE = ("--center", "48.0,11.0", "--side-km", 6)
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    return write_people(tmp_path / "people.csv")
+
+
+def asked(points: Path, out: Path, *more: object) -> list[object]:
+    return [
+        *("compare", points, "--out", out, *SQUARE, "--cells", 6, "--jobs", 1),
+        *("--release", "dam", "--release", "laplace", "--repeats", 2),
+        *("--metric", "l1", "--metric", "w2", *more),
+    ]
+
+
+def test_it_writes_tables_and_figures(points: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shown = succeed(*asked(points, out, "--epsilon", 1, "--epsilon", 4)).stdout
+    assert "local" in shown
+    assert "central" in shown
+    assert "2 positions lie outside the square" in shown
+    assert {entry.name for entry in out.iterdir()} == {
+        *("comparison.json", "runs.jsonl", "errors.csv", "errors.parquet", "curves.csv"),
+        *(f"{metric}-{x}.png" for metric in ("l1", "w2") for x in ("epsilon", "replacement")),
+    }
+    table = pq.read_table(out / "errors.parquet")
+    assert table.schema.names == SCHEMA.names
+    assert table.num_rows == 8
+    with (out / "errors.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 8
+    assert {row["claim_neighbours"] for row in rows} == {"replace", "add or remove"}
+    with (out / "curves.csv").open() as stream:
+        curves = list(csv.DictReader(stream))
+    assert len(curves) == 8
+    assert all(float(row["lower"]) < float(row["mean"]) < float(row["upper"]) for row in curves)
+
+
+def test_the_curves_with_local_reports_shuffled(points: Path, tmp_path: Path) -> None:
+    succeed(*asked(points, tmp_path / "out", "--epsilon", 1, "--shuffle-delta", 1e-4))
+    assert (tmp_path / "out" / "l1-shuffled.png").exists()
+
+
+def test_it_goes_on_where_it_was_stopped(points: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = asked(points, out, "--epsilon", 1, "--seed", 5)
+    succeed(*command)
+    before = (out / "runs.jsonl").read_bytes()
+    succeed(*command, "--epsilon", 2)
+    after = (out / "runs.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == 8
+    assert "--seed must be that of the comparison" in refusal(*command[:-1], 6)
+
+
+def test_equal_seeds_give_equal_errors(points: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        succeed(*asked(points, tmp_path / name, "--epsilon", 1, "--seed", 5))
+    first, again = (
+        pq.read_table(tmp_path / name / "errors.parquet").drop(["seconds"]) for name in "ab"
+    )
+    assert first == again
+
+
+def test_curves_over_users_and_over_cells(points: Path, tmp_path: Path) -> None:
+    succeed(*asked(points, tmp_path / "u", "--epsilon", 2, "--users", 50, "--users", 200))
+    assert (tmp_path / "u" / "l1-users.png").exists()
+    succeed(*asked(points, tmp_path / "c", "--epsilon", 2, "--cells", 12))
+    assert (tmp_path / "c" / "w2-cells.png").exists()
+
+
+def test_users_hold_many_positions(points: Path, tmp_path: Path) -> None:
+    table = tmp_path / "visits.csv"
+    table.write_text(
+        "user,lat,lon\n" + "".join(f"{k % 9},48.0,{11 + k / 4e3}\n" for k in range(90))
+    )
+    succeed(*asked(table, tmp_path / "out", "--epsilon", 2, "--user", "user"))
+    row = pq.read_table(tmp_path / "out" / "errors.parquet").to_pylist()[0]
+    assert row["users"] == 9
+    assert row["claim_unit"] == "user"
+
+
+def test_all_releases_are_listed_with_their_claims() -> None:
+    shown = succeed("compare", "--list-releases").stdout
+    for name, release in releases().items():
+        assert name in shown
+        assert str(release.claim(1.0)) in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--epsilon", 0), "epsilon must be a positive finite number, got 0"),
+        (("--release", "dim"), "releases must be of"),
+        (("--users", 1000), "users must lie in [1, 298], the users inside, got 1000"),
+        (("--jobs", 0), "--jobs must be 1 or more, or -1 for every core, got 0"),
+        (("--user", "who"), "who"),
+        (("--plane", "0,0,1"), "Give one of --center and --plane"),
+    ],
+)
+def test_bad_input(points: Path, tmp_path: Path, more: tuple[object, ...], message: str) -> None:
+    assert message in refusal(*asked(points, tmp_path / "out", *more))
+
+
+def test_a_folder_of_something_else_is_left_alone(points: Path, tmp_path: Path) -> None:
+    assert "folder must be new, empty" in refusal(*asked(points, tmp_path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_settings_tell_what_the_runs_are_of(points: Path, tmp_path: Path) -> None:
+    succeed(*asked(points, tmp_path / "out", "--epsilon", 2))
+    settings = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert settings["data"] == "people.csv"
+    assert settings["metrics"] == ["l1", "w2"]

@@ -1,0 +1,241 @@
+"""compare: every run once, with its own seed, whatever happens in between."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from client_sdk import Grid
+from ldpspatial.comparison import METRICS, compare
+from ldpspatial.comparison.compare import compare_people
+from ldpspatial.comparison.folder import RUNS, SETTINGS, earlier_root
+from ldpspatial.comparison.runs import SCHEMA
+from ldpspatial.errors import InputError, SolverError
+from ldpspatial.metrics import l1
+from ldpspatial.non_private import NonPrivate
+from ldpspatial.users import cells_by_user, user_cells
+from tests.support.blurs import Blur, Fragile
+
+PLANE = Grid.plane(0, 0, 8.0, 8)
+PEOPLE = np.random.default_rng(0).normal(4, 1, (200, 2))
+UNTIMED = [name for name in SCHEMA.names if name != "seconds"]
+
+
+def play(seed: int = 1, **changed: Any) -> pa.Table:
+    asked: dict[str, Any] = {
+        "epsilons": [0.5, 2.0],
+        "releases": [Blur()],
+        "repeats": 3,
+        "metrics": ["l1", "mse"],
+    }
+    return compare(PEOPLE, PLANE, rng=np.random.default_rng(seed), **(asked | changed))
+
+
+def test_a_row_for_every_run_in_the_order_asked_for() -> None:
+    table = play(releases=[Blur(), NonPrivate()])
+    assert table.schema == SCHEMA
+    settings = zip(*(table[c].to_pylist() for c in ("release", "epsilon", "repeat")), strict=True)
+    assert list(settings) == [
+        (name, epsilon, repeat)
+        for name in ("blur", "non-private")
+        for epsilon in (0.5, 2.0)
+        for repeat in range(3)
+    ]
+    assert table["users"].unique().to_pylist() == [200]
+    assert table["cells"].unique().to_pylist() == [8]
+
+
+def test_a_row_carries_claim_seed_and_versions() -> None:
+    row = play(data="three clouds").to_pylist()[0]
+    assert row["claim_epsilon"] == 0.5
+    assert row["claim_neighbours"] == "add or remove"
+    assert row["replacement_epsilon"] == 1.0
+    assert row["data"] == "three clouds"
+    assert row["parameters"] == "Blur(width=1.0)"
+    assert set(json.loads(row["versions"])) >= {"python", "numpy", "ldpspatial"}
+    assert json.loads(row["facts"])["share"] == pytest.approx(np.exp(-0.5))
+
+
+def test_a_run_can_be_repeated_from_its_row() -> None:
+    row = play(users=[50]).to_pylist()[4]
+    everybody = user_cells(PEOPLE, PLANE)
+    chosen = everybody.sample(50, np.random.default_rng(int(row["people_seed"], 16)))
+    rng = np.random.default_rng(int(row["seed"], 16))
+    again = Blur().release(chosen, row["epsilon"], rng)
+    assert l1(chosen.density, again.density) == row["l1"]
+
+
+def test_seeds_differ_between_runs_and_people_are_the_same_for_all_releases() -> None:
+    wide = Blur(width=0.5)
+    table = play(releases={"blur": Blur(), "wide": wide}, users=[20, 50])
+    assert len(set(table["seed"].to_pylist())) == table.num_rows == 24
+    people = {(row["users"], row["repeat"]): row["people_seed"] for row in table.to_pylist()}
+    assert len(set(people.values())) == 6
+    for row in table.to_pylist():
+        assert row["people_seed"] == people[row["users"], row["repeat"]]
+
+
+def test_equal_seeds_give_equal_tables_and_others_others() -> None:
+    assert play().select(UNTIMED) == play().select(UNTIMED)
+    assert play()["l1"] != play(seed=2)["l1"]
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_the_table_is_the_same_on_every_backend(backend: str) -> None:
+    with joblib.parallel_config(backend, n_jobs=2):
+        assert play().select(UNTIMED) == play().select(UNTIMED)
+        assert play().select(UNTIMED) == play(jobs=1).select(UNTIMED)
+
+
+def test_resolutions_and_numbers_of_users() -> None:
+    table = play(cells=[4, 8], users=[10, 20], epsilons=[1.0], repeats=1)
+    found = list(zip(table["cells"].to_pylist(), table["users"].to_pylist(), strict=True))
+    assert found == [(4, 10), (4, 20), (8, 10), (8, 20)]
+
+
+def test_the_truth_is_of_the_users_drawn_or_of_all() -> None:
+    drawn = play(releases=[NonPrivate()], users=[20])
+    everybody = play(releases=[NonPrivate()], users=[20], truth="all")
+    assert drawn["l1"].to_pylist() == [0.0] * 6
+    assert min(everybody["l1"].to_pylist()) > 0.1
+
+
+def test_maps_that_are_no_square_are_compared_by_their_cells() -> None:
+    people = {6: cells_by_user(np.arange(12), np.arange(12) % 5, (4, 6))}
+    rng = np.random.default_rng(1)
+    table = compare_people(people, [1.0], [Blur()], 2, rng, metrics=list(METRICS))
+    assert table.num_rows == 2
+    assert all(np.isfinite(table[name].to_numpy()).all() for name in METRICS)
+
+
+def test_blocks_are_for_metrics_that_move_mass_only() -> None:
+    coarse = play(blocks=4, metrics=["l1", "w1", "w2"], repeats=1)
+    fine = play(metrics=["l1", "w1", "w2"], repeats=1)
+    assert coarse["l1"] == fine["l1"]
+    for name in ("w1", "w2"):
+        both = np.array([coarse[name], fine[name]])
+        assert (both[0] != both[1]).all()
+        assert abs(both[0] - both[1]).max() < 2 / 4
+
+
+def test_metrics_that_were_not_asked_for_are_null() -> None:
+    assert play()["w2"].null_count == 6
+
+
+def test_an_interruption_loses_no_finished_run(tmp_path: Path) -> None:
+    trouble = tmp_path / "trouble"
+    trouble.touch()
+    fragile = Fragile(trouble=str(trouble))
+    with pytest.raises(SolverError, match="fragile at epsilon 2, 8 cells, repeat 0: interrupted"):
+        play(releases=[fragile], folder=tmp_path / "runs")
+    before = (tmp_path / "runs" / RUNS).read_bytes()
+    assert before.count(b"\n") == 3
+    trouble.unlink()
+    seen: list[tuple[int, int]] = []
+    table = play(
+        releases=[fragile], folder=tmp_path / "runs", progress=lambda *done: seen.append(done)
+    )
+    assert seen == [(4, 6), (5, 6), (6, 6)]
+    assert (tmp_path / "runs" / RUNS).read_bytes().startswith(before)
+    assert table.select(UNTIMED) == play(releases=[fragile]).select(UNTIMED)
+
+
+def test_a_line_cut_off_by_a_crash_is_played_again(tmp_path: Path) -> None:
+    whole = play(folder=tmp_path)
+    file = tmp_path / RUNS
+    file.write_bytes(file.read_bytes()[:-30])
+    again = play(folder=tmp_path)
+    assert again.select(UNTIMED) == whole.select(UNTIMED)
+    assert file.read_bytes().count(b"\n") == 6
+    assert all(json.loads(line) for line in file.read_text().splitlines())
+
+
+def test_a_folder_goes_on_with_its_seed_and_takes_more_runs(tmp_path: Path) -> None:
+    first = play(folder=tmp_path)
+    root = earlier_root(tmp_path)
+    more = play(seed=2, folder=tmp_path, repeats=4, epsilons=[0.5, 2.0, 3.0])
+    assert earlier_root(tmp_path) == root
+    assert more.num_rows == 12
+    assert set(first["seed"].to_pylist()) < set(more["seed"].to_pylist())
+
+
+def test_another_setting_of_a_release_is_another_run(tmp_path: Path) -> None:
+    first = play(folder=tmp_path)
+    other = play(folder=tmp_path, releases=[Blur(width=0.1)])
+    assert max(other["l1"].to_pylist()) < min(first["l1"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [({"metrics": ["l1"]}, "metrics"), ({"sigma": 1.0}, "sigma"), ({"data": "others"}, "data")],
+)
+def test_a_folder_of_another_comparison_is_refused(
+    tmp_path: Path, changed: dict[str, Any], field: str
+) -> None:
+    play(folder=tmp_path)
+    before = (tmp_path / RUNS).read_bytes()
+    with pytest.raises(InputError, match=f"but {field} is"):
+        play(folder=tmp_path, **changed)
+    assert (tmp_path / RUNS).read_bytes() == before
+
+
+def test_runs_of_other_people_are_never_mixed_in(tmp_path: Path) -> None:
+    play(folder=tmp_path)
+    moved = PEOPLE.copy()
+    moved[0] = 7.5
+    with pytest.raises(InputError, match="but people is"):
+        compare(moved, PLANE, [1.0], [Blur()], 1, np.random.default_rng(1),
+                metrics=["l1", "mse"], folder=tmp_path)  # fmt: skip
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(InputError, match="folder must be new, empty"):
+        play(folder=tmp_path)
+    with pytest.raises(InputError, match="folder must be one that can be written"):
+        play(folder=tmp_path / "thesis.txt")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_damaged_settings_are_refused(tmp_path: Path) -> None:
+    (tmp_path / SETTINGS).write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        play(folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"epsilons": []}, "epsilons must hold at least one"),
+        ({"epsilons": 1.0}, "epsilons must be a list"),
+        ({"epsilons": [1, 1.0]}, "epsilons must differ"),
+        ({"epsilons": [0]}, "epsilon must be a positive finite number"),
+        ({"releases": ["dim"]}, "releases must be of .*, got 'dim'"),
+        ({"releases": []}, "at least one release"),
+        ({"releases": [Blur(), Blur(2)]}, "labels, got 'blur' twice"),
+        ({"repeats": 0}, "repeats must be a whole number"),
+        ({"repeats": 1.5}, "repeats must be a whole number"),
+        ({"users": [0]}, "users must be a whole number"),
+        ({"users": [201]}, r"users must lie in \[1, 200\], the users inside, got 201"),
+        ({"cells": [4, 4]}, "cells must differ"),
+        ({"metrics": ["w3"]}, "metrics must be of"),
+        ({"metrics": []}, "at least one metric"),
+        ({"sigma": -1}, "sigma must be a number from 0"),
+        ({"sigma": float("nan")}, "sigma must be a number from 0"),
+        ({"truth": "god"}, "truth must be one of"),
+        ({"blocks": 3}, "blocks must divide"),
+        ({"blocks": 0}, "blocks must be a whole number"),
+    ],
+)
+def test_bad_arguments(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        play(**changed)
+
+
+def test_randomness_is_an_argument() -> None:
+    with pytest.raises(InputError, match="rng must be a numpy Generator"):
+        compare(PEOPLE, PLANE, [1.0], [Blur()], 1, 5)  # type: ignore[arg-type]

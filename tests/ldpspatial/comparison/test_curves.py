@@ -1,0 +1,109 @@
+"""Error curves: means, intervals, and what may not be averaged."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from client_sdk import Grid
+from ldpspatial.comparison import compare, error_curve, plot_error_curves
+from ldpspatial.comparison.curves import LEVEL
+from ldpspatial.errors import InputError
+from ldpspatial.local import Dam
+from ldpspatial.non_private import NonPrivate
+from ldpspatial.shuffling import amplified_epsilon
+from tests.support.blurs import Blur
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    people = np.random.default_rng(0).normal(4, 1, (300, 2))
+    wanted = [Blur(), Dam(), NonPrivate()]
+    return compare(
+        people, Grid.plane(0, 0, 8, 8), [2.0, 0.5], wanted, 4, np.random.default_rng(1),
+        users=[100], truth="all", metrics=["l1", "similarity", "w2"],
+    )  # fmt: skip
+
+
+def test_a_curve_is_the_mean_with_a_t_interval(table: pa.Table) -> None:
+    curve = error_curve(table, "blur", "l1")
+    rows = [row for row in table.to_pylist() if row["release"] == "blur"]
+    assert curve.x.tolist() == [0.5, 2.0]
+    assert curve.runs.tolist() == [4, 4]
+    for k, epsilon in enumerate(curve.x):
+        errors = [row["l1"] for row in rows if row["epsilon"] == epsilon]
+        interval = stats.t.interval(LEVEL, 3, np.mean(errors), stats.sem(errors))
+        assert curve.mean[k] == pytest.approx(np.mean(errors))
+        assert (curve.lower[k], curve.upper[k]) == pytest.approx(interval)
+
+
+def test_the_interval_covers_at_its_level() -> None:
+    # 4,000 curves of 5 normal errors: a count below 3,640 has probability < 1e-20 at 95 %,
+    # and the normal quantile in place of t's would cover 88 %.
+    rng = np.random.default_rng(7)
+    rows = [
+        {"release": str(k), "model": "local", "data": "", "sigma": 0.0, "truth": "users",
+         "blocks": None,
+         "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1, "l1": value}
+        for k in range(4000)
+        for value in rng.normal(size=5)
+    ]  # fmt: skip
+    values = np.array([row["l1"] for row in rows]).reshape(4000, 5)
+    table = pa.Table.from_pylist(rows)
+    covered = 0
+    for k in range(0, 4000, 10):
+        curve = error_curve(table, str(k), "l1")
+        covered += int(curve.lower[0] <= 0 <= curve.upper[0])
+        assert curve.mean[0] == pytest.approx(values[k].mean())
+    assert 364 <= covered <= 396
+
+
+def test_one_run_has_no_interval(table: pa.Table) -> None:
+    curve = error_curve(table.slice(0, 1), "blur", "l1")
+    assert np.isnan(curve.lower[0])
+
+
+def test_under_replacement_central_claims_are_worth_half(table: pa.Table) -> None:
+    assert error_curve(table, "blur", "l1", "replacement_epsilon").x.tolist() == [1.0, 4.0]
+    assert error_curve(table, "dam", "l1", "replacement_epsilon").x.tolist() == [0.5, 2.0]
+
+
+def test_shuffled_local_reports_are_read_at_the_central_epsilon(table: pa.Table) -> None:
+    curve = error_curve(table, "dam", "l1", "shuffled_epsilon", shuffle_delta=1e-3)
+    assert curve.x.tolist() == [amplified_epsilon(x, 100, 1e-3) for x in (0.5, 2.0)]
+    assert curve.x[0] < 0.5
+    assert error_curve(table, "blur", "l1", "shuffled_epsilon").x.tolist() == [1.0, 4.0]
+
+
+def test_nothing_is_averaged_over_other_settings(table: pa.Table) -> None:
+    with pytest.raises(InputError, match="epsilon must be one along a curve over users"):
+        error_curve(table, "blur", "l1", "users")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("dim", "l1", "epsilon"), "release must be in the table"),
+        (("blur", "w7", "epsilon"), "metrics must be of"),
+        (("blur", "mse", "epsilon"), "metric mse was not measured"),
+        (("blur", "l1", "time"), "against must be one of"),
+    ],
+)
+def test_bad_curves(table: pa.Table, asked: tuple[str, str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        error_curve(table, *asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("against", ["epsilon", "replacement_epsilon", "shuffled_epsilon"])
+@pytest.mark.parametrize("metric", ["l1", "similarity", "w2"])
+def test_the_figure_has_a_line_a_release_grouped_by_trust(
+    table: pa.Table, metric: str, against: str
+) -> None:
+    figure = plot_error_curves(table, metric, against, title="three clouds")  # type: ignore[arg-type]
+    figure.savefig(io.BytesIO())
+    (axes,) = figure.axes
+    named = [str(line.get_label()) for line in axes.get_lines()]
+    assert named == ["local: dam", "central: blur", "none: non-private"]
+    assert figure.legends or axes.get_legend()

@@ -1,0 +1,142 @@
+"""Every release keeps the rules that comparison relies on."""
+
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk import Grid
+from experiments.claims import claims_table
+from ldpspatial.errors import InputError
+from ldpspatial.registry import find_releases, releases
+from ldpspatial.release import Release
+from ldpspatial.users import UserCells, cells_by_user
+
+DOCS = Path(__file__).parents[2] / "docs"
+PROMISED = {
+    "local": {"dam", "dam-ns", "huem"},
+    "distributed": {
+        *("flat", "hierarchical", "count-min", "count-min-minimum", "adaptive-grid"),
+        *("spatial-decomposition", "spatial-decomposition-leaves", "adaptive-hierarchical"),
+    },
+    "central": {"laplace", "laplace-top", "sparse-emd"},
+    "none": {
+        *("non-private", "non-private-best-level", "non-private-tree"),
+        *("hierarchical-oracle", "count-min-oracle", "spatial-decomposition-oracle"),
+    },
+}
+RELATIONS = {"local": "replace", "distributed": "zero", "central": "add or remove"}
+
+every_release = pytest.mark.parametrize("name", list(releases()))
+
+
+def people(shape: tuple[int, int], seed: int = 1) -> UserCells:
+    """Two hundred users with five visits each, most of them in the middle of a map."""
+    rng = np.random.default_rng(seed)
+    centre = np.array(shape) / 2
+    at = np.clip(rng.normal(centre, centre / 4, (1000, 2)), 0, np.array(shape) - 1e-9)
+    row, col = np.floor(at).astype(int).T
+    return cells_by_user(np.arange(1000) % 200, row * shape[1] + col, shape)
+
+
+def test_the_names_are_pinned_and_grouped_by_trust() -> None:
+    found: dict[str, set[str]] = {}
+    for name, release in releases().items():
+        assert name == release.name
+        found.setdefault(release.model, set()).add(name)
+    assert found == PROMISED
+
+
+@every_release
+def test_a_release_gives_a_density_under_no_more_than_was_asked_for(name: str) -> None:
+    release = releases()[name]
+    found = release.release(people((16, 16)), 1.0, np.random.default_rng(2))
+    assert found.density.shape == (16, 16)
+    assert found.density.min() >= 0
+    assert found.density.sum() == pytest.approx(1, abs=1e-9)
+    assert found.claim.model == release.model == release.claim(1.0).model
+    if release.model != "none":
+        assert 0 < found.claim.epsilon <= 1.0
+        assert found.claim.neighbours == RELATIONS[release.model]
+        assert found.claim.unit == "user"
+        assert found.claim.conditions
+
+
+@every_release
+def test_equal_seeds_give_equal_maps_and_the_input_is_left_alone(name: str) -> None:
+    users = people((8, 8))
+    before = users.visits.copy()
+    first, again, other = (
+        releases()[name].release(users, 15.0, np.random.default_rng(seed)).density
+        for seed in (3, 3, 4)
+    )
+    assert (first == again).all()
+    keeps_one_cell = name == "laplace-top"
+    assert name in PROMISED["none"] or keeps_one_cell or (first != other).any()
+    assert (users.visits != before).nnz == 0
+
+
+@every_release
+def test_positions_go_in_as_an_array_or_with_user_ids(name: str) -> None:
+    at = np.random.default_rng(1).uniform(0, 8, (60, 2))
+    grid = Grid.plane(0, 0, 8, 8)
+    for points in (at, (np.arange(60) % 20, at)):
+        found = releases()[name].run(points, grid, 2.0, np.random.default_rng(2))
+        assert found.density.shape == (8, 8)
+
+
+@every_release
+def test_maps_of_any_side(name: str) -> None:
+    for side in (1, 3, 10):
+        found = releases()[name].release(people((side, side)), 1.0, np.random.default_rng(5))
+        assert found.density.shape == (side, side)
+        assert found.density.sum() == pytest.approx(1, abs=1e-9)
+
+
+@every_release
+def test_maps_that_are_no_square_unless_the_mechanism_needs_one(name: str) -> None:
+    release, users = releases()[name], people((6, 11))
+    if release.model == "local":
+        with pytest.raises(InputError, match="needs a square map"):
+            release.release(users, 1.0, np.random.default_rng(5))
+    else:
+        assert release.release(users, 1.0, np.random.default_rng(5)).density.shape == (6, 11)
+
+
+@every_release
+def test_parameters_are_frozen(name: str) -> None:
+    release = releases()[name]
+    for field in fields(release):  # type: ignore[arg-type]
+        with pytest.raises(FrozenInstanceError):
+            setattr(release, field.name, None)
+
+
+@every_release
+@pytest.mark.parametrize("epsilon", [0, -1.0, float("inf"), float("nan"), "1", None, True])
+def test_bad_epsilons_are_refused(name: str, epsilon: object) -> None:
+    with pytest.raises(InputError, match="epsilon"):
+        releases()[name].run(
+            [[0.5, 0.5]],
+            Grid.plane(0, 0, 2, 2),
+            epsilon,  # type: ignore[arg-type]
+            np.random.default_rng(1),
+        )
+
+
+def test_the_page_of_claims_is_what_the_code_says() -> None:
+    assert claims_table() in (DOCS / "releases.md").read_text()
+
+
+def test_releases_are_found_by_name_by_object_or_under_a_label_of_ones_own() -> None:
+    dam = releases()["dam"]
+    assert find_releases("dam") == {"dam": dam}
+    assert find_releases(["dam", "laplace"]) == {"dam": dam, "laplace": releases()["laplace"]}
+    assert find_releases([dam]) == {"dam": dam}
+    assert find_releases({"mine": dam}) == {"mine": dam}
+
+
+@pytest.mark.parametrize("wanted", [[], ["dim"], ["dam", "dam"], [3], {"a": "dim"}])
+def test_bad_releases(wanted: list[str | Release]) -> None:
+    with pytest.raises(InputError, match="releases must"):
+        find_releases(wanted)

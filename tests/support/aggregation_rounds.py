@@ -1,0 +1,79 @@
+"""Sessions of secure aggregation for tests: seeded, and stopped where a test wants to look."""
+
+import numpy as np
+
+from client_sdk.entropy import Entropy
+from ldpspatial.distributed.secure_aggregation import Client, Neighbours, Step, Terms, enrol
+from ldpspatial.distributed.secure_aggregation.messages import Message
+
+
+def seeded(seed: int) -> Entropy:
+    return np.random.default_rng(seed).bytes
+
+
+def terms(
+    clients: int = 5,
+    threshold: int = 3,
+    bits: int = 8,
+    length: int = 4,
+    neighbours: Neighbours | None = None,
+    session: bytes = b"a test's session",
+) -> Terms:
+    return Terms(session, clients, threshold, bits, length, neighbours)
+
+
+def some_vectors(agreed: Terms, seed: int = 0) -> np.ndarray:
+    shape = agreed.clients, agreed.length
+    return np.random.default_rng(seed).integers(0, agreed.modulus, shape)
+
+
+class Rounds:
+    """A session played round by round; ``inbox`` is what each client gets next.
+
+    Attributes
+    ----------
+    said : every message that the server got
+    """
+
+    def __init__(
+        self,
+        agreed: Terms,
+        vectors: np.ndarray | None = None,
+        seed: int = 0,
+        client: type[Client] = Client,
+    ) -> None:
+        self.clients, self.server = enrol(agreed, seeded(seed), client)
+        self.vectors = some_vectors(agreed) if vectors is None else vectors
+        self.inbox: dict[int, Message] = {}
+        self.said: list[Message] = []
+
+    def until(self, step: Step, *silent: int) -> "Rounds":
+        """Play the rounds before ``step`` that are left; the silent fail before their vector."""
+        if silent:
+            self.until(min(step, Step.MASK))
+        due = self.server._step
+        assert due is not None
+        for each in Step:
+            if due <= each < step:
+                self.play(each, *silent)
+        return self
+
+    def play(self, step: Step, *silent: int) -> None:
+        for client in self.clients:
+            due = step is Step.ADVERTISE or client.number in self.inbox
+            if due and client.number not in silent:
+                self.said.append(self.answer(client.number, step))
+                self.server.receive(self.said[-1])
+        self.inbox = self.server.close_round()
+
+    def answer(self, number: int, step: Step) -> Message:
+        client, message = self.clients[number], self.inbox.get(number)
+        if step is Step.ADVERTISE:
+            return client.advertise()
+        if step is Step.SHARE:
+            return client.share(message)  # type: ignore[arg-type]
+        if step is Step.MASK:
+            return client.mask(message, self.vectors[number])  # type: ignore[arg-type]
+        if step is Step.CONFIRM:
+            return client.confirm(message)  # type: ignore[arg-type]
+        return client.reveal(message)  # type: ignore[arg-type]

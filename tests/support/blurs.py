@@ -1,0 +1,42 @@
+"""Releases for tests of the comparison: fast, with errors that are known."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from ldpspatial.errors import SolverError
+from ldpspatial.release import Model, PrivacyClaim, Release, Released
+from ldpspatial.users import UserCells
+
+
+@dataclass(frozen=True)
+class Blur(Release):
+    """The truth mixed with a random map: exp(-epsilon) of it."""
+
+    name: ClassVar[str] = "blur"
+    model: ClassVar[Model] = "central"
+    width: float = 1.0
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        return PrivacyClaim("central", epsilon, neighbours="add or remove")
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        noise = rng.dirichlet(np.ones(users.density.size)).reshape(users.shape)
+        share = self.width * np.exp(-epsilon)
+        mixed = (1 - share) * users.density + share * noise
+        return Released(mixed, self.claim(epsilon), {"share": float(share)})
+
+
+@dataclass(frozen=True)
+class Fragile(Blur):
+    """Fails while a file is there: an interruption in the middle of a comparison."""
+
+    name: ClassVar[str] = "fragile"
+    trouble: str = ""
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        if epsilon > 1 and Path(self.trouble).exists():
+            raise SolverError("interrupted")
+        return super().release(users, epsilon, rng)
