@@ -113,7 +113,6 @@ def compare(**options: Any) -> None:
 
     \b
     Examples:
-      ldpspatial compare --list-releases
       ldpspatial compare visits.csv --cells 32 --out curves
       ldpspatial compare checkins.parquet --user user --cells 64 --center 30.3,-97.75 \\
           --side-km 40 --release dam --release sparse-emd --epsilon 1 --users 100 --users 1000 \\

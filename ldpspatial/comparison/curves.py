@@ -31,7 +31,7 @@ Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users",
 AXES: dict[str, str] = {
     "epsilon": "epsilon, each claim under its own relation",
     "replacement_epsilon": "epsilon, every claim under replacement of one user",
-    "shuffled_epsilon": "central epsilon under replacement, local reports shuffled",
+    "shuffled_epsilon": "epsilon as before, local reports shuffled",
     "users": "users",
     "cells": "cells along a side",
 }

@@ -25,7 +25,8 @@ LARGEST_WHOLE = 2**53
 """Whole numbers up to here are exact in float64."""
 
 # A count divided by n on one side and normalised here on the other differs by a few roundings.
-_ROUNDING = 8 * np.finfo(np.float64).eps
+ROUNDING = 2.0**-49
+"""Largest difference of two shares, relative to the larger one, that is taken for rounding."""
 
 
 def normalised_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -111,19 +112,9 @@ def _total(field: str, masses: FloatArray) -> float:
     return total
 
 
-def whole_numbers(p: FloatArray, q: FloatArray) -> bool:
-    """Whether two maps hold whole numbers, as counts do: then what differs is no rounding."""
-    return all(
-        bool((each == np.rint(each)).all())
-        and float(each.max()) <= LARGEST_WHOLE
-        and float(each.sum()) <= LARGEST_WHOLE
-        for each in (p, q)
-    )
-
-
 def equal_up_to_rounding(p: FloatArray, q: FloatArray) -> bool:
     """Whether two normalised maps differ by nothing but the rounding of their masses."""
-    return bool(np.all(np.abs(p - q) <= _ROUNDING * np.maximum(p, q)))
+    return bool(np.all(np.abs(p - q) <= ROUNDING * np.maximum(p, q)))
 
 
 def checked_order(order: int) -> int:

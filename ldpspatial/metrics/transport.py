@@ -17,15 +17,18 @@ from ldpspatial.metrics._maps import (
     checked_order,
     checked_pair,
     checked_shares,
-    equal_up_to_rounding,
-    whole_numbers,
 )
 from ldpspatial.metrics.grid_costs import SeparableCost
 from ldpspatial.metrics.ground_costs import GroundCost, check_shape, ground_cost
 from ldpspatial.metrics.multiscale import cheapest_plan
 from ldpspatial.metrics.network_simplex import Ints
 from ldpspatial.metrics.outward import root_above, root_below, root_near
-from ldpspatial.metrics.whole_maps import WholeMaps, exact_difference, shares, whole_maps
+from ldpspatial.metrics.whole_maps import (
+    WholeMaps,
+    differ_by_rounding,
+    exact_difference,
+    whole_maps,
+)
 
 GROUNDS = ("euclidean", "cityblock")
 
@@ -196,7 +199,7 @@ def _whole_maps(
     p: FloatArray, q: FloatArray, order: int, ground: str | SeparableCost
 ) -> WholeMaps | None:
     """Return maps in whole numbers, None where they differ by nothing but rounding."""
-    if equal_up_to_rounding(shares(p), shares(q)) and not whole_numbers(p, q):
+    if differ_by_rounding(p, q):
         return None
     # Where the cost is a distance, mass that both maps have need not move (triangle inequality).
     distance = order == 1 and not isinstance(ground, SeparableCost)

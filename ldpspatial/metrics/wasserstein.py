@@ -41,10 +41,10 @@ def wasserstein(
     -------
     float
         The distance, in the unit of `cell`. Exactly 0.0 for maps that are equal (up to the rounding
-        of their masses: 2e-15 of each cell; whole numbers have none). Whole-number
-        maps of one total up to 2^52 are solved as they are; others are rounded to 2^-52 of the
-        total, which blurs order 2 below some 1e-7 cells. For bounds that include all rounding, and
-        for the plan, see `transport`.
+        of their masses: 2e-15 of each cell; whole numbers have none). Whole-number maps of one
+        total up to 2^52 are solved as they are; others are rounded to 2^-52 of the total, which
+        blurs order 2 below some 1e-7 cells. For bounds that include all rounding, and for the plan,
+        see `transport`.
 
     Raises
     ------

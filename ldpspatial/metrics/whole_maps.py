@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ldpspatial.metrics._maps import TOTAL_UNITS, FloatArray
+from ldpspatial.metrics._maps import LARGEST_WHOLE, ROUNDING, TOTAL_UNITS, FloatArray
 from ldpspatial.metrics.network_simplex import Ints
 
 UNITS = int(TOTAL_UNITS)
@@ -83,6 +83,20 @@ def exact_total(masses: FloatArray) -> Fraction:
     return sum(_exact(masses.ravel())) * Fraction(2) ** least
 
 
+def differ_by_rounding(p: FloatArray, q: FloatArray) -> bool:
+    """Whether two maps of positive mass, each scaled to mass 1, differ by nothing but rounding.
+
+    Whole numbers have no rounding. Nor is it rounding, however small, what only one map has at a
+    cell.
+    """
+    if _are_counts(p) and _are_counts(q):
+        return False
+    first, second = _exact(p.ravel()), _exact(q.ravel())
+    total_p, total_q = sum(first), sum(second)
+    pairs = ((a * total_q, b * total_p) for a, b in zip(first, second, strict=True))
+    return all(abs(a - b) <= Fraction(ROUNDING) * max(a, b) for a, b in pairs)
+
+
 def exact_difference(p: FloatArray, q: FloatArray) -> Fraction:
     """Return the total variation of two maps of positive mass, each scaled to mass 1."""
     first, second = _exact(p.ravel()), _exact(q.ravel())
@@ -97,6 +111,12 @@ def snake(shape: tuple[int, ...]) -> Ints:
     cells[1::2] = cells[1::2, ::-1]
     path: Ints = cells.ravel()
     return path
+
+
+def _are_counts(masses: FloatArray) -> bool:
+    # Beyond the limit all floats are whole numbers, rounded or not. The sum must not overflow.
+    small = float(masses.max()) <= LARGEST_WHOLE and float(masses.sum()) <= LARGEST_WHOLE
+    return small and bool((masses == np.rint(masses)).all())
 
 
 def _exact(masses: FloatArray) -> list[int]:

@@ -259,6 +259,10 @@ def test_separable_costs_do_not_follow_what_they_were_made_from() -> None:
     cost = SeparableCost(given, given)
     given[2] = 0
     assert cost.rows.tolist() == cost.columns.tolist() == [0, 1, 4]
+    for checked in (cost, cost.coarser()):
+        for part in (checked.rows, checked.columns):
+            with pytest.raises(ValueError, match="read-only"):
+                part[0] = 9
 
 
 def test_costs_for_another_number_of_cells_are_refused() -> None:

@@ -1,5 +1,6 @@
 """Maps at the edge of what numbers can hold: no answer without bounds that are true."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -8,24 +9,21 @@ import pytest
 
 from ldpspatial import InputError, SeparableCost, SolverError, transport
 from ldpspatial.metrics import certificate
+from tests.support.exact_lines import exact_on_a_line
 
 MET = {1: 1e-6, 2: 1e-5}
 """Least ratio of the sides that a grid of 30 x 30 cells must stand, by order."""
 
-C = (np.array([0]), np.array([0, 1, 4]))
-
-
-def exact_on_a_line(p: list[Any], q: list[Any], order: int) -> Fraction:
-    """W_order ** order of two maps of one row: carry mass from left to right."""
-    first = [Fraction(x) / sum(map(Fraction, p)) for x in p]
-    second = [Fraction(x) / sum(map(Fraction, q)) for x in q]
-    cost, i, j = Fraction(0), 0, 0
-    while i < len(p) and j < len(q):
-        mass = min(first[i], second[j])
-        cost += mass * abs(i - j) ** order
-        first[i], second[j] = first[i] - mass, second[j] - mass
-        i, j = i + (first[i] == 0), j + (second[j] == 0)
-    return cost
+PROOF: dict[str, Any] = {
+    "supply": np.array([[1, 0, 0]]),
+    "demand": np.array([[0, 0, 1]]),
+    "sources": np.array([[0, 0]]),
+    "targets": np.array([[0, 2]]),
+    "flow": np.array([1]),
+    "source_value": np.array([[0, 0, 0]]),
+    "target_value": np.array([[0, 0, 4]]),
+    "cost": (np.array([0]), np.array([0, 1, 4])),
+}
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -86,7 +84,7 @@ def test_flat_cells_are_met_or_refused(ratio: float, order: int, ground: str) ->
 def test_whole_numbers_beyond_floats_and_masks_are_refused() -> None:
     with pytest.raises(InputError, match=rf"^p: whole masses must be at most 2\^53, not {2**60}"):
         transport([[2**60, 1]], [[1, 2**60]])
-    masked = np.ma.masked_array(np.ones((2, 2)), mask=np.eye(2))
+    masked = np.ma.masked_array(np.ones((2, 2)), mask=np.eye(2, dtype=bool))
     with pytest.raises(InputError, match=r"^q: must not be masked"):
         transport([[1, 1], [0, 0]], masked)
 
@@ -124,16 +122,53 @@ def test_costs_of_another_shape_are_refused() -> None:
     ],
 )
 def test_a_proof_of_other_types_or_shapes_proves_nothing(change: dict[str, Any]) -> None:
-    proof = {
-        "supply": np.array([[1, 0, 0]]),
-        "demand": np.array([[0, 0, 1]]),
-        "sources": np.array([[0, 0]]),
-        "targets": np.array([[0, 2]]),
-        "flow": np.array([1]),
-        "source_value": np.array([[0, 0, 0]]),
-        "target_value": np.array([[0, 0, 4]]),
-        "cost": C,
-    }
-    assert certificate.check(**proof) == 4  # type: ignore[arg-type]
+    assert certificate.check(**PROOF) == 4
     with pytest.raises(SolverError, match="proof"):
-        certificate.check(**(proof | change))
+        certificate.check(**(PROOF | change))
+
+
+MISSHAPEN = (
+    lambda array: array[:0],
+    lambda array: array[:1, :1] if array.ndim == 2 else array[:, None],
+    lambda array: array[None],
+    lambda array: array[0],
+    lambda array: array.ravel()[0],
+    lambda array: array.tolist(),
+    lambda array: np.ma.masked_array(array, mask=array >= 0),
+    lambda array: array.astype(">i8"),
+    lambda array: None,
+)
+
+
+@pytest.mark.parametrize("change", MISSHAPEN)
+@pytest.mark.parametrize("name", PROOF)
+def test_every_part_of_a_proof_must_have_its_type_and_shape(name: str, change: Any) -> None:
+    table = np.array([[0, 1, 4]])
+    for proof in (PROOF, PROOF | {"cost": table}):
+        parts = proof[name]
+        broken = tuple(map(change, parts)) if isinstance(parts, tuple) else change(parts)
+        with pytest.raises(SolverError, match="proof"):
+            certificate.check(**(proof | {name: broken}))
+    for cost in ((), PROOF["cost"][:1], (*PROOF["cost"], table[0]), [*PROOF["cost"]], table.T):
+        with pytest.raises(SolverError, match="proof"):
+            certificate.check(**(PROOF | {"cost": cost}))
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 1, 3), (0, 0), (0, 3)])
+def test_a_proof_for_maps_that_are_none_is_refused(shape: tuple[int, ...]) -> None:
+    nothing = np.zeros(shape, np.int64)
+    maps = dict.fromkeys(("supply", "demand", "source_value", "target_value"), nothing)
+    parts = {name: PROOF[name][:0] for name in ("sources", "targets", "flow")}
+    for cost in (nothing, tuple(np.zeros(length, np.int64) for length in shape)):
+        with pytest.raises(SolverError, match="the parts of the proof do not fit together"):
+            certificate.check(**maps, **parts, cost=cost)  # type: ignore[arg-type]
+
+
+def test_a_proof_with_part_of_a_map_is_refused() -> None:
+    proof = transport(np.eye(3), np.eye(3)[::-1]).proof
+    assert proof is not None
+    assert proof.check() == 8
+    for name in ("supply", "demand", "source_value", "target_value"):
+        for part in (getattr(proof, name)[:1], getattr(proof, name)[:, :2]):
+            with pytest.raises(SolverError, match="the parts of the proof do not fit together"):
+                replace(proof, **{name: part}).check()

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import wasserstein_distance
 
 from ldpspatial.metrics import l1, wasserstein
+from ldpspatial.metrics._maps import equal_up_to_rounding
 from tests.support import naive_metrics
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -139,6 +140,17 @@ def test_equal_maps_are_exactly_0_apart(order: int, ground: str) -> None:
     assert wasserstein(density, density * 3 / 3, order, ground) == 0.0
     assert wasserstein(counts, density * counts.sum(), order, ground) == 0.0
     assert wasserstein([[7]], [[7]], order, ground) == 0.0
+
+
+@every_metric
+@pytest.mark.parametrize(("places", "equal"), [(7, True), (9, False), (40, False)])
+def test_up_to_8_places_a_difference_is_taken_for_rounding(
+    places: int, equal: bool, order: int, ground: str
+) -> None:
+    # Half of what the one cell has more, the other lacks once the totals are divided out.
+    p, q = np.array([[1.0, 1.0]]), np.array([[1.0 + 2 * places * 2.0**-52, 1.0]])
+    assert (wasserstein(p, q, order, ground) == 0.0) == equal
+    assert equal_up_to_rounding(p / p.sum(), q / q.sum()) == equal
 
 
 def test_for_order_2_mass_passes_through_a_cell_that_both_maps_fill() -> None:

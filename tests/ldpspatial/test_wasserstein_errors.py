@@ -48,6 +48,17 @@ def test_two_maps_must_fit_each_other(other: Any, message: str) -> None:
         wasserstein(GOOD, other)
 
 
+def test_totals_may_differ_by_a_millionth_and_no_more() -> None:
+    for off, equal in ((0.999e-6, True), (1.001e-6, False)):
+        # Of the larger total, whichever it is.
+        for p, q in (([[1.0, 1.0]], [[1 - off, 1 - off]]), ([[1 - off, 1 - off]], [[1.0, 1.0]])):
+            if equal:
+                assert wasserstein(p, q) == 0.0
+            else:
+                with pytest.raises(InputError, match=r"its total must equal .* up to 1e-06"):
+                    wasserstein(p, q)
+
+
 @pytest.mark.parametrize("order", [0, 3, -1, 1.5, 2.0, "2", None, True, [1]])
 def test_a_bad_order_is_refused(order: Any) -> None:
     with pytest.raises(InputError, match="order: must be 1 or 2, not "):

@@ -120,8 +120,14 @@ def test_a_table_need_not_be_square_and_its_centres_place_it(tmp_path: Path) -> 
 
 
 def place(**changes: Any) -> Place:
-    return Place(**({"kind": "geographic", "south": 48.0, "west": 11.0, "height": 0.1, "width": 0.2}
-                    | changes))  # fmt: skip
+    city: dict[str, Any] = {
+        "kind": "geographic",
+        "south": 48.0,
+        "west": 11.0,
+        "height": 0.1,
+        "width": 0.2,
+    }
+    return Place(**(city | changes))
 
 
 @pytest.mark.parametrize(
@@ -174,11 +180,16 @@ CENTRES = "row,col,latitude,longitude,density\n0,0,{},1,1\n0,1,{},{},1\n1,0,{},1
         ("m.csv", "row,col,density\n0,0,many\n", "'density' must hold a number in every row, but"),
         ("m.csv", "row,col,density\n0,0,0\n", "density must be above 0 somewhere, but 'm.csv' ho"),
         ("m.csv", "row,col,density\n0,0\n", "must have 3 fields in every row, but 1 rows"),
+        ("m.csv", "row,col,density\n", "path must hold rows, but 'm.csv' has only a header"),
+        ("m.csv", "1,x\n", "path must hold rows, but 'm.csv' has only a header"),
         ("m.csv", "1,2\n3,4,5\n", "must have 2 fields in every row, but 1 rows"),
         ("m.csv", "1,2\n3,\n", r"column 2 must hold a number in every row, but 1 of 2 .*row 2\)"),
         ("m.csv", "", "path must name a file with content"),
-        ("m.csv", CENTRES.format(2, 2, 2, 1, 1, 2), r"latitude \(y\) must rise evenly with the"),
+        ("m.csv", CENTRES.format(2, 2, 2, 1, 1, 2), r"latitude \(y\) must rise evenly .* 'm.csv'"),
         ("m.csv", CENTRES.format(1, 1.5, 2, 2, 2, 2), r"latitude \(y\) must rise evenly"),
+        ("m.csv", CENTRES.format(-1e308, -1e308, 2, 1e308, 1e308, 2), r"latitude \(y\) must rise"),
+        ("m.csv", CENTRES.format(1, 1, "inf", 2, 2, "inf"), r"longitude \(x\) must rise evenly"),
+        ("m.csv", CENTRES.format(89, 89, 2, 92, 92, 2), "latitude .* 'm.csv' it is 90.5"),
         ("m.csv", CENTRES.format(1, 1, 0.5, 2, 2, 0.5), r"longitude \(x\) must rise evenly with"),
         ("m.json", "{", "path must be GeoJSON whose features have the properties row and col"),
         ("m.json", "[]", "path must be GeoJSON"),

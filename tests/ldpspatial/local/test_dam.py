@@ -85,7 +85,7 @@ def _own_cell(name: str, epsilon: float, cell: int, runs: int, seed: int) -> np.
     return ((out[0] == 0) & (out[1] == 0)).astype(np.int64)
 
 
-@pytest.mark.parametrize("name", ["dam", "dam-ns"])
+@pytest.mark.parametrize("name", ["dam", "dam-ns", "huem"])
 def test_a_user_elsewhere_cannot_be_told_apart_beyond_epsilon_and_could_with_half_the_noise(
     name: str,
 ) -> None:
