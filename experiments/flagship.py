@@ -23,13 +23,8 @@ from experiments.sources import (
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.central import Laplace, SparseEmd
 from ldpspatial.comparison.compare import compare_people
-from ldpspatial.comparison.curves import (
-    SHUFFLE_DELTA,
-    Against,
-    draw_error_curves,
-    error_curve,
-    legend_handles,
-)
+from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve
+from ldpspatial.comparison.error_plot import draw_error_curves, legend_handles
 from ldpspatial.comparison.results import write_results
 from ldpspatial.distributed import AdaptiveHierarchical
 from ldpspatial.local import Dam

@@ -1,6 +1,7 @@
 """All releases by name, and a table of what each promises."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from types import MappingProxyType
 
 from ldpspatial.central import Laplace, LaplaceTop, SparseEmd
@@ -62,12 +63,18 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     if isinstance(wanted, str):
         wanted = [wanted]
     known = releases()
+    if not isinstance(wanted, Iterable):
+        raise InputError(f"releases must be names or releases, got {wanted!r}")
     pairs = wanted.items() if isinstance(wanted, Mapping) else ((_name(w), w) for w in wanted)
     found: dict[str, Release] = {}
     for label, given in pairs:
+        if not isinstance(label, str):
+            raise InputError(f"releases must be names or releases, got {label!r}")
         if label in found:
             raise InputError(f"releases must have different labels, got {label!r} twice")
         if isinstance(given, Release):
+            if not is_dataclass(given):  # its printed form tells one setting from another
+                raise InputError(f"releases must be dataclasses, got {type(given).__name__}")
             found[label] = given
         elif given in known:
             found[label] = known[given]

@@ -24,6 +24,8 @@ Model = Literal["local", "distributed", "central", "none"]
 Neighbours = Literal["replace", "zero", "add or remove"]
 Fact = float | int | str
 
+TAKING_PART = "who has a position in the map is public: others take no part"
+
 NEIGHBOURS: Mapping[Neighbours, str] = {
     "replace": "one user's data replaced by any other",
     "zero": "one user's report replaced by zeros, the number of users public",

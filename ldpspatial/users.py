@@ -34,12 +34,15 @@ class UserCells:
     visits : sparse CSR array of int64, shape (users, rows * columns)
         How often each user was in each cell, at least once each; a cell is row * columns + column.
     outside : int
-        Positions that lay outside the map and were left out, and with them users who had no other.
+        Positions that lay outside the map and were left out.
+    users_outside : int
+        Users who had no other: they take no part.
     """
 
     shape: tuple[int, int]
     visits: sparse.csr_array = field(repr=False)
     outside: int = 0
+    users_outside: int = 0
 
     def __len__(self) -> int:
         return int(self.visits.shape[0])
@@ -58,7 +61,15 @@ class UserCells:
 
     @cached_property
     def density(self) -> Array:
-        """Mean of the users' distributions, shape ``shape``: the truth that errors refer to."""
+        """Mean of the users' distributions, shape ``shape``: the truth that errors refer to.
+
+        Raises
+        ------
+        InputError
+            There is no user.
+        """
+        if len(self) == 0:
+            raise InputError("users must be at least one for a density, got none")
         mean = np.asarray(self.distributions.sum(axis=0), dtype=np.float64).ravel() / len(self)
         return mean.reshape(self.shape)
 
@@ -89,7 +100,7 @@ class UserCells:
         if not 1 <= users <= len(self):
             raise InputError(f"users must lie in [1, {len(self)}], got {users}")
         chosen = np.sort(rng.choice(len(self), size=users, replace=False))
-        return UserCells(self.shape, self.visits[chosen], self.outside)
+        return UserCells(self.shape, self.visits[chosen], self.outside, self.users_outside)
 
 
 def user_cells(points: Positions, grid: Grid) -> UserCells:
@@ -122,6 +133,8 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
         raise InputError(
             f"points must be numbers of shape (n, 2) with n > 0, got {at.dtype} {at.shape}"
         )
+    if not np.isfinite(at).all():
+        raise InputError("points must be finite numbers")
     rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])
     if not inside.any():
         raise InputError(
@@ -130,41 +143,40 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
         )
     who = np.arange(len(at)) if ids is None else _codes(ids, len(at))
     cells = (rows * grid.cells + columns)[inside]
-    return cells_by_user(who[inside], cells, (grid.cells, grid.cells), int((~inside).sum()))
+    users = cells_by_user(who[inside], cells, (grid.cells, grid.cells))
+    absent = int(who.max()) + 1 - len(users)
+    return UserCells(users.shape, users.visits, int((~inside).sum()), absent)
 
 
-def cells_by_user(
-    users: ArrayLike, cells: ArrayLike, shape: tuple[int, int], outside: int = 0
-) -> UserCells:
+def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) -> UserCells:
     """Count visits from one (user, cell) pair a visit.
 
     Parameters
     ----------
-    users : (n,) array
+    users : (n,) array, n >= 0
         Whose visit it was, ids of any kind that sorts.
     cells : (n,) integer array in [0, rows * columns)
         Row * columns + column.
     shape : (rows, columns)
-    outside : int
-        As in :class:`UserCells`.
 
     Raises
     ------
     InputError
-        Arrays of different lengths or without entries, or a cell beyond the map.
+        Arrays of different lengths, or a cell beyond the map.
     """
     where = np.asarray(cells)
-    who = _codes(users, len(where))
+    shape = int(shape[0]), int(shape[1])  # numpy's integers lack what Python's have
     size = shape[0] * shape[1]
-    if where.ndim != 1 or where.dtype.kind not in "iu" or len(where) == 0:
-        raise InputError("cells must be a one-dimensional array of integers with an entry")
-    if not 0 <= where.min() <= where.max() < size:
+    if where.ndim != 1 or (where.size and where.dtype.kind not in "iu"):
+        raise InputError("cells must be a one-dimensional array of integers")
+    if where.size and not 0 <= where.min() <= where.max() < size:
         raise InputError(f"cells must lie in [0, {size})")
-    n = int(who.max()) + 1
+    who = _codes(users, len(where))
+    n = int(who.max(initial=-1)) + 1
     ones = np.ones(len(where), dtype=np.int64)
-    visits = sparse.coo_array((ones, (who, where)), shape=(n, size)).tocsr()
+    visits = sparse.coo_array((ones, (who, where.astype(np.int64))), shape=(n, size)).tocsr()
     visits.sum_duplicates()
-    return UserCells(shape, visits, outside)
+    return UserCells(shape, visits)
 
 
 def _parts(points: Positions) -> tuple[ArrayLike | None, ArrayLike]:
@@ -182,5 +194,10 @@ def _codes(ids: ArrayLike, n: int) -> Ints:
     given = np.asarray(ids)
     if given.ndim != 1 or len(given) != n:
         raise InputError(f"user ids must have shape ({n},), one a position, got {given.shape}")
-    _, codes = np.unique(given, return_inverse=True)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise InputError("user ids must be finite where they are numbers")
+    try:
+        _, codes = np.unique(given, return_inverse=True)
+    except TypeError:
+        raise InputError("user ids must be of one kind, to be told apart") from None
     return codes.astype(np.int64)

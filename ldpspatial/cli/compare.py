@@ -15,11 +15,12 @@ from ldpspatial.comparison.compare import TRUTHS
 from ldpspatial.comparison.compare import compare as play
 from ldpspatial.comparison.curves import AXES, error_curve
 from ldpspatial.comparison.folder import earlier_root
-from ldpspatial.comparison.results import varying, write_results
+from ldpspatial.comparison.results import parts, write_results
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
 from ldpspatial.registry import releases
+from ldpspatial.shuffling import amplified_epsilon
 
 DEFAULT_RELEASES = ("dam", "adaptive-hierarchical", "sparse-emd")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -84,6 +85,10 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 @click.option("--lon", help="Column of longitude (x); guessed by default.")
 @click.option("--user", help="Column that tells users apart; without it every row is a user.")
 @click.option(
+    "--on-missing", type=click.Choice(["error", "drop"]), default="error", show_default=True,
+    help="Rows with an empty coordinate.",
+)  # fmt: skip
+@click.option(
     "--jobs", type=int, default=-1, show_default=True,
     help="Processes; -1 takes every core.",
 )  # fmt: skip
@@ -109,7 +114,8 @@ def compare(**options: Any) -> None:
       METRIC-epsilon.png the error curves; METRIC-replacement.png over the epsilon of one relation;
                          METRIC-shuffled.png, with --shuffle-delta, with local reports shuffled
       METRIC-users.png, METRIC-cells.png
-                         where several --users or --cells are given and one --epsilon
+                         where --users or --cells vary and epsilon does not; where it does too,
+                         a figure over epsilon for each of them
 
     \b
     Examples:
@@ -121,10 +127,12 @@ def compare(**options: Any) -> None:
     out: Path = options["out"]
     if options["jobs"] == 0:
         raise InputError("--jobs must be 1 or more, or -1 for every core, got 0")
+    if options["shuffle_delta"]:
+        _check_accountant(options["shuffle_delta"])
     with progress("read positions") as (stage, advance):
         people = read_points(
             options["points"], options["lat"], options["lon"], options["user"],
-            plane=options["plane"] is not None,
+            plane=options["plane"] is not None, on_missing=options["on_missing"],
         )  # fmt: skip
         square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
         largest = max(options["sides"])
@@ -151,9 +159,18 @@ def compare(**options: Any) -> None:
         stage("write files")
         written = write_results(out, table, options["metrics"], options["shuffle_delta"])
     _report(table, options["metrics"][0])
-    if outside := table["outside"][0].as_py():
-        click.echo(f"{outside} positions lie outside the square and were left out.")
+    outside, absent = (table[name][0].as_py() for name in ("outside", "users_outside"))
+    if outside:
+        click.echo(f"Outside the square: {outside} of all positions, all that {absent} users have.")
     click.echo(f"Written to {out}: " + ", ".join(path.name for path in written))
+
+
+def _check_accountant(delta: float) -> None:
+    """Say now rather than after all runs that the accountant of shuffled reports is missing."""
+    try:
+        amplified_epsilon(1.0, 2, delta)
+    except ImportError as error:
+        raise InputError(f"--shuffle-delta: {error}") from None
 
 
 def _generator(out: Path, seed: int | None) -> np.random.Generator:
@@ -169,16 +186,16 @@ def _generator(out: Path, seed: int | None) -> np.random.Generator:
 
 def _report(table: pa.Table, metric: str) -> None:
     """Print the curves of one metric, a line a release."""
-    for against in varying(table)[:1]:
-        labels = pc.unique(table["release"]).to_pylist()
-        curves = [error_curve(table, label, metric, against) for label in labels]
+    for part in parts(table):
+        labels = pc.unique(part.table["release"]).to_pylist()
+        curves = [error_curve(part.table, label, metric, part.setting) for label in labels]
         header = ["release", "trust", *(f"{x:g}" for x in curves[0].x)]
         rows = [
-            [curve.release, curve.model, *map(_with_interval, curve.mean, curve.upper)]
+            [curve.release, curve.model, *map(_with_interval, curve.mean, curve.lower, curve.upper)]
             for curve in curves
         ]
-        show_table(f"{METRICS[metric].label}, over {AXES[against]}", header, rows)
+        show_table(f"{METRICS[metric].label}, over {AXES[part.setting]}{part.name}", header, rows)
 
 
-def _with_interval(mean: float, upper: float) -> str:
-    return f"{mean:.3g}" if np.isnan(upper) else f"{mean:.3g} ± {upper - mean:.1g}"
+def _with_interval(mean: float, lower: float, upper: float) -> str:
+    return f"{mean:.3g}" if np.isnan(upper) else f"{mean:.3g} [{lower:.2g}, {upper:.2g}]"

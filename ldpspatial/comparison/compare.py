@@ -17,7 +17,7 @@ from joblib.parallel import get_active_backend
 from client_sdk import Grid
 from client_sdk.validate import is_number
 from ldpspatial.comparison.folder import RunFolder, table_of
-from ldpspatial.comparison.runs import Row, Run, Scoring, play
+from ldpspatial.comparison.runs import SCHEMA, Row, Run, Scoring, play
 from ldpspatial.comparison.scores import METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.registry import find_releases
@@ -77,7 +77,8 @@ def compare(
         drawing them counts too.
     blocks : int, optional
         Sum both maps into blocks x blocks parts before W1 and W2 are measured, which must divide
-        the side: faster, and off by less than a block.
+        the side: faster, and off by less than the height and the width of a block
+        together.
     folder : path, optional
         Keep every finished run there, and play only what is missing. A comparison that goes on
         in a folder goes on with the seed that it began with.
@@ -148,11 +149,15 @@ def compare_people(
         if number > least:
             raise InputError(f"users must lie in [1, {least}], the users inside, got {number}")
     named = find_releases(releases)
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
+        raise InputError(f"jobs must be a whole number other than 0, got {jobs!r}")
+    data = str(data)
     root = rng.bytes(16).hex()
     store = None
     if folder is not None:
         measured = vars(scoring) | {"metrics": list(scoring.metrics)}
-        store = RunFolder(folder, {"data": data, "people": _digests(people), **measured}, root)
+        kept = {"data": data, "people": _digests(people), **measured}
+        store = RunFolder(folder, kept, root, SCHEMA.names)
         root = store.root
     settled = product(people, numbers, named.items(), chosen, range(_whole("repeats", repeats)))
     runs = [

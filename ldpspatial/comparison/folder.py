@@ -27,6 +27,8 @@ class RunFolder:
         What must be equal for runs to belong together.
     root : str
         Seed for a new folder.
+    columns : names, optional
+        What every row has to hold.
 
     Attributes
     ----------
@@ -36,11 +38,18 @@ class RunFolder:
     Raises
     ------
     InputError
-        The folder cannot be used, holds other files, or runs of another comparison.
+        The folder cannot be used, holds other files, runs of another comparison or damaged ones.
     """
 
-    def __init__(self, path: str | os.PathLike[str], settings: Row, root: str):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        settings: Row,
+        root: str,
+        columns: Iterable[str] | None = None,
+    ):
         self.path = Path(path)
+        self.columns = None if columns is None else set(columns)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.root = self._claim(settings, root)
@@ -59,8 +68,20 @@ class RunFolder:
         if len(whole) < len(data):
             with file.open("r+b") as stream:
                 stream.truncate(len(whole))
-        lines = (json.loads(line) for line in whole.decode().splitlines())
-        return {line["key"]: line["row"] for line in lines}
+        return dict(self._row(number, line) for number, line in enumerate(whole.splitlines(), 1))
+
+    def _row(self, number: int, line: bytes) -> tuple[str, Row]:
+        try:
+            held = json.loads(line)
+            key, row = held["key"], held["row"]
+            if self.columns is None or set(row) == self.columns:
+                return key, row
+        except (ValueError, TypeError, KeyError):  # no JSON, no text, or something else in it
+            pass
+        raise InputError(
+            f"folder must hold runs of this version, and line {number} of {self.path / RUNS} is "
+            "damaged or of another: take the line out, or a new folder"
+        )
 
     def add(self, key: str, row: Row) -> None:
         """Write one finished run; when this returns it outlives a power cut."""
@@ -88,11 +109,21 @@ class RunFolder:
         except (ValueError, KeyError, TypeError):
             raise InputError(f"folder holds a damaged {SETTINGS}: {self.path}") from None
         for name, value in settings.items():
-            if earlier.get(name) != value:
+            before = earlier.get(name)
+            if isinstance(value, dict) and isinstance(before, dict):
+                # One entry a resolution; more of them may be added to a folder later.
+                differ = any(before.get(each, value[each]) != value[each] for each in value)
+                settings[name] = before | value
+            else:
+                differ = before != value
+            if differ:
                 raise InputError(
-                    f"folder must hold runs of the same comparison, but {name} is "
-                    f"{earlier.get(name)!r} in {self.path} and {value!r} now; take a new folder"
+                    f"folder must hold runs of the same comparison, but {name} is {before!r} in "
+                    f"{self.path} and {value!r} now; take a new folder"
                 )
+        if settings != {name: earlier.get(name) for name in settings}:
+            unfinished.write_text(json.dumps({**settings, ROOT: began_with}, indent=2) + "\n")
+            unfinished.replace(file)
         return began_with
 
 

@@ -1,7 +1,9 @@
 """A comparison as files that others open: tables of runs and of curves, and figures."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,23 +11,42 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve, plot_error_curves
+from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve
+from ldpspatial.comparison.error_plot import plot_error_curves
 from ldpspatial.files.atomic import replacing
 from ldpspatial.plotting import save_figure
 
 SETTINGS: tuple[Against, ...] = ("epsilon", "users", "cells")
 
 
-def varying(table: pa.Table) -> list[Against]:
-    """Return which settings a curve can run over: that which alone takes several values.
+@dataclass(frozen=True)
+class Part:
+    """Runs along which one setting varies.
 
-    Where several settings vary, no figure shows all; where none does, epsilon is as good as any.
+    Attributes
+    ----------
+    table : pyarrow.Table
+    setting : {"epsilon", "users", "cells"}
+        What varies.
+    name : str
+        What tells it from other parts, for names of files; empty where it is all.
     """
-    several = [name for name in SETTINGS if len(pc.unique(table[name])) > 1]
-    if len(several) > 1:
-        return []
-    only: Against = several[0] if several else "epsilon"
-    return ["epsilon", "replacement_epsilon"] if only == "epsilon" else [only]
+
+    table: pa.Table
+    setting: Against
+    name: str
+
+
+def parts(table: pa.Table) -> Iterator[Part]:
+    """Cut a table so that in each part one setting varies: epsilon where it does."""
+    several = [name for name in SETTINGS if len(pc.unique(table[name])) > 1] or ["epsilon"]
+    setting, *others = several
+    for values in product(*(pc.unique(table[name]).to_pylist() for name in others)):
+        held = table
+        for name, value in zip(others, values, strict=True):
+            held = held.filter(pc.equal(held[name], value))
+        ending = "".join(f"-{name}{value:g}" for name, value in zip(others, values, strict=True))
+        yield Part(held, setting, ending)
 
 
 def write_results(
@@ -40,51 +61,68 @@ def write_results(
     ----------
     folder : path of a folder that exists
     table : pyarrow.Table
-        As :func:`ldpspatial.compare` returns it.
+        As :func:`ldpspatial.compare` returns it. Where several settings vary, there is a figure
+        for each value of the others.
     metrics : names of metrics in the table
     shuffle_delta : float in (0, 1), optional
-        Draw the curves over epsilon also with local reports as if they had been shuffled, at this
+        Give the curves over epsilon also with local reports as if they had been shuffled, at this
         delta.
     """
     target = Path(folder)
-    written = [target / "errors.csv", target / "errors.parquet"]
+    written = [target / name for name in ("errors.csv", "errors.parquet", "curves.csv")]
     with replacing(written[0]) as stream:
         pa_csv.write_csv(table, stream)
     with replacing(written[1]) as stream:
         pq.write_table(table, stream)
-    rows = list(curve_rows(table, metrics))
-    if rows:
-        written.append(target / "curves.csv")
-        with replacing(written[-1]) as stream:
-            pa_csv.write_csv(pa.Table.from_pylist(rows), stream)
-    readings = varying(table)
-    delta = SHUFFLE_DELTA if shuffle_delta is None else shuffle_delta
-    if shuffle_delta is not None and "epsilon" in readings:
-        readings.append("shuffled_epsilon")
-    for metric in metrics:
-        for against in readings:
-            written.append(target / f"{metric}-{against.split('_')[0]}.png")
-            figure = plot_error_curves(table, metric, against, shuffle_delta=delta)
+    rows = [
+        row
+        for part in parts(table)
+        for metric in metrics
+        for row in curve_rows(part, metric, shuffle_delta)
+    ]
+    with replacing(written[2]) as stream:
+        pa_csv.write_csv(pa.Table.from_pylist(rows), stream)
+    for part, metric in product(parts(table), metrics):
+        for against in _readings(part.setting, shuffle_delta):
+            reading = against.split("_")[0]
+            written.append(target / f"{metric}-{reading}{part.name}.png")
+            figure = plot_error_curves(
+                part.table, metric, against, shuffle_delta=shuffle_delta or SHUFFLE_DELTA
+            )
             save_figure(figure, written[-1])
     return written
 
 
-def curve_rows(table: pa.Table, metrics: Iterable[str]) -> Iterator[dict[str, str | float]]:
-    """Yield a row for every point of every curve: mean, interval, number of runs."""
-    labels = pc.unique(table["release"]).to_pylist()
-    for against in varying(table)[:1]:
-        for metric in metrics:
-            for label in labels:
-                curve = error_curve(table, label, metric, against)
-                points = zip(curve.x, curve.mean, curve.lower, curve.upper, curve.runs, strict=True)
-                for x, mean, lower, upper, runs in points:
-                    yield {
-                        "release": label,
-                        "model": curve.model,
-                        "metric": metric,
-                        against: float(x),
-                        "mean": float(mean),
-                        "lower": float(lower),
-                        "upper": float(upper),
-                        "runs": int(runs),
-                    }
+def curve_rows(
+    part: Part, metric: str, shuffle_delta: float | None = None
+) -> Iterator[dict[str, str | float | int | None]]:
+    """Yield a row for every point of every curve: settings, mean, interval, number of runs."""
+    delta = shuffle_delta or SHUFFLE_DELTA
+    for label in pc.unique(part.table["release"]).to_pylist():
+        first = part.table.filter(pc.equal(part.table["release"], label)).slice(0, 1).to_pylist()[0]
+        settings: dict[str, str | float | int | None] = {name: first[name] for name in SETTINGS}
+        curve = error_curve(part.table, label, metric, part.setting)
+        readings = {
+            against: error_curve(part.table, label, metric, against, delta).x
+            for against in _readings(part.setting, shuffle_delta)
+        }
+        for k, x in enumerate(curve.x):
+            yield {
+                "release": label,
+                "model": curve.model,
+                "metric": metric,
+                **(settings | {part.setting: float(x)}),
+                **{str(against): float(at[k]) for against, at in readings.items()},
+                "shuffle_delta": shuffle_delta,
+                "mean": float(curve.mean[k]),
+                "lower": float(curve.lower[k]),
+                "upper": float(curve.upper[k]),
+                "runs": int(curve.runs[k]),
+            }
+
+
+def _readings(setting: Against, shuffle_delta: float | None) -> tuple[Against, ...]:
+    if setting != "epsilon":
+        return (setting,)
+    shuffled: tuple[Against, ...] = () if shuffle_delta is None else ("shuffled_epsilon",)
+    return ("epsilon", "replacement_epsilon", *shuffled)

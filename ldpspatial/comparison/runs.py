@@ -32,6 +32,7 @@ SCHEMA = pa.schema(
         ("epsilon", _NUMBER),
         ("users", _WHOLE),
         ("outside", _WHOLE),
+        ("users_outside", _WHOLE),
         ("cells", _WHOLE),
         ("repeat", _WHOLE),
         *((name, _NUMBER) for name in METRICS),
@@ -137,8 +138,10 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
         "epsilon": run.epsilon,
         "users": len(chosen),
         "outside": people.outside,
+        "users_outside": people.users_outside,
         "cells": run.cells,
         "repeat": run.repeat,
+        **dict.fromkeys(METRICS),
         **score(truth, released.density, scoring.metrics, scoring.sigma, scoring.blocks),
         "sigma": scoring.sigma,
         "truth": scoring.truth,
@@ -146,7 +149,7 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
         **_claim_columns(released.claim),
         "seconds": seconds,
         "parameters": repr(run.release),
-        "facts": json.dumps(dict(released.facts)),
+        "facts": json.dumps(dict(released.facts), default=_plain),
         "seed": run.seed,
         "people_seed": run.people_seed,
         "versions": versions(),
@@ -172,6 +175,11 @@ def _claim_columns(claim: PrivacyClaim) -> Row:
         "replacement_epsilon": replaced.epsilon,
         "replacement_delta": replaced.delta,
     }
+
+
+def _plain(value: object) -> object:
+    """Return a number of NumPy as one of Python, which JSON knows."""
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def _derived(*parts: str) -> str:

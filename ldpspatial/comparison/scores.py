@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from types import MappingProxyType
 
 import numpy as np
@@ -36,12 +37,15 @@ class Metric:
         Whether more is better.
     moves : bool
         Whether it measures how far mass has to be moved, and so can be measured between blocks.
+    range : (float, float)
+        What it can be, whatever the maps.
     """
 
     label: str
     measure: Callable[[Array, Array], float]
     grows: bool = False
     moves: bool = False
+    range: tuple[float, float] = (0.0, inf)
 
 
 def _w2(truth: Array, density: Array) -> float:
@@ -54,10 +58,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "w1": Metric(
             "exact W1, 1-norm: EMD (sides of the square)", earth_movers_distance, moves=True
         ),
-        "l1": Metric("L1 distance", l1),
+        "l1": Metric("L1 distance", l1, range=(0.0, 2.0)),
         "mse": Metric("mean squared error", mean_squared_error),
-        "similarity": Metric("similarity", similarity, grows=True),
-        "pearson": Metric("Pearson correlation", pearson, grows=True),
+        "similarity": Metric("similarity", similarity, grows=True, range=(0.0, 1.0)),
+        "pearson": Metric("Pearson correlation", pearson, grows=True, range=(-1.0, 1.0)),
         "kl": Metric("Kullback-Leibler divergence (nats)", kl_divergence),
     }
 )
@@ -95,7 +99,7 @@ def score(
 def check_metrics(metrics: Sequence[str]) -> None:
     """Refuse names of metrics that are not there."""
     for name in metrics:
-        if name not in METRICS:
+        if not isinstance(name, str) or name not in METRICS:
             raise InputError(f"metrics must be of {', '.join(METRICS)}, got {name!r}")
     if not metrics:
         raise InputError("metrics must name at least one metric")

@@ -32,7 +32,14 @@ from ldpspatial.distributed.rounds import (
 )
 from ldpspatial.distributed.schedule import Budget, may_wrap, split_threshold, wanted_epsilon
 from ldpspatial.errors import InputError
-from ldpspatial.release import Model, PrivacyClaim, Release, Released, check_generator
+from ldpspatial.release import (
+    TAKING_PART,
+    Model,
+    PrivacyClaim,
+    Release,
+    Released,
+    check_generator,
+)
 from ldpspatial.users import UserCells
 
 
@@ -109,6 +116,7 @@ class AdaptiveHierarchical(Release):
         conditions = (
             f"at most {self.rounds} rounds composed, each user in one shard of each round",
             f"the square and its pixels, all parameters{first} are public",
+            TAKING_PART,
         )
         return replace(claim, conditions=claim.conditions + conditions)
 

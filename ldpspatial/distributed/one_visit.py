@@ -14,6 +14,7 @@ import numpy as np
 from ldpspatial.distributed.cohort import Cohort
 from ldpspatial.distributed.levels import Array, Ints
 from ldpspatial.release import (
+    TAKING_PART,
     Fact,
     Model,
     PrivacyClaim,
@@ -27,6 +28,7 @@ from ldpspatial.users import UserCells
 CONDITIONS = (
     "one visit a user, drawn uniformly from the user's visits, once",
     "the map, its cells and how they are put together are public",
+    TAKING_PART,
 )
 
 

@@ -13,10 +13,18 @@ import numpy as np
 
 from client_sdk import response_table
 from client_sdk.kernels import draw_many
+from client_sdk.validate import MAX_EPSILON
 from ldpspatial.channel import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.release import Model, PrivacyClaim, Release, Released
+from ldpspatial.release import (
+    TAKING_PART,
+    Model,
+    PrivacyClaim,
+    Release,
+    Released,
+    check_epsilon,
+)
 from ldpspatial.users import UserCells
 
 ONE_REPORT = "one report a user, of one of the user's positions drawn uniformly"
@@ -37,14 +45,15 @@ class _Disk(Release):
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: the ratio of the table's whole weights is at most e^epsilon."""
-        return PrivacyClaim(
-            "local",
-            epsilon,
-            conditions=(ONE_REPORT, "the square and its cells are public"),
-        )
+        check_epsilon(epsilon)
+        if epsilon > MAX_EPSILON:
+            raise InputError(f"epsilon must be at most {MAX_EPSILON}, got {epsilon!r}")
+        conditions = (ONE_REPORT, "the square and its cells are public", TAKING_PART)
+        return PrivacyClaim("local", epsilon, conditions=conditions)
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user from the table and estimate the density from their counts."""
+        claim = self.claim(epsilon)
         rows, columns = users.shape
         if rows != columns:
             raise InputError(f"{self.name} needs a square map, got {rows} x {columns} cells")
@@ -57,7 +66,7 @@ class _Disk(Release):
         found = estimate(channel, counts.reshape(height, width), self.rule)
         return Released(
             found.density,
-            self.claim(epsilon),
+            claim,
             {
                 "radius": table.radius,
                 "realised_epsilon": log(table.max_ratio()),

@@ -37,7 +37,8 @@ def test_points_bring_their_users() -> None:
 
 def test_positions_outside_are_left_out_and_users_without_any_other_too() -> None:
     users = user_cells((["a", "b", "a"], [[0.5, 0.5], [9, 9], [9, 0]]), PLANE)
-    assert (len(users), users.outside) == (1, 2)
+    assert (len(users), users.outside, users.users_outside) == (1, 2, 1)
+    assert users.sample(1, np.random.default_rng(1)).users_outside == 1
     assert users.density[0, 0] == 1
 
 
@@ -95,6 +96,7 @@ def test_a_sample_is_of_different_users() -> None:
         ([[1.0, 2.0], [3.0]], "numbers"),
         ((["a"], [[0.5, 0.5], [1, 1]]), "ids"),
         ([[9.0, 9.0]], "outside"),
+        ([[0.5, float("nan")]], "finite"),
     ],
 )
 def test_bad_positions(points: object, message: str) -> None:
@@ -102,7 +104,20 @@ def test_bad_positions(points: object, message: str) -> None:
         user_cells(points, PLANE)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("cells", [[], [12], [-1], [0.5], [[1]]])
+@pytest.mark.parametrize("cells", [[12], [-1], [0.5], [[1]], 3])
 def test_bad_cells(cells: list[float]) -> None:
     with pytest.raises(InputError, match="cells must"):
-        cells_by_user(np.zeros(len(cells)), cells, (3, 4))
+        cells_by_user(np.zeros(np.size(cells)), cells, (3, 4))
+
+
+@pytest.mark.parametrize("ids", [["a", 1], [1.0, float("nan")], [1], 5, [[1], [2]]])
+def test_bad_ids(ids: object) -> None:
+    with pytest.raises(InputError, match="user ids must"):
+        cells_by_user(np.array(ids, dtype=object if ids == ["a", 1] else None), [0, 1], (3, 4))
+
+
+def test_nobody_is_an_input_too_but_has_no_density() -> None:
+    nobody = cells_by_user([], [], (3, 4))
+    assert len(nobody) == 0
+    with pytest.raises(InputError, match="users must be at least one"):
+        _ = nobody.density

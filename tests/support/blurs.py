@@ -40,3 +40,27 @@ class Fragile(Blur):
         if epsilon > 1 and Path(self.trouble).exists():
             raise SolverError("interrupted")
         return super().release(users, epsilon, rng)
+
+
+@dataclass(frozen=True)
+class Counting(Blur):
+    """Tells a fact as NumPy counts."""
+
+    name: ClassVar[str] = "counting"
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        found = super().release(users, epsilon, rng)
+        return Released(found.density, found.claim, {"share": np.int64(1)})
+
+
+class Bare(Release):
+    """No dataclass: nothing tells its settings apart."""
+
+    name: ClassVar[str] = "bare"
+    model: ClassVar[Model] = "none"
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        return PrivacyClaim("none", epsilon)
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        return Released(users.density, self.claim(epsilon))

@@ -19,7 +19,7 @@ from ldpspatial.distributed.secure_aggregation.keys import (
     own_mask,
     pair_mask,
     seed_check,
-    survivor_statement,
+    survivor_statements,
 )
 from ldpspatial.distributed.secure_aggregation.masks import Ints
 from ldpspatial.distributed.secure_aggregation.messages import (
@@ -99,7 +99,7 @@ class Client:
         ProtocolError
             Too few keys, a repeated or forged one, or not one's own among them.
         """
-        with self._round(Step.SHARE, message, Step.ADVERTISE):
+        with self._round(Step.SHARE, message, KeyList):
             self._adverts = self._checked_adverts(message)
             self._seed = self._entropy(KEY_BYTES)
             holders = sorted(self._adverts)
@@ -134,7 +134,7 @@ class Client:
         ProtocolError
             Too few neighbours are left, or shares were altered or are not for this use.
         """
-        with self._round(Step.MASK, message, Step.SHARE):
+        with self._round(Step.MASK, message, SharesIn):
             _check_vector(vector, self.terms)
             senders = self._distinct(sender for sender, _ in message.sealed)
             if not senders <= self._adverts.keys() - {self.number}:
@@ -155,10 +155,10 @@ class Client:
         ProtocolError
             Too few survivors, oneself not among them, or one who never sent shares.
         """
-        with self._round(Step.CONFIRM, message, Step.MASK):
+        with self._round(Step.CONFIRM, message, Survivors):
             told = message.numbers
-            if self.number not in told or not told <= set(range(self.terms.clients)):
-                raise ProtocolError("the survivors do not include this client, or strangers")
+            if self.number not in told:
+                raise ProtocolError("the survivors do not include this client")
             if len(told) < self.terms.threshold:
                 raise ProtocolError(f"{len(told)} survivors are fewer than the threshold")
             # In the complete graph all clients are neighbours, and none may be unheard of.
@@ -168,8 +168,8 @@ class Client:
             if len(known) < self.terms.shares:
                 raise ProtocolError(f"{len(known)} neighbours survive: too few to unmask anyone")
             self._survivors = known
-            self._statement = survivor_statement(self.terms, told)
-            signature = self._identity.sign(self._statement)
+            self._statements = survivor_statements(self.terms, told, self._adverts)
+            signature = self._identity.sign(self._statements[self.number])
             return Confirmation(self.terms.digest, self.number, signature)
 
     def reveal(self, message: Confirmations) -> Revealed:
@@ -180,12 +180,12 @@ class Client:
         ProtocolError
             Too few neighbours have signed the same survivors, or a signature is not theirs.
         """
-        with self._round(Step.REVEAL, message, Step.CONFIRM):
+        with self._round(Step.REVEAL, message, Confirmations):
             signers = self._distinct(signer for signer, _ in message.signatures)
             if not signers <= self._survivors or len(signers) < self.terms.shares:
                 raise ProtocolError("too few neighbours, or others, have confirmed the survivors")
             for signer, signature in message.signatures:
-                if not verified(self._directory[signer], signature, self._statement):
+                if not verified(self._directory[signer], signature, self._statements[signer]):
                     raise ProtocolError(f"client {signer} has not confirmed the same survivors")
             alive = self._survivors
             seeds = tuple((v, s) for v, s in self._seed_shares.items() if v in alive)
@@ -194,16 +194,16 @@ class Client:
 
     @contextmanager
     def _round(
-        self, step: Step, message: Message | None = None, after: Step | None = None
+        self, step: Step, message: object = None, kind: type[Message] | None = None
     ) -> Iterator[None]:
         """Let a round happen once and in its turn; an error in it is the end."""
         due, self._next = self._next, None
         if due is not step:
             raise ProtocolError(f"client {self.number} does not answer round {step.value} now")
-        if message is not None:
-            meant = message.session == self.terms.digest and message.step is after
-            if not meant or message.client != self.number:
+        if kind is not None:
+            if not isinstance(message, kind) or message.client != self.number:
                 raise ProtocolError("a message of another session, round or client")
+            message.check(self.terms)
         yield
         self._next = Step(step + 1) if step < Step.REVEAL else None
 
@@ -245,7 +245,7 @@ class Client:
         plaintext = unseal(key, ciphertext, passage)
         halves = plaintext[: shamir.SHARE_BYTES], plaintext[shamir.SHARE_BYTES :]
         seed_share, key_share = (int.from_bytes(half, "big") for half in halves)
-        if len(plaintext) != 2 * shamir.SHARE_BYTES or max(seed_share, key_share) >= shamir.PRIME:
+        if max(seed_share, key_share) >= shamir.PRIME:
             raise ProtocolError(f"client {sender} sent no pair of shares")
         self._seed_shares[sender], self._key_shares[sender] = seed_share, key_share
 

@@ -1,12 +1,13 @@
 """What client and server derive alike: the masks of keys and seeds, and what is signed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 from ldpspatial.distributed.secure_aggregation.errors import ProtocolError
 from ldpspatial.distributed.secure_aggregation.masks import Ints, expand
 from ldpspatial.distributed.secure_aggregation.messages import KeyAdvert, survivor_bits
 from ldpspatial.distributed.secure_aggregation.primitives import KeyPair, derive, verified
-from ldpspatial.distributed.secure_aggregation.terms import Terms
+from ldpspatial.distributed.secure_aggregation.terms import Terms, encoded
 
 
 def own_mask(terms: Terms, client: int, seed: bytes) -> Ints:
@@ -41,9 +42,32 @@ def key_statement(terms: Terms, cipher_key: bytes, mask_key: bytes) -> bytes:
     return terms.label("keys") + cipher_key + mask_key
 
 
-def survivor_statement(terms: Terms, survivors: frozenset[int]) -> bytes:
-    """Return what a client signs of the survivors."""
-    return terms.label("survivors") + survivor_bits(survivors, terms.clients)
+def survivor_statements(
+    terms: Terms, survivors: frozenset[int], adverts: Mapping[int, KeyAdvert]
+) -> dict[int, bytes]:
+    """Return what clients sign of the survivors, by signer.
+
+    Besides the survivors it names public keys that are drawn afresh for each session, so that a
+    signature is worth nothing in another session of the same terms, should a server start two. On
+    the complete graph these are the keys of all, and who signs vouches for one list of keys and
+    one of survivors. On a circle signer and verifier both know no keys but their own two clients',
+    and the signer's are named.
+
+    Parameters
+    ----------
+    terms : Terms
+    survivors : frozenset of int
+    adverts : mapping of client to KeyAdvert
+        Of the signers; on the complete graph of all clients that have joined.
+    """
+    told = terms.label("survivors") + survivor_bits(survivors, terms.clients)
+    fresh = {
+        client: encoded(client) + advert.cipher_key + advert.mask_key
+        for client, advert in sorted(adverts.items())
+    }
+    if terms.complete:
+        return dict.fromkeys(fresh, told + sha256(b"".join(fresh.values())).digest())
+    return {client: told + keys for client, keys in fresh.items()}
 
 
 def check_advert(terms: Terms, advert: KeyAdvert, directory: Sequence[bytes]) -> None:

@@ -31,3 +31,14 @@ def pack(residues: Ints, bits: int) -> bytes:
     octets = residues.astype("<i8").view(np.uint8).reshape(-1, 8)
     each = np.unpackbits(octets, axis=1, count=bits, bitorder="little")
     return np.packbits(each, bitorder="little").tobytes()
+
+
+def unpack(octets: bytes, bits: int, length: int) -> Ints:
+    """Return the ``length`` residues that :func:`pack` wrote; bits beyond them are not looked at."""
+    each = np.unpackbits(
+        np.frombuffer(octets, dtype=np.uint8), count=length * bits, bitorder="little"
+    ).reshape(length, bits)
+    filled = np.zeros((length, 64), dtype=np.uint8)
+    filled[:, :bits] = each
+    residues: Ints = np.packbits(filled, axis=1, bitorder="little").view("<i8").ravel()
+    return residues.astype(np.int64)

@@ -1,21 +1,38 @@
 """The messages of the protocol, two a round: from a client to the server, and from it to a client.
 
-Each names the session (the digest of its terms), its round and the client. How many bytes that
-takes is part of what is measured, so every message can be written as bytes.
+Each names the session (the digest of its terms), its round and the client. Every message can be
+written as bytes and read back. Client and server check each that they get before they look into it,
+come it as bytes or as an object.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ldpspatial.distributed.secure_aggregation.masks import Ints, pack
-from ldpspatial.distributed.secure_aggregation.shamir import SHARE_BYTES
-from ldpspatial.distributed.secure_aggregation.terms import Step
+from ldpspatial.distributed.secure_aggregation.masks import Ints, pack, unpack
+from ldpspatial.distributed.secure_aggregation.primitives import (
+    KEY_BYTES,
+    SEAL_BYTES,
+    SIGNATURE_BYTES,
+)
+from ldpspatial.distributed.secure_aggregation.shamir import PRIME, SHARE_BYTES
+from ldpspatial.distributed.secure_aggregation.terms import DIGEST_BYTES, Step, Terms
+from ldpspatial.distributed.secure_aggregation.wire import (
+    Reader,
+    are_pairs,
+    is_bytes,
+    is_number,
+    listed,
+    number_bytes,
+    require,
+)
 
-NUMBER_BYTES = 4  # of a client
+SEALED_BYTES = 2 * SHARE_BYTES + SEAL_BYTES  # two shares for a neighbour
+Fields = Mapping[str, Any]
+M = TypeVar("M", bound="Message")
 
 
 @dataclass(frozen=True)
@@ -38,9 +55,55 @@ class Message(ABC):
     def body(self) -> bytes:
         """Return what follows the header, as bytes."""
 
+    @classmethod
+    @abstractmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read what :meth:`body` has written."""
+
+    @abstractmethod
+    def check_body(self, terms: Terms) -> None:
+        """Refuse fields that are not of their types, or have sizes other than the agreed ones."""
+
     def to_bytes(self) -> bytes:
         """Return the message as bytes: round, session, client and the body."""
-        return bytes([self.step]) + self.session + _number(self.client) + self.body()
+        return bytes([self.step]) + self.session + number_bytes(self.client) + self.body()
+
+    @classmethod
+    def from_bytes(cls: type[M], data: bytes, terms: Terms) -> M:
+        """Read a message of this kind; :meth:`to_bytes` gives the very same bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            Anything at all.
+        terms : Terms
+            Of the session that the message has to be of.
+
+        Raises
+        ------
+        ProtocolError
+            The bytes are no message of this kind in this session.
+        """
+        reader = Reader(data)
+        step, session, client = reader.take(1), reader.take(DIGEST_BYTES), reader.number()
+        require(step == bytes([cls.step]), "a message of another round")
+        message = cls(session, client, **cls.fields(reader, terms))
+        message.check(terms)
+        # Bytes left over, or bits between the last number and the next full byte.
+        require(message.to_bytes() == data, "a message is not written as it should be")
+        return message
+
+    def check(self, terms: Terms) -> None:
+        """Refuse a message of another session, or with fields that are not what they should be.
+
+        Raises
+        ------
+        ProtocolError
+        """
+        require(is_number(self.client), "a client is named by something that is no number")
+        own = is_bytes(self.session, DIGEST_BYTES) and self.session == terms.digest
+        require(own, "a message of another session, round or client")
+        self.check_body(terms)
 
 
 @dataclass(frozen=True)
@@ -63,6 +126,21 @@ class KeyAdvert(Message):
         """Return keys and signature."""
         return self.cipher_key + self.mask_key + self.signature
 
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read keys and signature."""
+        return {
+            "cipher_key": reader.take(KEY_BYTES),
+            "mask_key": reader.take(KEY_BYTES),
+            "signature": reader.take(SIGNATURE_BYTES),
+        }
+
+    def check_body(self, terms: Terms) -> None:
+        """Check the sizes of keys and signature."""
+        keys = is_bytes(self.cipher_key, KEY_BYTES) and is_bytes(self.mask_key, KEY_BYTES)
+        signed = is_bytes(self.signature, SIGNATURE_BYTES)
+        require(keys and signed, f"keys or signature of client {self.client} are malformed")
+
 
 @dataclass(frozen=True)
 class KeyList(Message):
@@ -73,7 +151,23 @@ class KeyList(Message):
 
     def body(self) -> bytes:
         """Return number, keys and signature of each."""
-        return b"".join(_number(advert.client) + advert.body() for advert in self.adverts)
+        return b"".join(number_bytes(advert.client) + advert.body() for advert in self.adverts)
+
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read the adverts, which are of the same session."""
+        adverts = []
+        for client, content in reader.pairs(2 * KEY_BYTES + SIGNATURE_BYTES):
+            advert = KeyAdvert.fields(Reader(content), terms)
+            adverts.append(KeyAdvert(terms.digest, client, **advert))
+        return {"adverts": tuple(adverts)}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check each advert."""
+        require(isinstance(self.adverts, tuple), "the list of keys is no list")
+        for advert in self.adverts:
+            require(isinstance(advert, KeyAdvert), "the list of keys holds something else")
+            advert.check(terms)
 
 
 @dataclass(frozen=True)
@@ -93,7 +187,18 @@ class SharesOut(Message):
 
     def body(self) -> bytes:
         """Return the check, and receiver and ciphertext of each."""
-        return self.seed_check + _listed(self.sealed)
+        return self.seed_check + listed(self.sealed)
+
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read the check, and receivers and ciphertexts."""
+        return {"seed_check": reader.take(KEY_BYTES), "sealed": reader.pairs(SEALED_BYTES)}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check the sizes of check and ciphertexts."""
+        right = is_bytes(self.seed_check, KEY_BYTES)
+        require(right, f"client {self.client} sent no check of its seed")
+        _check_sealed(self.sealed)
 
 
 @dataclass(frozen=True)
@@ -105,7 +210,16 @@ class SharesIn(Message):
 
     def body(self) -> bytes:
         """Return sender and ciphertext of each."""
-        return _listed(self.sealed)
+        return listed(self.sealed)
+
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read senders and ciphertexts."""
+        return {"sealed": reader.pairs(SEALED_BYTES)}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check the sizes of ciphertexts."""
+        _check_sealed(self.sealed)
 
 
 @dataclass(frozen=True)
@@ -125,6 +239,25 @@ class MaskedVector(Message):
     def body(self) -> bytes:
         """Return the residues without gaps."""
         return pack(self.residues, self.bits)
+
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read as many residues as agreed."""
+        return {
+            "residues": unpack(
+                reader.take(-(-terms.length * terms.bits // 8)), terms.bits, terms.length
+            ),
+            "bits": terms.bits,
+        }
+
+    def check_body(self, terms: Terms) -> None:
+        """Check that these are residues, as many as agreed."""
+        residues = self.residues
+        whole = isinstance(residues, np.ndarray) and residues.dtype == np.int64
+        agreed = whole and residues.shape == (terms.length,) and self.bits == terms.bits
+        require(agreed, f"client {self.client} sent no vector of the agreed length")
+        within = residues.min() >= 0 and residues.max() < terms.modulus
+        require(bool(within), f"client {self.client} sent numbers beyond the modulus")
 
 
 @dataclass(frozen=True)
@@ -146,6 +279,21 @@ class Survivors(Message):
         """Return one bit a client."""
         return survivor_bits(self.numbers, self.clients)
 
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read one bit for each client that is enrolled."""
+        octets = np.frombuffer(reader.take(-(-terms.clients // 8)), dtype=np.uint8)
+        here = np.flatnonzero(np.unpackbits(octets, count=terms.clients))
+        return {"numbers": frozenset(here.tolist()), "clients": terms.clients}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check that these are numbers of clients who are enrolled."""
+        numbers = self.numbers
+        right = isinstance(numbers, frozenset) and all(map(is_number, numbers))
+        require(right and self.clients == terms.clients, "the list of survivors is malformed")
+        within = all(0 <= number < terms.clients for number in numbers)
+        require(within, "the survivors include strangers")
+
 
 @dataclass(frozen=True)
 class Confirmation(Message):
@@ -158,6 +306,16 @@ class Confirmation(Message):
         """Return the signature."""
         return self.signature
 
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read the signature."""
+        return {"signature": reader.take(SIGNATURE_BYTES)}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check the size of the signature."""
+        right = is_bytes(self.signature, SIGNATURE_BYTES)
+        require(right, f"the signature of client {self.client} is malformed")
+
 
 @dataclass(frozen=True)
 class Confirmations(Message):
@@ -168,7 +326,17 @@ class Confirmations(Message):
 
     def body(self) -> bytes:
         """Return signer and signature of each."""
-        return _listed(self.signatures)
+        return listed(self.signatures)
+
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read signers and signatures."""
+        return {"signatures": reader.pairs(SIGNATURE_BYTES)}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check the sizes of signatures."""
+        right = are_pairs(self.signatures, lambda each: is_bytes(each, SIGNATURE_BYTES))
+        require(right, "the list of confirmations is malformed")
 
 
 @dataclass(frozen=True)
@@ -189,7 +357,22 @@ class Revealed(Message):
         """Return how many seeds there are, and owner and share of all."""
         both = (*self.seeds, *self.keys)
         shares = [(owner, share.to_bytes(SHARE_BYTES, "big")) for owner, share in both]
-        return _number(len(self.seeds)) + _listed(shares)
+        return number_bytes(len(self.seeds)) + listed(shares)
+
+    @classmethod
+    def fields(cls, reader: Reader, terms: Terms) -> Fields:
+        """Read the number of seeds, and owners and shares."""
+        seeds = reader.number()
+        both = [(v, int.from_bytes(share, "big")) for v, share in reader.pairs(SHARE_BYTES)]
+        require(seeds <= len(both), "a message is too short")
+        return {"seeds": tuple(both[:seeds]), "keys": tuple(both[seeds:])}
+
+    def check_body(self, terms: Terms) -> None:
+        """Check that all shares are numbers of the field."""
+        right = are_pairs(self.seeds, is_number) and are_pairs(self.keys, is_number)
+        require(right, f"client {self.client} has revealed no shares")
+        within = all(0 <= share < PRIME for _, share in (*self.seeds, *self.keys))
+        require(within, f"client {self.client} revealed numbers beyond the field")
 
 
 def survivor_bits(numbers: frozenset[int], clients: int) -> bytes:
@@ -199,9 +382,6 @@ def survivor_bits(numbers: frozenset[int], clients: int) -> bytes:
     return np.packbits(here).tobytes()
 
 
-def _number(client: int) -> bytes:
-    return client.to_bytes(NUMBER_BYTES, "big")
-
-
-def _listed(entries: Iterable[tuple[int, bytes]]) -> bytes:
-    return b"".join(_number(client) + content for client, content in entries)
+def _check_sealed(sealed: object) -> None:
+    right = are_pairs(sealed, lambda each: is_bytes(each, SEALED_BYTES))
+    require(right, "the list of sealed shares is malformed")

@@ -26,6 +26,8 @@ except ImportError as error:
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
+SEAL_BYTES = 16  # by which what is sealed is longer
+FIELD = (1 << 255) - 19  # an X25519 public key is a number below it
 # Every key here encrypts one message or expands one mask, ever: a nonce has nothing to tell apart.
 STREAM_START = bytes(16)
 SEAL_NONCE = bytes(12)
@@ -60,6 +62,21 @@ class KeyPair:
             raise ProtocolError("a public key is not a valid X25519 key") from None
         first, second = sorted((self.public, other))
         return derive(shared, salt, label + first + second)
+
+
+def usable(public: bytes) -> bool:
+    """Tell whether 32 bytes are a public key that others can agree on a key with.
+
+    A number below the field's size, and none of the few with which every private key agrees on
+    zero. One private key stands for all: each is a multiple of 8, as are the orders of those.
+    """
+    if int.from_bytes(public, "little") >= FIELD:
+        return False
+    try:
+        KeyPair(bytes(KEY_BYTES)).agree(public, b"", b"")
+    except ProtocolError:
+        return False
+    return True
 
 
 def derive(secret: bytes, salt: bytes, label: bytes) -> bytes:

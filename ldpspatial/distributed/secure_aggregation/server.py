@@ -17,7 +17,7 @@ from ldpspatial.distributed.secure_aggregation.keys import (
     own_mask,
     pair_mask,
     seed_check,
-    survivor_statement,
+    survivor_statements,
 )
 from ldpspatial.distributed.secure_aggregation.masks import Ints
 from ldpspatial.distributed.secure_aggregation.messages import (
@@ -32,7 +32,12 @@ from ldpspatial.distributed.secure_aggregation.messages import (
     SharesOut,
     Survivors,
 )
-from ldpspatial.distributed.secure_aggregation.primitives import KEY_BYTES, KeyPair, verified
+from ldpspatial.distributed.secure_aggregation.primitives import (
+    KEY_BYTES,
+    KeyPair,
+    usable,
+    verified,
+)
 from ldpspatial.distributed.secure_aggregation.terms import Step, Terms
 
 Answers: TypeAlias = "dict[int, Message]"
@@ -66,9 +71,11 @@ class Server:
         self._heard: set[int] = set()  # in this round
         self._left: set[int] = set(range(terms.clients))  # after the last round
         self._adverts: dict[int, KeyAdvert] = {}
+        self._public_keys: set[bytes] = set()
         self._neighbours: dict[int, frozenset[int]] = {}  # of each client, itself among them
         self._shares_out: dict[int, SharesOut] = {}
         self._sum: Ints = np.zeros(terms.length, dtype=np.int64)
+        self._statements: dict[int, bytes] = {}
         self._signatures: dict[int, bytes] = {}
         self._revealed: dict[int, Revealed] = {}
         self._total: Ints | None = None
@@ -82,20 +89,19 @@ class Server:
             It is of another session or round, from a client that has left or been heard already, or
             not what the protocol asks for. The server goes on without that client.
         """
-        if self._step is None or message.step is not self._step:
+        if not isinstance(message, Message) or message.step is not self._step:
             raise ProtocolError("a message out of its round")
-        if message.session != self.terms.digest:
-            raise ProtocolError("a message of another session")
+        message.check(self.terms)
         if message.client not in self._left or message.client in self._heard:
             raise ProtocolError(f"client {message.client} has left, or has been heard already")
         match message:
             case KeyAdvert():
-                check_advert(self.terms, message, self._directory)
-                self._adverts[message.client] = message
+                self._take_advert(message)
             case SharesOut():
                 self._take_shares(message)
             case MaskedVector():
-                self._take_vector(message)
+                # Modulo 2^64, of which the modulus is a divisor.
+                self._sum = self._sum + message.residues
             case Confirmation():
                 self._take_confirmation(message)
             case Revealed():
@@ -145,6 +151,16 @@ class Server:
             raise AbortedError("there is no sum")
         return self._total
 
+    def _take_advert(self, message: KeyAdvert) -> None:
+        """Take keys that no neighbour will refuse: each would leave, and not the one to blame."""
+        check_advert(self.terms, message, self._directory)
+        keys = {message.cipher_key, message.mask_key}
+        # Nobody can copy the key of another before it has been taken: the lists are not out yet.
+        if len(keys) < 2 or keys & self._public_keys or not all(map(usable, keys)):
+            raise ProtocolError(f"client {message.client} sent keys that cannot be used, or twice")
+        self._public_keys |= keys
+        self._adverts[message.client] = message
+
     def _key_lists(self) -> Answers:
         # Drawn now, so that no client's keys depend on who its neighbours are.
         joined = sorted(self._left)
@@ -160,8 +176,6 @@ class Server:
         others = self._neighbours[message.client] - {message.client}
         if len(receivers) != len(others) or set(receivers) != others:
             raise ProtocolError(f"client {message.client} has not sent each neighbour its shares")
-        if len(message.seed_check) != KEY_BYTES:
-            raise ProtocolError(f"client {message.client} sent no check of its seed")
         self._shares_out[message.client] = message
 
     def _shares_in(self) -> Answers:
@@ -173,21 +187,14 @@ class Server:
         digest = self.terms.digest
         return {v: SharesIn(digest, v, tuple(sealed)) for v, sealed in inboxes.items()}
 
-    def _take_vector(self, message: MaskedVector) -> None:
-        residues, terms = message.residues, self.terms
-        if residues.shape != (terms.length,) or residues.dtype != np.int64:
-            raise ProtocolError(f"client {message.client} sent no vector of the agreed length")
-        if residues.min() < 0 or residues.max() >= terms.modulus:
-            raise ProtocolError(f"client {message.client} sent numbers beyond the modulus")
-        self._sum = self._sum + residues  # modulo 2^64, of which the modulus is a divisor
-
     def _survivor_lists(self) -> Answers:
         self.survivors = frozenset(self._left)
+        self._statements = survivor_statements(self.terms, self.survivors, self._adverts)
         digest, n = self.terms.digest, self.terms.clients
         return {client: Survivors(digest, client, self.survivors, n) for client in self._left}
 
     def _take_confirmation(self, message: Confirmation) -> None:
-        statement = survivor_statement(self.terms, self.survivors)
+        statement = self._statements[message.client]
         if not verified(self._directory[message.client], message.signature, statement):
             raise ProtocolError(f"client {message.client} has not confirmed the survivors")
         self._signatures[message.client] = message.signature
@@ -209,8 +216,6 @@ class Server:
         once = len(seeds) == len(message.seeds) and len(keys) == len(message.keys)
         if not wanted or not once:
             raise ProtocolError(f"client {message.client} has not revealed what was asked for")
-        if not all(0 <= share < shamir.PRIME for share in (*seeds.values(), *keys.values())):
-            raise ProtocolError(f"client {message.client} revealed numbers beyond the field")
         self._revealed[message.client] = message
 
     def _unmask(self) -> Answers:

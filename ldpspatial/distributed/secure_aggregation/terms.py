@@ -11,6 +11,7 @@ from ldpspatial.errors import InputError
 
 VERSION = b"ldpspatial secure aggregation 1"
 SESSION_BYTES = 16
+DIGEST_BYTES = 32
 MAX_BITS = 62  # int64 holds 2^62 with its negative half
 MAX_LENGTH = 1 << 32  # words of eight bytes: an eighth of what a ChaCha20 stream holds
 

@@ -70,13 +70,23 @@ def test_sums_name_the_cells_that_hold_something() -> None:
     assert units.tolist() == [MASS // 2, MASS + MASS // 2, MASS]
 
 
-def test_many_visits_fit_and_too_many_are_refused() -> None:
+def test_any_number_of_visits_fits() -> None:
     row = [2**41, 2**41] + [0] * 13
-    assert contributions(users_of([row])).toarray()[0, :2].tolist() == [MASS // 2, MASS // 2]
-    row[2] = 1
-    for refused in (row, [2**62] * 8 + [0] * 7):  # the second has the sum 0 in 64 bits
-        with pytest.raises(InputError, match=r"visits of one user must be at most 2\^42, got"):
-            contributions(users_of([refused]))
+    for more in (0, 1, 2**40):  # beyond 2^42 the last digits are dropped
+        row[2] = more
+        units = contributions(users_of([row])).toarray()[0]
+        assert units.sum() == MASS
+        assert units[:3].tolist() == pytest.approx(
+            [MASS * share / sum(row) for share in row[:3]], abs=1
+        )
+    huge = contributions(users_of([[2**62] * 8 + [0] * 7]))  # their sum is 0 in 64 bits
+    assert huge.toarray()[0].tolist() == [MASS // 8] * 8 + [0] * 7
+
+
+def test_others_do_not_change_a_users_units() -> None:
+    alone = contributions(users_of([[1, 2] + [0] * 13])).toarray()
+    beside = contributions(users_of([[1, 2] + [0] * 13, [2**62] * 15])).toarray()
+    assert (beside[0] == alone[0]).all()
 
 
 @pytest.mark.parametrize("bad", [0, -1])

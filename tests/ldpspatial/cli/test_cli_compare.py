@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ from ldpspatial.comparison.runs import SCHEMA
 from ldpspatial.registry import releases
 from tests.support.command_line import refusal, succeed, write_people
 
+cli_compare = import_module("ldpspatial.cli.compare")  # the package has a command of that name
 SQUARE = ("--center", "48.0,11.0", "--side-km", 6)
 
 
@@ -32,7 +34,7 @@ def test_it_writes_tables_and_figures(points: Path, tmp_path: Path) -> None:
     shown = succeed(*asked(points, out, "--epsilon", 1, "--epsilon", 4)).stdout
     assert "local" in shown
     assert "central" in shown
-    assert "2 positions lie outside the square" in shown
+    assert "Outside the square: 2 of all positions, all that 2 users have." in shown
     assert {entry.name for entry in out.iterdir()} == {
         *("comparison.json", "runs.jsonl", "errors.csv", "errors.parquet", "curves.csv"),
         *(f"{metric}-{x}.png" for metric in ("l1", "w2") for x in ("epsilon", "replacement")),
@@ -81,6 +83,40 @@ def test_curves_over_users_and_over_cells(points: Path, tmp_path: Path) -> None:
     assert (tmp_path / "u" / "l1-users.png").exists()
     succeed(*asked(points, tmp_path / "c", "--epsilon", 2, "--cells", 12))
     assert (tmp_path / "c" / "w2-cells.png").exists()
+
+
+def test_a_figure_over_epsilon_for_each_of_what_else_varies(points: Path, tmp_path: Path) -> None:
+    more = ("--epsilon", 1, "--epsilon", 2, "--users", 50, "--users", 90)
+    succeed(*asked(points, tmp_path / "out", *more))
+    for users in (50, 90):
+        assert (tmp_path / "out" / f"l1-epsilon-users{users}.png").exists()
+
+
+def test_a_map_of_one_cell_has_no_correlation_and_that_is_no_error(
+    points: Path, tmp_path: Path
+) -> None:
+    command = ("compare", points, "--out", tmp_path / "out", *SQUARE, "--cells", 1, "--jobs", 1)
+    succeed(*command, "--repeats", 2, "--epsilon", 1, "--metric", "pearson", "--metric", "l1")
+    assert (tmp_path / "out" / "pearson-epsilon.png").exists()
+
+
+def test_rows_without_a_position_can_be_left_out(points: Path, tmp_path: Path) -> None:
+    with points.open("a") as stream:
+        stream.write("lost,,\n")
+    assert "--on-missing drop" in refusal(*asked(points, tmp_path / "out", "--epsilon", 1))
+    succeed(*asked(points, tmp_path / "out", "--epsilon", 1, "--on-missing", "drop"))
+
+
+def test_a_missing_accountant_is_noticed_before_anything_is_played(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> float:
+        raise ImportError("install ldpspatial[shuffle]")
+
+    monkeypatch.setattr(cli_compare, "amplified_epsilon", missing)
+    message = refusal(*asked(points, tmp_path / "out", "--shuffle-delta", 1e-6))
+    assert message == "--shuffle-delta: install ldpspatial[shuffle]"
+    assert not (tmp_path / "out").exists()
 
 
 def test_users_hold_many_positions(points: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """compare: every run once, with its own seed, whatever happens in between."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
 from ldpspatial.non_private import NonPrivate
 from ldpspatial.users import cells_by_user, user_cells
-from tests.support.blurs import Blur, Fragile
+from tests.support.blurs import Bare, Blur, Counting, Fragile
 
 PLANE = Grid.plane(0, 0, 8.0, 8)
 PEOPLE = np.random.default_rng(0).normal(4, 1, (200, 2))
@@ -192,6 +193,51 @@ def test_runs_of_other_people_are_never_mixed_in(tmp_path: Path) -> None:
                 metrics=["l1", "mse"], folder=tmp_path)  # fmt: skip
 
 
+def test_runs_of_the_same_cells_visited_more_often_are_other_runs(tmp_path: Path) -> None:
+    once = cells_by_user([0, 0, 1], [1, 2, 3], (2, 2))
+    twice = cells_by_user([0, 0, 0, 1], [1, 2, 2, 3], (2, 2))
+    for people, message in ((once, None), (twice, "but people is")):
+        with pytest.raises(InputError, match=message) if message else nullcontext():
+            compare_people({2: people}, [1.0], [Blur()], 1, np.random.default_rng(1),
+                           metrics=["l1"], folder=tmp_path)  # fmt: skip
+
+
+def test_resolutions_may_be_added_to_a_folder(tmp_path: Path) -> None:
+    first = play(folder=tmp_path, cells=[4])
+    both = play(folder=tmp_path, cells=[4, 8])
+    assert both.num_rows == 12
+    assert both.slice(0, 6) == first
+    assert play(folder=tmp_path, cells=[8]) == both.slice(6, 6)
+
+
+@pytest.mark.parametrize("line", [b"garbage", b"[]", b"\xff\xfe", b'{"key": "k", "row": {}}'])
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
+    play(folder=tmp_path)
+    lines = (tmp_path / RUNS).read_bytes().splitlines()
+    (tmp_path / RUNS).write_bytes(b"\n".join([lines[0], line, *lines[2:], b""]))
+    with pytest.raises(InputError, match=r"line 2 of .*runs.jsonl is damaged or of another"):
+        play(folder=tmp_path)
+
+
+def test_seeds_depend_on_the_data() -> None:
+    first, other = (play(data=name, users=[50]) for name in ("a", "b"))
+    assert not set(first["seed"].to_pylist()) & set(other["seed"].to_pylist())
+    assert not set(first["people_seed"].to_pylist()) & set(other["people_seed"].to_pylist())
+
+
+def test_users_are_drawn_from_the_smallest_map() -> None:
+    edge = np.vstack([PEOPLE, [[7.999, 7.999]]])
+    people = {8: user_cells(edge, PLANE), 4: user_cells(PEOPLE, Grid.plane(0, 0, 8, 4))}
+    with pytest.raises(InputError, match=r"users must lie in \[1, 200\]"):
+        compare_people(people, [1.0], [Blur()], 1, np.random.default_rng(1), users=[201])
+
+
+def test_facts_and_names_of_any_kind_become_text() -> None:
+    table = play(releases=[Counting()], data=Path("some/where.csv"), repeats=1)
+    assert json.loads(table["facts"][0].as_py()) == {"share": 1}
+    assert table["data"][0].as_py() == "some/where.csv"
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").touch()
     with pytest.raises(InputError, match="folder must be new, empty"):
@@ -216,6 +262,11 @@ def test_damaged_settings_are_refused(tmp_path: Path) -> None:
         ({"epsilons": [0]}, "epsilon must be a positive finite number"),
         ({"releases": ["dim"]}, "releases must be of .*, got 'dim'"),
         ({"releases": []}, "at least one release"),
+        ({"releases": None}, "releases must be names or releases, got None"),
+        ({"releases": [["dam"]]}, "releases must be names or releases"),
+        ({"releases": [Bare()]}, "releases must be dataclasses, got Bare"),
+        ({"jobs": 0}, "jobs must be a whole number other than 0"),
+        ({"metrics": [["l1"]]}, "metrics must be of"),
         ({"releases": [Blur(), Blur(2)]}, "labels, got 'blur' twice"),
         ({"repeats": 0}, "repeats must be a whole number"),
         ({"repeats": 1.5}, "repeats must be a whole number"),

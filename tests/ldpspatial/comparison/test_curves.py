@@ -10,6 +10,8 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial.comparison import compare, error_curve, plot_error_curves
 from ldpspatial.comparison.curves import LEVEL
+from ldpspatial.comparison.error_plot import legend_handles
+from ldpspatial.comparison.results import curve_rows, parts
 from ldpspatial.errors import InputError
 from ldpspatial.local import Dam
 from ldpspatial.non_private import NonPrivate
@@ -60,6 +62,15 @@ def test_the_interval_covers_at_its_level() -> None:
     assert 364 <= covered <= 396
 
 
+def _rows(metric: str, values: list[float]) -> list[dict[str, object]]:
+    return [
+        {"release": "0", "model": "local", "data": "", "sigma": 0.0, "truth": "users",
+         "blocks": None, "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1,
+         metric: value}
+        for value in values
+    ]  # fmt: skip
+
+
 def test_one_run_has_no_interval(table: pa.Table) -> None:
     curve = error_curve(table.slice(0, 1), "blur", "l1")
     assert np.isnan(curve.lower[0])
@@ -104,6 +115,69 @@ def test_the_figure_has_a_line_a_release_grouped_by_trust(
     figure = plot_error_curves(table, metric, against, title="three clouds")  # type: ignore[arg-type]
     figure.savefig(io.BytesIO())
     (axes,) = figure.axes
-    named = [str(line.get_label()) for line in axes.get_lines()]
+    named = [str(handle.get_label()) for handle in legend_handles(axes)]
     assert named == ["local: dam", "central: blur", "none: non-private"]
-    assert figure.legends or axes.get_legend()
+    assert axes.get_legend() is not None
+    for bars, release in zip(axes.containers, ("dam", "blur"), strict=False):
+        curve = error_curve(table, release, metric, against)  # type: ignore[arg-type]
+        ends = np.array(bars[2][0].get_segments())
+        assert ends[:, :, 0] == pytest.approx(np.column_stack([curve.x] * 2))
+        assert ends[:, :, 1] == pytest.approx(np.column_stack([curve.lower, curve.upper]))
+
+
+def test_without_a_promise_the_line_lies_at_the_mean(table: pa.Table) -> None:
+    (axes,) = plot_error_curves(table, "l1", "replacement_epsilon").axes
+    (line,) = [each for each in axes.get_lines() if each.get_linestyle() == "--"]
+    assert line.get_ydata() == pytest.approx(
+        [error_curve(table, "non-private", "l1").mean.mean()] * 2
+    )
+
+
+def test_intervals_stay_within_what_the_metric_can_be() -> None:
+    rows = _rows("l1", [0.01, 1.9])
+    curve = error_curve(pa.Table.from_pylist(rows), "0", "l1")
+    assert (curve.lower[0], curve.upper[0]) == (0.0, 2.0)
+
+
+def test_a_run_without_a_value_leaves_a_gap_and_is_no_error() -> None:
+    curve = error_curve(pa.Table.from_pylist(_rows("pearson", [0.5, np.nan])), "0", "pearson")
+    assert np.isnan(curve.mean[0])
+
+
+def test_the_axis_says_what_was_measured(table: pa.Table) -> None:
+    changed = pa.Table.from_pylist(
+        [row | {"blocks": 4, "sigma": 2.0} for row in table.to_pylist()], table.schema
+    )
+    labels = [plot_error_curves(changed, metric).axes[0].get_ylabel() for metric in ("w2", "l1")]
+    assert "4 x 4 blocks" in labels[0]
+    assert "blocks" not in labels[1]
+    assert all("Gaussian filter of 2 cells" in label for label in labels)
+
+
+def test_an_error_of_nothing_is_named_below_the_axis() -> None:
+    some = [row | {"release": "1"} for row in _rows("l1", [0.1, 0.2])]
+    figure = plot_error_curves(pa.Table.from_pylist(_rows("l1", [0.0, 0.0]) + some), "l1")
+    named = figure.axes[0].get_legend_handles_labels()[1]
+    assert named == ["local: 0 (0, below the axis)", "local: 1"]
+    alone = plot_error_curves(pa.Table.from_pylist(_rows("l1", [0.0, 0.0])), "l1")
+    alone.savefig(io.BytesIO())
+    assert alone.axes[0].get_yscale() == "linear"
+
+
+def test_a_part_for_each_value_of_what_else_varies() -> None:
+    people = np.random.default_rng(0).normal(4, 1, (60, 2))
+    grid = Grid.plane(0, 0, 8, 8)
+    both = compare(people, grid, [1, 2], [Blur()], 2, np.random.default_rng(1),
+                   users=[20, 40], cells=[4, 8], metrics=["l1"])  # fmt: skip
+    found = list(parts(both))
+    assert [(part.setting, part.name) for part in found] == [
+        ("epsilon", f"-users{users}-cells{cells}") for users in (20, 40) for cells in (4, 8)
+    ]
+    assert [part.table.num_rows for part in found] == [4] * 4
+    rows = list(curve_rows(found[1], "l1", 1e-3))
+    assert [(row["users"], row["cells"], row["epsilon"]) for row in rows] == [
+        (20, 8, 1.0),
+        (20, 8, 2.0),
+    ]
+    assert [row["replacement_epsilon"] for row in rows] == [2.0, 4.0]
+    assert [row["shuffled_epsilon"] for row in rows] == [2.0, 4.0]
