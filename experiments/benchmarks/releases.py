@@ -9,7 +9,7 @@ from client_sdk.entropy import system
 from experiments.benchmarks.timing import Table, seconds
 from ldpspatial.central import SparseEmd
 from ldpspatial.central.pyramid import Pyramid, Quadtree
-from ldpspatial.central.quantise import MASS, unit_sums
+from ldpspatial.central.quantise import unit_sums
 from ldpspatial.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.discrete_laplace import sample
 from ldpspatial.distributed import Cohort, NoiseShare
@@ -27,7 +27,7 @@ def central() -> Table:
         users = _users(side)
         tree, levels = _measured(users)
         own = seconds(partial(reconstruct, tree, levels))
-        targets, left_out = _programme(tree, levels)
+        targets, left_out = naive_central.programme(tree, levels)
         solve = partial(naive_central.least_objective_small, tree.levels, targets, left_out)
         solver = seconds(partial(solve, levels[0].level))
         release = partial(SparseEmd().release, users, 1.0, np.random.default_rng(1))
@@ -93,23 +93,6 @@ def _measured(users: UserCells) -> tuple[Quadtree, list[MeasuredLevel]]:
     budget = release.split(10**6, tree.levels)
     rng = np.random.default_rng(1)
     return tree, release.measure(Pyramid(tree, *unit_sums(users)), budget, rng.bytes)
-
-
-def _programme(
-    tree: Quadtree, levels: list[MeasuredLevel]
-) -> tuple[naive_central.Targets, list[naive_central.Node]]:
-    targets: naive_central.Targets = {}
-    left_out: list[naive_central.Node] = []
-    for at in levels:
-        shift = tree.levels - at.level
-        for number, noisy, chosen in zip(at.nodes, at.noisy, at.chosen, strict=True):
-            rows, columns = tree.block(at.level, int(number))
-            node = at.level, rows.start >> shift, columns.start >> shift
-            if chosen:
-                targets[node] = Fraction(int(noisy), MASS)
-            else:
-                left_out.append(node)
-    return targets, left_out
 
 
 def _slow_draw(scale: tuple[int, int]) -> int:

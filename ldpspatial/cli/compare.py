@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from client_sdk.validate import MAX_CELLS
-from ldpspatial.cli.options import fit_grid, grid_options, make_grid
+from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.comparison.compare import TRUTHS
 from ldpspatial.comparison.compare import compare as play
@@ -81,13 +81,8 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
     "--shuffle-delta", type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Draw the curves also as if local reports had been shuffled, at this delta.",
 )  # fmt: skip
-@click.option("--lat", help="Column of latitude (y); guessed by default.")
-@click.option("--lon", help="Column of longitude (x); guessed by default.")
+@column_options
 @click.option("--user", help="Column that tells users apart; without it every row is a user.")
-@click.option(
-    "--on-missing", type=click.Choice(["error", "drop"]), default="error", show_default=True,
-    help="Rows with an empty coordinate.",
-)  # fmt: skip
 @click.option(
     "--jobs", type=int, default=-1, show_default=True,
     help="Processes; -1 takes every core.",

@@ -101,6 +101,25 @@ def mechanism_options(command: Command) -> Command:
     return command
 
 
+def column_options(command: Command) -> Command:
+    """Add --lat, --lon and --on-missing, for files of positions."""
+    for option in reversed(
+        (
+            click.option("--lat", help="Column of latitude (y); guessed by default."),
+            click.option("--lon", help="Column of longitude (x); guessed by default."),
+            click.option(
+                "--on-missing",
+                type=click.Choice(["error", "drop"]),
+                default="error",
+                show_default=True,
+                help="Rows with an empty coordinate.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 def make_grid(
     cells: int,
     center: tuple[float, float] | None,

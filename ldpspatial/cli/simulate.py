@@ -10,7 +10,13 @@ import numpy as np
 
 from client_sdk import Collection, Grid
 from client_sdk.validate import MAX_CELLS
-from ldpspatial.cli.options import fit_grid, grid_options, make_grid, mechanism_options
+from ldpspatial.cli.options import (
+    column_options,
+    fit_grid,
+    grid_options,
+    make_grid,
+    mechanism_options,
+)
 from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
 from ldpspatial.cli.results import (
     INTERVALS,
@@ -37,12 +43,7 @@ PEOPLE = click.IntRange(1, 10_000_000)
 @grid_options
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
 @click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
-@click.option("--lat", help="Column of latitude (y); guessed by default.")
-@click.option("--lon", help="Column of longitude (x); guessed by default.")
-@click.option(
-    "--on-missing", type=click.Choice(["error", "drop"]), default="error", show_default=True,
-    help="Rows with an empty coordinate.",
-)  # fmt: skip
+@column_options
 @click.option(
     "--outsiders", type=click.Choice(OUTSIDERS), default="drop", show_default=True,
     help="Positions outside the square: left out, or moved to its edge as devices do.",

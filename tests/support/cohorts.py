@@ -75,6 +75,20 @@ class Deaf(Cohort):
         return super().sum(nothing, epsilon, sensitivity, rng)
 
 
+@dataclass(frozen=True)
+class HalfNoise(Cohort):
+    """A bug to be caught: noise for twice the epsilon that is claimed."""
+
+    def sum(
+        self,
+        contributions: sparse.csr_array,
+        epsilon: float,
+        sensitivity: int,
+        rng: np.random.Generator,
+    ) -> NoisySum:
+        return super().sum(contributions, 2 * epsilon, sensitivity, rng)
+
+
 def replays(call: Call, client: int, repeats: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Draw the sum of a single shard anew, with the report of a client and with zeros instead.
 

@@ -1,6 +1,6 @@
 """Slow and obvious twins of discrete Laplace noise and the central releases."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
+
+from ldpspatial.central.pyramid import Quadtree
+from ldpspatial.central.quantise import MASS
+from ldpspatial.central.reconstruct import MeasuredLevel
 
 Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -155,6 +159,24 @@ def least_objective_small(
                 pyramid[i, j] = 2.0**-level
     wanted = np.array([2.0 ** -node[0] * float(target) for node, target in targets.items()])
     return _least(sparse.csc_array(pyramid), wanted, np.array(costs)), len(variables)
+
+
+def programme(tree: Quadtree, levels: Sequence[MeasuredLevel]) -> tuple[Targets, list[Node]]:
+    """Chosen nodes with their noisy sums in users, and nodes left out."""
+    targets: Targets = {}
+    left_out: list[Node] = []
+    for at in levels:
+        shift = tree.levels - at.level
+        for number, noisy, chosen in zip(
+            at.nodes.tolist(), at.noisy.tolist(), at.chosen, strict=True
+        ):
+            rows, columns = tree.block(at.level, number)
+            node = at.level, rows.start >> shift, columns.start >> shift
+            if chosen:
+                targets[node] = Fraction(noisy, MASS)
+            else:
+                left_out.append(node)
+    return targets, left_out
 
 
 def _least(pyramid: sparse.csc_array, wanted: Array, costs: Array) -> float:

@@ -1,7 +1,5 @@
 """The reconstruction against linear programs: over all cells, and with a variable per node."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -35,26 +33,6 @@ def measured(
     return levels
 
 
-def programme(
-    tree: Quadtree, levels: list[MeasuredLevel]
-) -> tuple[naive.Targets, list[naive.Node]]:
-    """Chosen nodes with their noisy sums in users, and nodes left out."""
-    targets: naive.Targets = {}
-    left_out: list[naive.Node] = []
-    for at in levels:
-        shift = tree.levels - at.level
-        for number, noisy, chosen in zip(
-            at.nodes.tolist(), at.noisy.tolist(), at.chosen, strict=True
-        ):
-            rows, columns = tree.block(at.level, number)
-            node = at.level, rows.start >> shift, columns.start >> shift
-            if chosen:
-                targets[node] = Fraction(noisy, MASS)
-            else:
-                left_out.append(node)
-    return targets, left_out
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(("first", "keep"), [(0, 1), (0, 3), (1, 5), (2, 20)])
 def test_the_minimum_is_that_of_both_linear_programs_and_the_map_attains_it(
@@ -66,7 +44,7 @@ def test_the_minimum_is_that_of_both_linear_programs_and_the_map_attains_it(
     for noise in (0, MASS, 10 * MASS):
         levels = measured(shape, first, keep, rng, noise)
         found = reconstruct(tree, levels)
-        targets, left_out = programme(tree, levels)
+        targets, left_out = naive.programme(tree, levels)
         exact = pytest.approx(found.objective, rel=1e-9, abs=1e-9)
         assert naive.objective(found.masses, targets, first) == exact
         assert naive.least_objective(shape, targets, first) == exact
@@ -81,7 +59,7 @@ def test_no_map_near_by_is_better_and_the_comparison_would_show_it() -> None:
     shape = 8, 8
     levels = measured(shape, 1, 6, rng)
     found = reconstruct(Quadtree(shape), levels)
-    targets, _ = programme(Quadtree(shape), levels)
+    targets, _ = naive.programme(Quadtree(shape), levels)
     costs = [
         naive.objective(np.maximum(found.masses + step, 0), targets, 1)
         for step in rng.normal(scale=0.05, size=(100, *shape))

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ldpspatial.distributed.adaptive import AdaptiveHierarchical
-from ldpspatial.distributed.cohort import Cohort, NoisySum
+from ldpspatial.distributed.cohort import Cohort
 from ldpspatial.distributed.prefix_tree import PrefixTree
 from ldpspatial.distributed.rounds import Answers, OneLocation
 from ldpspatial.distributed.schedule import Budget
 from ldpspatial.users import UserCells, cells_by_user
+from tests.support.cohorts import HalfNoise
 from tests.support.crowds import crowd
 from tests.support.distinguish import lower_bound_epsilon
 
@@ -86,20 +87,6 @@ class Silent:
             return vectors
 
         return silenced
-
-
-@dataclass(frozen=True)
-class HalfNoise(Cohort):
-    """A bug to be caught: noise for twice the epsilon that is claimed."""
-
-    def sum(
-        self,
-        contributions: sparse.csr_array,
-        epsilon: float,
-        sensitivity: int,
-        rng: np.random.Generator,
-    ) -> NoisySum:
-        return super().sum(contributions, 2 * epsilon, sensitivity, rng)
 
 
 def losses(cohort: Cohort, locations: OneLocation | Silent, runs: int, seed: int) -> list[float]:
