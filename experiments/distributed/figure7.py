@@ -6,9 +6,9 @@ import click
 from matplotlib.figure import Figure
 
 from experiments.distributed.places import manhattan_place
-from experiments.distributed.report import MSE_UNIT, draw_curve, shown, span
+from experiments.distributed.report import MSE_UNIT, draw_curve, log_errors, shown, span
 from experiments.distributed.runs import Case, Runs, play_all
-from experiments.distributed.setup import Setup, experiment, side_option
+from experiments.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
 from ldpspatial.distributed.adaptive import AdaptiveHierarchical
 
@@ -19,7 +19,7 @@ CALIBRATIONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 @experiment("distributed-figure7", repeats=5)
 @side_option
-@click.option("--users", multiple=True, type=int, default=SIZES, show_default=True,
+@click.option("--users", multiple=True, type=COUNT, default=SIZES, show_default=True,
               help="Sample sizes; c is swept at the third and the fifth.")  # fmt: skip
 def figure7(setup: Setup, side: int, users: tuple[int, ...]) -> None:
     """Error over sample size and over c (Bagdasaryan et al. 2022, Figure 7, appendix A.2).
@@ -30,7 +30,10 @@ def figure7(setup: Setup, side: int, users: tuple[int, ...]) -> None:
     """
     place = manhattan_place(setup.data, side)
     by_size = {e: [_case(number, e, 0.1) for number in users] for e in EPSILONS}
-    by_c = {number: [_case(number, 1.0, c) for c in CALIBRATIONS] for number in users[2:5:2]}
+    by_c = {
+        number: [_case(number, 1.0, c) for c in CALIBRATIONS]
+        for number in users[2:5:2] or users[:1]
+    }
     cases = list(
         dict.fromkeys(case for line in (*by_size.values(), *by_c.values()) for case in line)
     )
@@ -57,12 +60,13 @@ def draw(
     left, right = figure.subplots(1, 2)
     for epsilon, line in by_size.items():
         draw_curve(left, runs, line, users, f"epsilon {epsilon:g}")
-    left.set(xscale="log", yscale="log", xlabel="users", title="Manhattan, c = 0.1")
+    left.set(xscale="log", xlabel="users", title="Manhattan, c = 0.1")
     for number, line in by_c.items():
         draw_curve(right, runs, line, CALIBRATIONS, f"{number:,} users")
-    right.set(xscale="log", yscale="log", xlabel="c", title="Manhattan, epsilon 1")
+    right.set(xscale="log", xlabel="c", title="Manhattan, epsilon 1")
     for axes in (left, right):
         axes.legend()
+        log_errors(axes)
     return figure
 
 

@@ -15,6 +15,7 @@ from experiments.sources import (
     people_of,
     tokyo,
 )
+from ldpspatial.errors import InputError
 from ldpspatial.users import UserCells, cells_by_user, user_cells
 
 
@@ -40,7 +41,7 @@ class Place:
         if self.people is not None:
             return self.people if users is None else self.people.sample(users, rng)
         if users is None:
-            raise ValueError(f"users must be a number: nobody is known in {self.name}")
+            raise InputError(f"users must be a number: nobody is known in {self.name}")
         return people_of(self.density, users, rng)
 
     @property
@@ -86,7 +87,7 @@ def _tokyo_cells(data: Path, side: int) -> UserCells:
     """Put check-ins on a grid over their bounding box."""
     checkins = tokyo(data)
     if checkins.users is None:
-        raise ValueError("check-ins must tell users apart")
+        raise InputError("check-ins must tell users apart")
     least, most = (bound(checkins.coordinates, axis=0) for bound in (np.min, np.max))
     share = (checkins.coordinates - least) / (most - least)
     row, column = np.minimum((share * side).astype(np.int64), side - 1).T

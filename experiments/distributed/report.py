@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
+from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 from scipy import stats
 
@@ -53,6 +54,14 @@ def draw_curve(
     axes.errorbar(x, mean, np.nan_to_num(half), marker="o", markersize=4, capsize=2, label=label)
     axes.set_ylabel("MSE (1e-13)")
     axes.grid(alpha=0.3)
+
+
+def log_errors(axes: Axes) -> None:
+    """Make the axis of errors logarithmic, its ticks plain numbers."""
+    axes.set_yscale("log")
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain)
 
 
 def draw_map(axes: Axes, density: Array, title: str, top: float) -> None:

@@ -14,7 +14,10 @@ from experiments.sources import data_option
 from experiments.tables import DOCS, replace_block
 from ldpspatial.plotting import save_figure
 
-side_option = click.option("--side", default=1024, show_default=True, help="Pixels of a side.")
+COUNT = click.IntRange(1)
+side_option = click.option(
+    "--side", default=1024, show_default=True, type=COUNT, help="Pixels of a side of Manhattan."
+)
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,11 @@ def experiment(name: str, repeats: int) -> Callable[[Callable[..., None]], click
                          default=Path("experiments-output") / name, show_default=True,
                          help="Folder of finished runs and figures."),
             click.option("--repeats", default=repeats, show_default=True,
-                         type=click.IntRange(1), help="Runs of each setting."),
+                         type=COUNT, help="Runs of each setting."),
             click.option("--jobs", default=-1, show_default=True,
                          help="Processes, -1 for one a core."),
-            click.option("--seed", default=1, show_default=True),
+            click.option("--seed", default=1, show_default=True,
+                         help="A folder with runs goes on with the seed that it began with."),
             click.option("--write", is_flag=True, help="Put tables and figures into docs."),
         ]  # fmt: skip
         for option in reversed(options):

@@ -8,7 +8,7 @@ import click
 from experiments.distributed.places import Place, manhattan_place
 from experiments.distributed.report import MSE_UNIT, mean_and_half_width, shown, span
 from experiments.distributed.runs import Case, Runs, play_all
-from experiments.distributed.setup import Setup, experiment, side_option
+from experiments.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
 from ldpspatial.distributed.adaptive import AdaptiveHierarchical
 from ldpspatial.distributed.adaptive_grid import AdaptiveGrid
@@ -94,10 +94,12 @@ def releases(place: Place, cohort: Cohort) -> dict[str, Release]:
     }
 
 
-@experiment("distributed-table1", repeats=5)
+@experiment("distributed-table1", repeats=10)
 @side_option
-@click.option("--few", default=10_000, show_default=True, help="Users of the first setting.")
-@click.option("--many", default=100_000, show_default=True, help="Users of the others.")
+@click.option(
+    "--few", default=10_000, type=COUNT, show_default=True, help="Users of the first setting."
+)
+@click.option("--many", default=100_000, type=COUNT, show_default=True, help="Users of the others.")
 def table1(setup: Setup, side: int, few: int, many: int) -> None:
     """All releases on Manhattan (Bagdasaryan et al. 2022, Table 1).
 

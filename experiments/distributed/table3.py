@@ -5,15 +5,14 @@ import numpy as np
 
 from experiments.distributed.places import manhattan_place
 from experiments.distributed.report import MSE_UNIT, shown, span
-from experiments.distributed.runs import Case, Runs, play_all
-from experiments.distributed.setup import Setup, experiment, side_option
+from experiments.distributed.runs import OTHERS, Case, Runs, play_all
+from experiments.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
 from ldpspatial.distributed.adaptive import AdaptiveHierarchical
 from ldpspatial.distributed.non_private_tree import NonPrivateTree
 from ldpspatial.release import Release
 
 TEN = 10.0
-FACTORS = {"mse": MSE_UNIT, "l1": 1.0, "mape": 1.0, "smape": 1.0, "maape": 1.0}
 RELEASES: dict[str, Release] = {
     "no noise, threshold 10": NonPrivateTree(threshold=TEN),
     "even, threshold 10": AdaptiveHierarchical(schedule="even", threshold=TEN),
@@ -31,7 +30,7 @@ PAPER = {  # MSE (1e-13), L1 (1e-3), MAPE, sMAPE, MAAPE, vector length
 
 @experiment("distributed-table3", repeats=10)
 @side_option
-@click.option("--users", default=10_000, show_default=True)
+@click.option("--users", default=10_000, type=COUNT, show_default=True)
 def table3(setup: Setup, side: int, users: int) -> None:
     """Ablations of the adaptive histogram (Bagdasaryan et al. 2022, Table 3 and appendix A.1).
 
@@ -42,7 +41,8 @@ def table3(setup: Setup, side: int, users: int) -> None:
     are repeated to 1024 x 1024.
     """
     place = manhattan_place(setup.data, side)
-    cases = [Case(label, release, users) for label, release in RELEASES.items()]
+    others = tuple(OTHERS)
+    cases = [Case(label, release, users, others=others) for label, release in RELEASES.items()]
     setup.publish(table(cases, play_all(place, cases, setup, "runs")), {}, {})
 
 
@@ -64,4 +64,5 @@ def table(cases: list[Case], runs: Runs) -> str:
 
 
 def _errors(own: Runs, part: str) -> list[str]:
-    return [shown(factor * own.values(part + name)) for name, factor in FACTORS.items()]
+    squared = shown(MSE_UNIT * own.values(f"{part}mse"))
+    return [squared, *(shown(own.values(part + name)) for name in OTHERS)]

@@ -1,4 +1,4 @@
-"""Counties as users, and observers of images as users."""
+"""City cells by name, counties as users, and observers of images as users."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from experiments.sources import COUNTIES, GAZE, table
+from experiments.sources import COUNTIES, GAZE, city_cells, table
 from ldpspatial.errors import InputError
+from ldpspatial.files.points import Points
 from ldpspatial.users import UserCells
 
 Ints = NDArray[np.int64]
@@ -17,6 +18,14 @@ WEST, EAST, SOUTH, NORTH = -125.0, -66.0, 24.0, 50.0  # box around the contiguou
 DEATHS = "deaths_2020-07-24"  # to the last day of the file
 IMAGE = 762, 562  # height and width of every image in pixels
 WEIGHTS = ("duration", "fixations")
+
+
+def busiest(checkins: Points, side: int, users: int, places: int) -> dict[str, UserCells]:
+    """Return the busiest city cells with at least so many users, by name, the busiest first."""
+    found = city_cells(checkins, side, users, places)
+    if len(found) < places:
+        raise InputError(f"the data hold {len(found)} places with {users} users, not {places}")
+    return {f"place {number:02}": people for number, people in enumerate(found, 1)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +63,8 @@ class Fixations:
         height, width = IMAGE
         rows, columns = -(-height // pixels), -(-width // pixels)
         here = self.image == image
-        row = np.floor((height - 1 - self.y[here]) / pixels).astype(np.int64)
-        column = np.floor(self.x[here] / pixels).astype(np.int64)
+        row = (height - 1 - np.floor(self.y[here]).astype(np.int64)) // pixels
+        column = np.floor(self.x[here]).astype(np.int64) // pixels
         duration = self.duration[here]
         visits = duration if weight == "duration" else np.ones_like(duration)
         return weighted_cells(self.user[here], row * columns + column, visits, (rows, columns))
@@ -67,7 +76,7 @@ def gaze(data: Path) -> Fixations:
     user, image, duration = (columns[name].astype(np.int64) for name in ("user", "image", "dur_ms"))
     x, y = (columns[name].astype(np.float64) for name in ("x", "y"))
     height, width = IMAGE
-    outside = (x < 0) | (x >= width) | (y < 0) | (y > height - 1)
+    outside = (x < 0) | (x >= width) | (y < 0) | (y >= height)
     if outside.any():
         raise InputError(f"{GAZE} must hold positions inside its images, got {outside.sum()} out")
     return Fixations(user, image, duration, x, y)

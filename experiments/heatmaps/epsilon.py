@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from experiments.heatmaps.data import busiest
 from experiments.heatmaps.figures import metric_panels
 from experiments.heatmaps.plays import Conduct, conducted, with_tops
 from experiments.heatmaps.summary import differences_table, means_table
-from experiments.sources import city_cells, gowalla
+from experiments.sources import gowalla
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 SIGMAS = ("0", "4", "8")
@@ -20,7 +21,8 @@ SHOWN = "4"  # the sigma of the figure
               help="Gaussian filter of the heat maps in cells, 0 for none.")  # fmt: skip
 @click.option("--side", default=256, show_default=True, help="Cells along a side.")
 @click.option("--users", default=200, show_default=True, help="Users of a trial.")
-@click.option("--places", default=30, show_default=True, help="Cities, the busiest first.")
+@click.option("--places", type=click.IntRange(1), default=30, show_default=True,
+              help="Cities, the busiest first.")  # fmt: skip
 def heatmap_epsilon(
     data: Path, conduct: Conduct, sigma: str, side: int, users: int, places: int
 ) -> None:
@@ -31,21 +33,19 @@ def heatmap_epsilon(
     trials of one place are averaged first. Gowalla alone stands in for Gowalla and Brightkite, and
     its file has no times, so check-ins of all months are taken.
     """
-    found = city_cells(gowalla(data), side, users, places)
-    cities = {f"place {number:02}": people for number, people in enumerate(found, 1)}
     table = conduct.play(
-        cities,
+        busiest(gowalla(data), side, users, places),
         with_tops(0.01, 0.1, 1),
         EPSILONS,
         sigma=float(sigma),
         users=[users],
         kept=f"sigma-{sigma}",
     )
-    setting = (f"{len(cities)} places, {conduct.repeats} trials each, {users} users, "
+    setting = (f"{places} places, {conduct.repeats} trials each, {users} users, "
                f"{side} x {side} cells, sigma = {sigma} cells")  # fmt: skip
     text = "\n\n".join(
         (
-            f"{setting[0].upper()}{setting[1:]}; mean and 95 % interval over places:",
+            f"{setting}; mean and 95 % interval over places:",
             means_table(table, "epsilon", "data"),
             "Paired differences by place (* sparse-emd is better, × it is worse, each at 95 %):",
             differences_table(table, "epsilon", "data"),

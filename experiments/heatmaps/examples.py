@@ -6,11 +6,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.heatmaps.data import busiest
 from experiments.heatmaps.figures import map_panels
 from experiments.heatmaps.plays import OURS, SIGMAS_A_SIDE, Conduct, conducted, with_tops
 from experiments.heatmaps.summary import scores_table
-from experiments.sources import city_cells, gowalla
-from ldpspatial.errors import InputError
+from experiments.sources import gowalla
 from ldpspatial.metrics import heat_map
 
 EPSILONS = (1.0, 5.0)
@@ -21,18 +21,22 @@ SHOWN = ("laplace", "laplace-top 0.01 %", OURS)
 @conducted("heatmap-examples")
 @click.option("--side", default=256, show_default=True, help="Cells along a side.")
 @click.option("--users", default=200, show_default=True)
-@click.option("--place", default=1, show_default=True, help="Which city, 1 the busiest.")
+@click.option(
+    "--place",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Which city, 1 the busiest.",
+)
 def heatmap_examples(data: Path, conduct: Conduct, side: int, users: int, place: int) -> None:
     """Heat maps of a city under three releases, side by side (Ghazi et al., Figure 2).
 
     From left to right: the original, noise on every cell, the largest 0.01 % of the noisy cells,
     sparse EMD; epsilon 1 above, 5 below.
     """
-    cities = city_cells(gowalla(data), side, users, place)
-    if not 1 <= place <= len(cities):
-        raise InputError(f"--place must lie in [1, {len(cities)}], got {place}")
+    *_, city = busiest(gowalla(data), side, users, place).values()
     rng = np.random.default_rng(conduct.seed)
-    people = cities[place - 1].sample(users, rng)
+    people = city.sample(users, rng)
     releases = with_tops(0.01)
     found = {
         (epsilon, name): releases[name].release(people, epsilon, rng).density

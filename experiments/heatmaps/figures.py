@@ -22,7 +22,7 @@ AXES = {"epsilon": "epsilon", "users": "users", "cells": "cells along a side"}
 
 def metric_panels(table: pa.Table, against: str, cluster: str, title: str) -> Figure:
     """Draw each metric in a panel, a line a release, 95 % intervals over clusters shaded."""
-    figure = Figure(figsize=(9.2, 6.4), layout="constrained")
+    figure = Figure(figsize=(8.2, 5.8), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True)
     names = labels(table)
     others = [name for name in names if name != OURS]

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from experiments.heatmaps.data import busiest
 from experiments.heatmaps.figures import metric_panels
 from experiments.heatmaps.plays import OURS, SIGMAS_A_SIDE, Conduct, conducted, with_tops
 from experiments.heatmaps.summary import means_table
-from experiments.sources import city_cells, gowalla
+from experiments.sources import gowalla
 from experiments.tables import markdown
 
 SIDES = (64, 128, 256, 512, 1024)
@@ -33,12 +34,14 @@ def heatmap_resolution(
     checkins = gowalla(data)
     parts = []
     for side in sides:
-        city = city_cells(checkins, side, users, 1)
-        places = {f"place {number:02}": people for number, people in enumerate(city, 1)}
         part = conduct.play(
-            places, with_tops(0.01, 0.1, 1), [epsilon], sigma=side / SIGMAS_A_SIDE, users=[users],
+            busiest(checkins, side, users, 1),
+            with_tops(0.01, 0.1, 1),
+            [epsilon],
+            sigma=side / SIGMAS_A_SIDE,
+            users=[users],
             kept=f"epsilon-{epsilon:g}-side-{side}",
-        )  # fmt: skip
+        )
         parts.append(part)
     table = pa.concat_tables(parts)
     setting = (f"The busiest city cell, {users} users, eps = {epsilon:g}, "

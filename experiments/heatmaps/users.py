@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from experiments.heatmaps.data import busiest
 from experiments.heatmaps.figures import metric_panels
 from experiments.heatmaps.plays import SIGMAS_A_SIDE, Conduct, conducted, with_tops
 from experiments.heatmaps.summary import means_table
-from experiments.sources import city_cells, gowalla
+from experiments.sources import gowalla
 
 USERS = (50, 100, 200, 300, 400, 500)
 
@@ -25,11 +26,10 @@ def heatmap_users(
     The city is the part of the United States with the most Gowalla check-ins, and epsilon is 1:
     the paper says of neither what it took. Intervals are over trials of this one city.
     """
-    city = city_cells(gowalla(data), side, max(users), 1)
-    places = {f"place {number:02}": people for number, people in enumerate(city, 1)}
+    city = busiest(gowalla(data), side, max(users), 1)
     sigma = side / SIGMAS_A_SIDE
     table = conduct.play(
-        places, with_tops(0.01, 0.1, 1), [epsilon], sigma=sigma, users=users,
+        city, with_tops(0.01, 0.1, 1), [epsilon], sigma=sigma, users=users,
         kept=f"epsilon-{epsilon:g}",
     )  # fmt: skip
     setting = (f"The busiest city cell, eps = {epsilon:g}, {conduct.repeats} trials, "

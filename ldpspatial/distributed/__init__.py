@@ -2,6 +2,7 @@
 
 from ldpspatial.distributed.adaptive import AdaptiveHierarchical
 from ldpspatial.distributed.adaptive_grid import AdaptiveGrid
+from ldpspatial.distributed.client_cohort import ClientCohort
 from ldpspatial.distributed.client_sum import sum_clients
 from ldpspatial.distributed.cohort import Cohort, NoisySum
 from ldpspatial.distributed.flat import Flat
@@ -15,7 +16,7 @@ from ldpspatial.distributed.noise_share import NoiseShare, client_vector
 from ldpspatial.distributed.non_private_tree import NonPrivateTree
 from ldpspatial.distributed.prefix_tree import PrefixTree
 from ldpspatial.distributed.rounds import OneLocation, Round
-from ldpspatial.distributed.secure_sum import ModularSum, SecureSum
+from ldpspatial.distributed.secure_sum import ModularSum, SecureSum, SecureSums
 from ldpspatial.distributed.side_data import ProportionMap, SideData
 from ldpspatial.distributed.sketch import CountMin, CountMinMinimum, CountMinOracle
 from ldpspatial.distributed.spatial_decomposition import (
@@ -27,6 +28,7 @@ from ldpspatial.distributed.spatial_decomposition import (
 __all__ = [
     "AdaptiveGrid",
     "AdaptiveHierarchical",
+    "ClientCohort",
     "Cohort",
     "CountMin",
     "CountMinMinimum",
@@ -45,6 +47,7 @@ __all__ = [
     "ProportionMap",
     "Round",
     "SecureSum",
+    "SecureSums",
     "SideData",
     "SpatialDecomposition",
     "SpatialDecompositionLeaves",

@@ -4,7 +4,6 @@ Slow: use it with few clients or short vectors, to test `Cohort.sum`, which has 
 run a secure sum of one's own.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +14,10 @@ from client_sdk.entropy import Entropy
 from ldpspatial.distributed.cohort import Cohort, NoisySum, Shard, checked_round
 from ldpspatial.distributed.noise_share import NoiseShare, client_vector
 from ldpspatial.distributed.polya import noise_deviation
-from ldpspatial.distributed.secure_sum import ModularSum, SecureSum
+from ldpspatial.distributed.secure_sum import ModularSum, SecureSum, SecureSums
+from ldpspatial.errors import InputError
 
 Ints = NDArray[np.int64]
-SecureSums = Callable[[int, int], SecureSum]  # modulus, threshold -> the sum of one shard
 
 
 def sum_clients(
@@ -46,12 +45,14 @@ def sum_clients(
         What the clients draw their noise from, `client_sdk.entropy.system` where it matters;
         the bytes of ``rng`` by default.
     secure_sum : callable, modulus and threshold -> SecureSum
-        Called once a shard.
+        Called once a shard, before any client draws its noise; ``SecureAggregation.of_modulus``
+        for the real protocol.
 
     Raises
     ------
     InputError
-        A bad argument, or a contribution beyond the sensitivity.
+        A bad argument, a contribution beyond the sensitivity, or ``secure_sum`` has nothing for a
+        shard of that size, or something of another modulus or threshold.
 
     Examples
     --------
@@ -63,16 +64,39 @@ def sum_clients(
     rows = checked_round(contributions, epsilon, sensitivity)
     source = rng.bytes if entropy is None else entropy
 
-    def reveal(shard: Shard) -> Ints | None:
+    def reveal(shard: Shard, protocol: SecureSum) -> Ints | None:
         size = len(shard.members)
         share = NoiseShare(epsilon, sensitivity, cohort.honest(size))
         vectors = [
             client_vector(own.tolist(), share, cohort.modulus, source)
             for own in rows[shard.members].toarray()
         ]
-        protocol = secure_sum(cohort.modulus, cohort.threshold(size))
         return protocol.total(np.array(vectors, dtype=np.int64), shard.survives)
 
     shards = cohort.deal(rows.shape[0], rng)
+    protocols = [secure_sum_of(cohort, len(shard.members), secure_sum) for shard in shards]
+    totals = (reveal(*pair) for pair in zip(shards, protocols, strict=True))
     spread = noise_deviation(float(epsilon), sensitivity)
-    return cohort.gather(shards, (reveal(shard) for shard in shards), rows.shape[1], spread)
+    return cohort.gather(shards, totals, rows.shape[1], spread)
+
+
+def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> SecureSum:
+    """Return the secure sum of a shard of so many clients.
+
+    Raises
+    ------
+    InputError
+        ``secure_sum`` has none for this modulus and threshold, or one of others.
+    """
+    modulus, threshold = cohort.modulus, cohort.threshold(clients)
+    asked = f"a shard of {clients} with modulus {modulus} and threshold {threshold}"
+    try:
+        protocol = secure_sum(modulus, threshold)
+    except InputError as error:
+        raise InputError(f"secure_sum must sum {asked}: {error}") from None
+    found = protocol.modulus, protocol.threshold
+    if found != (modulus, threshold):
+        raise InputError(
+            f"secure_sum must sum {asked}, got modulus {found[0]} and threshold {found[1]}"
+        )
+    return protocol

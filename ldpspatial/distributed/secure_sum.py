@@ -32,6 +32,10 @@ class SecureSum(Protocol):
     def threshold(self) -> int:
         """Fewest survivors for which a sum is revealed."""
 
+    @property
+    def assumption(self) -> str:
+        """What hiding the vectors rests on, as a condition of a claim."""
+
     def total(self, vectors: Ints, survivors: Bools) -> Ints | None:
         """Return the sum of the survivors' vectors, or nothing.
 
@@ -45,6 +49,17 @@ class SecureSum(Protocol):
         -------
         (length,) int64 array in [0, modulus), or None where fewer than ``threshold`` survive.
         """
+
+
+class SecureSums(Protocol):
+    """Makes the secure sum of a shard: a class like `ModularSum`, or a function.
+
+    Where it is called, what it returns is checked against both arguments, so that nobody's modulus
+    is taken for a threshold.
+    """
+
+    def __call__(self, modulus: int, threshold: int) -> SecureSum:
+        """Return a secure sum with this modulus and this threshold."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,11 @@ class ModularSum:
     def __post_init__(self) -> None:
         checked_modulus(self.modulus)
         checked_whole("threshold", self.threshold, 1, MAX_CLIENTS)
+
+    @property
+    def assumption(self) -> str:
+        """What hiding the vectors rests on, as a condition of a claim."""
+        return "sums by a party that all trust"
 
     def total(self, vectors: Ints, survivors: Bools) -> Ints | None:
         """Return the sum of the survivors' vectors; None below the threshold.

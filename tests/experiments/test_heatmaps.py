@@ -66,7 +66,7 @@ def data(tmp_path: Path) -> Path:
             for k, (lat, lon, n) in enumerate(places)
         ),
     )
-    looks: list[tuple[object, ...]] = [("00", 3, 0, 0.0, 0.0, 300), ("00", 3, 1, 561.0, 761.0, 100)]
+    looks: list[tuple[object, ...]] = [("00", 3, 0, 0.0, 0.0, 300), ("00", 3, 1, 561.9, 761.9, 100)]
     looks += [
         (f"{user:02}", image, 0, 281.0, 381.0, 250) for user in range(1, 6) for image in (3, 7)
     ]
@@ -163,9 +163,10 @@ def test_examples(data: Path, docs: Path) -> None:
     assert (docs / "heatmap-examples.png").exists()
     again = succeed(heatmap_examples, *asked, "--place", 2)
     assert again == shown
+    assert succeed(heatmap_examples, *asked) != shown  # the busiest place is another
     result = CliRunner().invoke(heatmap_examples, [*map(str, asked), "--place", "3"])
     assert result.exit_code == 1
-    assert "--place must lie in [1, 2], got 3" in result.output
+    assert "the data hold 2 places with 8 users, not 3" in result.output
 
 
 def test_covid(data: Path, docs: Path) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 
 from client_sdk.entropy import Entropy
 from ldpspatial.distributed.secure_aggregation import Client, Neighbours, Step, Terms, enrol
-from ldpspatial.distributed.secure_aggregation.messages import Message
+from ldpspatial.distributed.secure_aggregation.primitives import seal
+from ldpspatial.distributed.secure_aggregation.wire import Message
 
 
 def seeded(seed: int) -> Entropy:
@@ -77,3 +78,17 @@ class Rounds:
         if step is Step.CONFIRM:
             return client.confirm(message)  # type: ignore[arg-type]
         return client.reveal(message)  # type: ignore[arg-type]
+
+
+def sealing(plaintext: bytes) -> type[Client]:
+    """Clients who seal this in the place of their shares."""
+
+    class Cheat(Client):
+        def _seal(self, receiver: int, seed_share: int, key_share: int) -> bytes:
+            passage = self.terms.label("shares", self.number, receiver)
+            public = self._adverts[receiver].cipher_key
+            return seal(
+                self._cipher_pair.agree(public, self.terms.digest, passage), plaintext, passage
+            )
+
+    return Cheat

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk.entropy import Entropy, system
-from ldpspatial.distributed._checks import checked_whole
+from ldpspatial.distributed._checks import checked_modulus, checked_whole
 from ldpspatial.distributed.secure_aggregation.graph import MAX_CLIENTS, Neighbours
 from ldpspatial.distributed.secure_aggregation.masks import Ints
 from ldpspatial.distributed.secure_aggregation.session import enrol, play
@@ -58,12 +58,56 @@ class SecureAggregation:
     def __post_init__(self) -> None:
         checked_whole("threshold", self.threshold, 2, MAX_CLIENTS)
         # The other fields are terms of every session, and the rules for them stand there.
-        Terms(bytes(SESSION_BYTES), self.threshold, self.threshold, self.bits, 1, self.neighbours)
+        Terms(
+            session=bytes(SESSION_BYTES),
+            clients=self.threshold,
+            threshold=self.threshold,
+            bits=self.bits,
+            length=1,
+            neighbours=self.neighbours,
+        )
+
+    @classmethod
+    def of_modulus(
+        cls,
+        modulus: int,
+        threshold: int,
+        neighbours: Neighbours | None = None,
+        entropy: Entropy = system,
+    ) -> "SecureAggregation":
+        """Return the secure sum modulo a power of two: what `sum_clients` and `ClientCohort` call.
+
+        Raises
+        ------
+        InputError
+            Another modulus, or a field breaks its rule.
+
+        Examples
+        --------
+        >>> SecureAggregation.of_modulus(modulus=1 << 20, threshold=8)
+        SecureAggregation(threshold=8, bits=20, neighbours=None)
+        """
+        bits = checked_modulus(modulus).bit_length() - 1
+        return cls(threshold=threshold, bits=bits, neighbours=neighbours, entropy=entropy)
 
     @property
     def modulus(self) -> int:
         """2^bits."""
         return 1 << self.bits
+
+    @property
+    def assumption(self) -> str:
+        """What hiding the vectors rests on, as a condition of a claim."""
+        server = (
+            "a server that follows the protocol, or any server where twice the threshold exceeds "
+            "the clients of the sum and the colluding ones together"
+            if self.neighbours is None
+            else "a server that follows the protocol, and neighbours from choose_neighbours"
+        )
+        return (
+            "computational: sums by secure aggregation on X25519, HKDF-SHA256, ChaCha20-Poly1305 "
+            f"and Ed25519, with {server}"
+        )
 
     def total(self, vectors: Ints, survivors: Bools) -> Ints | None:
         """Return the sum of the survivors' vectors, or nothing.
@@ -88,6 +132,13 @@ class SecureAggregation:
         if clients < self.threshold:
             return None
         session = self.entropy(SESSION_BYTES)
-        terms = Terms(session, clients, self.threshold, self.bits, length, self.neighbours)
+        terms = Terms(
+            session=session,
+            clients=clients,
+            threshold=self.threshold,
+            bits=self.bits,
+            length=length,
+            neighbours=self.neighbours,
+        )
         failing = dict.fromkeys(np.flatnonzero(~survivors).tolist(), Step.MASK)
         return play(*enrol(terms, self.entropy), vectors, failing).total

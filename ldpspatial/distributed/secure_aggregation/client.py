@@ -28,7 +28,6 @@ from ldpspatial.distributed.secure_aggregation.messages import (
     KeyAdvert,
     KeyList,
     MaskedVector,
-    Message,
     Revealed,
     SharesIn,
     SharesOut,
@@ -43,6 +42,7 @@ from ldpspatial.distributed.secure_aggregation.primitives import (
     verified,
 )
 from ldpspatial.distributed.secure_aggregation.terms import Step, Terms
+from ldpspatial.distributed.secure_aggregation.wire import Message, require
 from ldpspatial.errors import InputError
 
 
@@ -201,9 +201,11 @@ class Client:
         if due is not step:
             raise ProtocolError(f"client {self.number} does not answer round {step.value} now")
         if kind is not None:
-            if not isinstance(message, kind) or message.client != self.number:
-                raise ProtocolError("a message of another session, round or client")
+            why = "a message of another session, round or client"
+            if not isinstance(message, kind):
+                raise ProtocolError(why)
             message.check(self.terms)
+            require(message.client == self.number, why)
         yield
         self._next = Step(step + 1) if step < Step.REVEAL else None
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from ldpspatial.distributed.secure_aggregation.errors import ProtocolError
-from ldpspatial.distributed.secure_aggregation.masks import Ints, expand
-from ldpspatial.distributed.secure_aggregation.messages import KeyAdvert, survivor_bits
+from ldpspatial.distributed.secure_aggregation.masks import Ints, bits_of_numbers, expand
+from ldpspatial.distributed.secure_aggregation.messages import KeyAdvert
 from ldpspatial.distributed.secure_aggregation.primitives import KeyPair, derive, verified
 from ldpspatial.distributed.secure_aggregation.terms import Terms, encoded
 
@@ -60,7 +60,7 @@ def survivor_statements(
     adverts : mapping of client to KeyAdvert
         Of the signers; on the complete graph of all clients that have joined.
     """
-    told = terms.label("survivors") + survivor_bits(survivors, terms.clients)
+    told = terms.label("survivors") + bits_of_numbers(survivors, terms.clients)
     fresh = {
         client: encoded(client) + advert.cipher_key + advert.mask_key
         for client, advert in sorted(adverts.items())

@@ -1,4 +1,4 @@
-"""Masks: residues modulo 2^bits from a key, and residues on the wire."""
+"""Masks: residues modulo 2^bits from a key; residues and sets of clients on the wire."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ def pack(residues: Ints, bits: int) -> bytes:
 
 
 def unpack(octets: bytes, bits: int, length: int) -> Ints:
-    """Return the ``length`` residues that :func:`pack` wrote; bits beyond them are not looked at."""
+    """Return the ``length`` residues that :func:`pack` wrote; what is beyond is not looked at."""
     each = np.unpackbits(
         np.frombuffer(octets, dtype=np.uint8), count=length * bits, bitorder="little"
     ).reshape(length, bits)
@@ -42,3 +42,16 @@ def unpack(octets: bytes, bits: int, length: int) -> Ints:
     filled[:, :bits] = each
     residues: Ints = np.packbits(filled, axis=1, bitorder="little").view("<i8").ravel()
     return residues.astype(np.int64)
+
+
+def bits_of_numbers(numbers: frozenset[int], clients: int) -> bytes:
+    """Return a set of clients as one bit each: what is sent and what is signed."""
+    here = np.zeros(clients, dtype=np.bool_)
+    here[list(numbers)] = True
+    return np.packbits(here).tobytes()
+
+
+def numbers_of_bits(octets: bytes, clients: int) -> frozenset[int]:
+    """Return the set that :func:`bits_of_numbers` wrote; what is beyond is not looked at."""
+    here = np.unpackbits(np.frombuffer(octets, dtype=np.uint8), count=clients)
+    return frozenset(np.flatnonzero(here).tolist())

@@ -1,28 +1,29 @@
-"""The messages of the protocol, two a round: from a client to the server, and from it to a client.
+"""The messages, two a round: from a client to the server, and from the server to a client."""
 
-Each names the session (the digest of its terms), its round and the client. Every message can be
-written as bytes and read back. Client and server check each that they get before they look into it,
-come it as bytes or as an object.
-"""
-
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ldpspatial.distributed.secure_aggregation.masks import Ints, pack, unpack
+from ldpspatial.distributed.secure_aggregation.masks import (
+    Ints,
+    bits_of_numbers,
+    numbers_of_bits,
+    pack,
+    unpack,
+)
 from ldpspatial.distributed.secure_aggregation.primitives import (
     KEY_BYTES,
     SEAL_BYTES,
     SIGNATURE_BYTES,
 )
 from ldpspatial.distributed.secure_aggregation.shamir import PRIME, SHARE_BYTES
-from ldpspatial.distributed.secure_aggregation.terms import DIGEST_BYTES, Step, Terms
+from ldpspatial.distributed.secure_aggregation.terms import Step, Terms
 from ldpspatial.distributed.secure_aggregation.wire import (
+    Fields,
+    Message,
     Reader,
     are_pairs,
+    check_pairs,
     is_bytes,
     is_number,
     listed,
@@ -31,79 +32,6 @@ from ldpspatial.distributed.secure_aggregation.wire import (
 )
 
 SEALED_BYTES = 2 * SHARE_BYTES + SEAL_BYTES  # two shares for a neighbour
-Fields = Mapping[str, Any]
-M = TypeVar("M", bound="Message")
-
-
-@dataclass(frozen=True)
-class Message(ABC):
-    """What all messages have.
-
-    Attributes
-    ----------
-    session : bytes, 32
-        Digest of the session's terms.
-    client : int
-        Who sends it to the server, or whom the server sends it to.
-    """
-
-    step: ClassVar[Step]
-    session: bytes
-    client: int
-
-    @abstractmethod
-    def body(self) -> bytes:
-        """Return what follows the header, as bytes."""
-
-    @classmethod
-    @abstractmethod
-    def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read what :meth:`body` has written."""
-
-    @abstractmethod
-    def check_body(self, terms: Terms) -> None:
-        """Refuse fields that are not of their types, or have sizes other than the agreed ones."""
-
-    def to_bytes(self) -> bytes:
-        """Return the message as bytes: round, session, client and the body."""
-        return bytes([self.step]) + self.session + number_bytes(self.client) + self.body()
-
-    @classmethod
-    def from_bytes(cls: type[M], data: bytes, terms: Terms) -> M:
-        """Read a message of this kind; :meth:`to_bytes` gives the very same bytes.
-
-        Parameters
-        ----------
-        data : bytes
-            Anything at all.
-        terms : Terms
-            Of the session that the message has to be of.
-
-        Raises
-        ------
-        ProtocolError
-            The bytes are no message of this kind in this session.
-        """
-        reader = Reader(data)
-        step, session, client = reader.take(1), reader.take(DIGEST_BYTES), reader.number()
-        require(step == bytes([cls.step]), "a message of another round")
-        message = cls(session, client, **cls.fields(reader, terms))
-        message.check(terms)
-        # Bytes left over, or bits between the last number and the next full byte.
-        require(message.to_bytes() == data, "a message is not written as it should be")
-        return message
-
-    def check(self, terms: Terms) -> None:
-        """Refuse a message of another session, or with fields that are not what they should be.
-
-        Raises
-        ------
-        ProtocolError
-        """
-        require(is_number(self.client), "a client is named by something that is no number")
-        own = is_bytes(self.session, DIGEST_BYTES) and self.session == terms.digest
-        require(own, "a message of another session, round or client")
-        self.check_body(terms)
 
 
 @dataclass(frozen=True)
@@ -156,17 +84,18 @@ class KeyList(Message):
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
         """Read the adverts, which are of the same session."""
-        adverts = []
-        for client, content in reader.pairs(2 * KEY_BYTES + SIGNATURE_BYTES):
-            advert = KeyAdvert.fields(Reader(content), terms)
-            adverts.append(KeyAdvert(terms.digest, client, **advert))
+        adverts = (
+            KeyAdvert(terms.digest, client, **KeyAdvert.fields(Reader(content), terms))
+            for client, content in reader.pairs(2 * KEY_BYTES + SIGNATURE_BYTES)
+        )
         return {"adverts": tuple(adverts)}
 
     def check_body(self, terms: Terms) -> None:
         """Check each advert."""
-        require(isinstance(self.adverts, tuple), "the list of keys is no list")
-        for advert in self.adverts:
-            require(isinstance(advert, KeyAdvert), "the list of keys holds something else")
+        adverts = self.adverts
+        right = isinstance(adverts, tuple) and all(isinstance(v, KeyAdvert) for v in adverts)
+        require(right, "the list of keys is malformed")
+        for advert in adverts:
             advert.check(terms)
 
 
@@ -196,9 +125,8 @@ class SharesOut(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check the sizes of check and ciphertexts."""
-        right = is_bytes(self.seed_check, KEY_BYTES)
-        require(right, f"client {self.client} sent no check of its seed")
-        _check_sealed(self.sealed)
+        require(is_bytes(self.seed_check, KEY_BYTES), "the check of the seed is malformed")
+        check_pairs(self.sealed, SEALED_BYTES, "sealed shares")
 
 
 @dataclass(frozen=True)
@@ -219,7 +147,7 @@ class SharesIn(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check the sizes of ciphertexts."""
-        _check_sealed(self.sealed)
+        check_pairs(self.sealed, SEALED_BYTES, "sealed shares")
 
 
 @dataclass(frozen=True)
@@ -253,9 +181,10 @@ class MaskedVector(Message):
     def check_body(self, terms: Terms) -> None:
         """Check that these are residues, as many as agreed."""
         residues = self.residues
-        whole = isinstance(residues, np.ndarray) and residues.dtype == np.int64
-        agreed = whole and residues.shape == (terms.length,) and self.bits == terms.bits
-        require(agreed, f"client {self.client} sent no vector of the agreed length")
+        whole = type(residues) is np.ndarray and residues.dtype == np.int64
+        agreed = is_number(self.bits) and self.bits == terms.bits
+        right = whole and agreed and residues.shape == (terms.length,)
+        require(right, f"client {self.client} sent no vector of the agreed length")
         within = residues.min() >= 0 and residues.max() < terms.modulus
         require(bool(within), f"client {self.client} sent numbers beyond the modulus")
 
@@ -277,22 +206,20 @@ class Survivors(Message):
 
     def body(self) -> bytes:
         """Return one bit a client."""
-        return survivor_bits(self.numbers, self.clients)
+        return bits_of_numbers(self.numbers, self.clients)
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
         """Read one bit for each client that is enrolled."""
-        octets = np.frombuffer(reader.take(-(-terms.clients // 8)), dtype=np.uint8)
-        here = np.flatnonzero(np.unpackbits(octets, count=terms.clients))
-        return {"numbers": frozenset(here.tolist()), "clients": terms.clients}
+        octets = reader.take(-(-terms.clients // 8))
+        return {"numbers": numbers_of_bits(octets, terms.clients), "clients": terms.clients}
 
     def check_body(self, terms: Terms) -> None:
         """Check that these are numbers of clients who are enrolled."""
-        numbers = self.numbers
-        right = isinstance(numbers, frozenset) and all(map(is_number, numbers))
-        require(right and self.clients == terms.clients, "the list of survivors is malformed")
-        within = all(0 <= number < terms.clients for number in numbers)
-        require(within, "the survivors include strangers")
+        right = isinstance(self.numbers, frozenset) and all(map(is_number, self.numbers))
+        within = right and all(0 <= number < terms.clients for number in self.numbers)
+        agreed = is_number(self.clients) and self.clients == terms.clients
+        require(within and agreed, "the list of survivors is malformed, or includes strangers")
 
 
 @dataclass(frozen=True)
@@ -313,8 +240,7 @@ class Confirmation(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check the size of the signature."""
-        right = is_bytes(self.signature, SIGNATURE_BYTES)
-        require(right, f"the signature of client {self.client} is malformed")
+        require(is_bytes(self.signature, SIGNATURE_BYTES), "the signature is malformed")
 
 
 @dataclass(frozen=True)
@@ -335,8 +261,7 @@ class Confirmations(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check the sizes of signatures."""
-        right = are_pairs(self.signatures, lambda each: is_bytes(each, SIGNATURE_BYTES))
-        require(right, "the list of confirmations is malformed")
+        check_pairs(self.signatures, SIGNATURE_BYTES, "signatures")
 
 
 @dataclass(frozen=True)
@@ -369,19 +294,7 @@ class Revealed(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check that all shares are numbers of the field."""
-        right = are_pairs(self.seeds, is_number) and are_pairs(self.keys, is_number)
-        require(right, f"client {self.client} has revealed no shares")
-        within = all(0 <= share < PRIME for _, share in (*self.seeds, *self.keys))
-        require(within, f"client {self.client} revealed numbers beyond the field")
-
-
-def survivor_bits(numbers: frozenset[int], clients: int) -> bytes:
-    """Return a set of clients as one bit each: what is sent and what is signed."""
-    here = np.zeros(clients, dtype=np.bool_)
-    here[list(numbers)] = True
-    return np.packbits(here).tobytes()
-
-
-def _check_sealed(sealed: object) -> None:
-    right = are_pairs(sealed, lambda each: is_bytes(each, SEALED_BYTES))
-    require(right, "the list of sealed shares is malformed")
+        for shares in (self.seeds, self.keys):
+            require(are_pairs(shares, is_number), "the list of shares is malformed")
+            within = all(0 <= share < PRIME for _, share in shares)
+            require(within, f"client {self.client} revealed numbers beyond the field")

@@ -26,7 +26,6 @@ from ldpspatial.distributed.secure_aggregation.messages import (
     KeyAdvert,
     KeyList,
     MaskedVector,
-    Message,
     Revealed,
     SharesIn,
     SharesOut,
@@ -39,6 +38,7 @@ from ldpspatial.distributed.secure_aggregation.primitives import (
     verified,
 )
 from ldpspatial.distributed.secure_aggregation.terms import Step, Terms
+from ldpspatial.distributed.secure_aggregation.wire import Message
 
 Answers: TypeAlias = "dict[int, Message]"
 

@@ -12,13 +12,13 @@ from ldpspatial.distributed.secure_aggregation.masks import Ints
 from ldpspatial.distributed.secure_aggregation.messages import (
     Confirmations,
     KeyList,
-    Message,
     SharesIn,
     Survivors,
 )
 from ldpspatial.distributed.secure_aggregation.primitives import SigningKey
 from ldpspatial.distributed.secure_aggregation.server import Server
 from ldpspatial.distributed.secure_aggregation.terms import Step, Terms
+from ldpspatial.distributed.secure_aggregation.wire import Message
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Outcome:
     refusals : mapping of client to str
         Who left because of a message that it could not accept, or sent one, and why.
     sent, received : (rounds, clients) int64 arrays
-        Bytes of each client's messages to and from the server.
+        Bytes of each client's messages to the server, those that it took, and from it.
     """
 
     total: Ints | None
@@ -105,8 +105,8 @@ def play(
                     continue
                 try:
                     message = _answer(client, step, inbox.get(number), vectors[number])
-                    sent[step, number] = len(message.to_bytes())
                     server.receive(message)
+                    sent[step, number] = len(message.to_bytes())
                 except ProtocolError as error:
                     refusals[number] = str(error)
             inbox = server.close_round()

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from client_sdk import entropy
 from ldpspatial.distributed.client_sum import sum_clients
 from ldpspatial.distributed.cohort import Cohort
 from ldpspatial.distributed.polya import noise_deviation, sum_of_shares
+from ldpspatial.distributed.secure_aggregation import SecureAggregation
 from ldpspatial.distributed.secure_sum import ModularSum, decode
 from ldpspatial.errors import InputError
 from tests.support.distinguish import lower_bound_epsilon
@@ -90,6 +92,79 @@ def test_each_shard_has_its_own_secure_sum_with_its_own_threshold() -> None:
     )
     assert made == [(1024, 3), (1024, 3)]
     assert np.abs(total.counts - 7).max() <= 8  # beyond it with probability below 1e-20
+
+
+def test_a_sum_opens_at_the_threshold_and_not_at_the_number_of_honest_clients() -> None:
+    made: list[tuple[int, int]] = []
+
+    def watched(modulus: int, threshold: int) -> ModularSum:
+        made.append((modulus, threshold))
+        return ModularSum(modulus, threshold)
+
+    cohort = Cohort(shard_size=10, drop_out=0.35, tolerated=0.3, colluding=0.4, bits=9)
+    assert (cohort.threshold(10), cohort.honest(10)) == (7, 3)
+    kept = set()
+    for seed in range(12):
+        here = [shard.survives.sum() for shard in cohort.deal(10, np.random.default_rng(seed))]
+        rng = np.random.default_rng(seed)
+        total = sum_clients(cohort, ones(10, 1), 20, 1, rng, secure_sum=watched)
+        assert total.revealed == (here[0] >= 7)
+        kept.add(int(here[0]))
+    assert {5, 6, 7} <= kept  # of which 5 and 6 are more than the honest
+    assert set(made) == {(512, 7)}
+
+
+def counted(drawn: list[int]) -> entropy.Entropy:
+    fresh = np.random.default_rng(1).bytes
+
+    def draw(size: int) -> bytes:
+        drawn.append(size)
+        return fresh(size)
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rule"),
+    [
+        (lambda m, t: ModularSum(t, m), "modulus 64 and threshold 8, got modulus 8 and threshold"),
+        (lambda m, t: ModularSum(m, t - 1), "threshold 8, got modulus 64 and threshold 7"),
+        (lambda m, t: ModularSum(2 * m, t), "threshold 8, got modulus 128 and threshold 8"),
+        (SecureAggregation, f"threshold 8, got modulus {2**8} and threshold 64"),
+    ],
+)
+def test_a_secure_sum_of_something_else_is_refused_before_any_noise(
+    protocol: Any, rule: str
+) -> None:
+    drawn: list[int] = []
+    cohort, rng = Cohort(shard_size=8, bits=6), np.random.default_rng(1)
+    with pytest.raises(InputError, match=rule):
+        sum_clients(cohort, ones(8, 2), 1.0, 2, rng, entropy=counted(drawn), secure_sum=protocol)
+    assert drawn == []
+
+
+@pytest.mark.parametrize(
+    ("cohort", "clients", "rule"),
+    [
+        (Cohort(shard_size=2), 3, "a shard of 1 with modulus 4294967296 and threshold 1: thresho"),
+        (Cohort(shard_size=2, tolerated=0.5), 4, "a shard of 2 with .* and threshold 1: threshold"),
+    ],
+)
+def test_a_shard_too_small_for_the_protocol_is_refused_before_any_noise(
+    cohort: Cohort, clients: int, rule: str
+) -> None:
+    drawn: list[int] = []
+    with pytest.raises(InputError, match=rule):
+        sum_clients(
+            cohort,
+            ones(clients, 2),
+            1.0,
+            2,
+            np.random.default_rng(1),
+            entropy=counted(drawn),
+            secure_sum=SecureAggregation.of_modulus,
+        )
+    assert drawn == []
 
 
 def test_a_withheld_shard_is_withheld_in_both_engines() -> None:

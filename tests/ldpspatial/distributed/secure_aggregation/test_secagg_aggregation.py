@@ -106,6 +106,29 @@ def test_fields_that_cannot_be(arguments: Mapping[str, int], message: str) -> No
         SecureAggregation(**arguments)  # type: ignore[arg-type]
 
 
+def test_of_a_modulus_it_is_what_a_sum_of_clients_asks_for() -> None:
+    sums = SecureAggregation.of_modulus(
+        1 << 32, 700, neighbours=Neighbours(6, 3), entropy=seeded(1)
+    )
+    assert (sums.modulus, sums.threshold, sums.bits) == (1 << 32, 700, 32)
+    assert sums.neighbours == Neighbours(6, 3)
+    here = np.ones(3, bool)
+    found = SecureAggregation.of_modulus(modulus=8, threshold=2).total(np.ones((3, 1), int), here)
+    assert found is not None
+    assert found.tolist() == [3]
+    for modulus in (100, 1, 1 << 63, 8.0):
+        with pytest.raises(InputError, match="modulus must"):
+            SecureAggregation.of_modulus(modulus, 2)  # type: ignore[arg-type]
+
+
+def test_what_it_rests_on_is_said() -> None:
+    whole, circle = SecureAggregation(4, 8), SecureAggregation(4, 8, Neighbours(6, 3))
+    for sums in (whole, circle):
+        assert sums.assumption.startswith("computational: sums by secure aggregation on X25519")
+    assert "twice the threshold exceeds" in whole.assumption
+    assert "any server" not in circle.assumption
+
+
 def test_vectors_that_cannot_be() -> None:
     sums, here = SecureAggregation(2, 8), np.ones(3, bool)
     shape = 3, 2

@@ -7,15 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpspatial.distributed.secure_aggregation import AbortedError, ProtocolError, Step
+from ldpspatial.distributed.secure_aggregation import (
+    AbortedError,
+    Client,
+    Neighbours,
+    ProtocolError,
+    Step,
+    enrol,
+    play,
+)
+from ldpspatial.distributed.secure_aggregation.keys import key_statement
 from ldpspatial.distributed.secure_aggregation.messages import (
+    KeyAdvert,
     MaskedVector,
     Revealed,
     SharesIn,
     Survivors,
 )
+from ldpspatial.distributed.secure_aggregation.primitives import FIELD, usable
 from ldpspatial.distributed.secure_aggregation.shamir import PRIME
-from tests.support.aggregation_rounds import Rounds, terms
+from tests.support.aggregation_rounds import Rounds, sealing, seeded, some_vectors, terms
 
 SILENT = 4  # fails before its masked vector
 
@@ -30,7 +41,7 @@ def test_a_server_takes_one_message_a_round_from_each_client_that_is_left() -> N
         (replace(out, client=-1), "has left, or has been heard already"),
         (replace(out, sealed=out.sealed[1:]), "not sent each neighbour its shares"),  # type: ignore[call-arg,attr-defined]
         (replace(out, sealed=(*out.sealed, out.sealed[0])), "not sent each neighbour"),  # type: ignore[call-arg,attr-defined]
-        (replace(out, seed_check=b""), "no check of its seed"),  # type: ignore[call-arg]
+        (replace(out, seed_check=b""), "the check of the seed is malformed"),  # type: ignore[call-arg]
         (SharesIn(out.session, 0, ()), "a message that clients do not send"),
         (Survivors(out.session, 0, frozenset(), 6), "out of its round"),
     ):
@@ -39,6 +50,92 @@ def test_a_server_takes_one_message_a_round_from_each_client_that_is_left() -> N
     rounds.server.receive(out)
     with pytest.raises(ProtocolError, match="has been heard already"):
         rounds.server.receive(out)
+
+
+# The points of small order on Curve25519 and its twist (u coordinates): 0, 1, -1, two of order 8.
+ORDER_8 = (
+    325606250916557431795983626356110631294008115727848805560023387167927233504,
+    39382357235489614581723060781553021112529911719440698176882885853963445705823,
+)
+SMALL_ORDER = [0, 1, *ORDER_8, FIELD - 1]
+
+
+def key(number: int) -> bytes:
+    return number.to_bytes(32, "little")
+
+
+def test_keys_that_nobody_can_agree_with_are_told_from_others() -> None:
+    assert not any(usable(key(number)) for number in SMALL_ORDER)
+    # A second way to write a point: the server could not tell that its owner has that key.
+    assert not any(usable(key(number)) for number in (FIELD + 2, FIELD + 9, (1 << 255) + 9))
+    assert all(usable(key(number)) for number in (2, 9, FIELD - 2))
+    assert all(usable(seeded(n)(31) + b"\x3f") for n in range(20))
+
+
+def advertising(cipher: bytes | None, mask: bytes | None) -> type[Client]:
+    """Clients of which number 2 signs other keys; None is the client's own cipher key."""
+
+    class Odd(Client):
+        def advertise(self) -> KeyAdvert:
+            advert = super().advertise()
+            if self.number != 2:
+                return advert
+            keys = cipher or advert.cipher_key, mask or advert.cipher_key
+            signature = self._identity.sign(key_statement(self.terms, *keys))
+            self._advert = KeyAdvert(self.terms.digest, self.number, *keys, signature)
+            return self._advert
+
+    return Odd
+
+
+GOOD_KEY = key(9)
+
+
+@pytest.mark.parametrize(
+    ("cipher", "mask"),
+    [(GOOD_KEY, key(number)) for number in SMALL_ORDER]
+    + [
+        (key(0), GOOD_KEY),
+        (GOOD_KEY, key(FIELD + 9)),
+        (GOOD_KEY, bytes(31)),
+        (bytes(33), GOOD_KEY),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("neighbours", [None, Neighbours(4, 2)])
+def test_who_advertises_a_useless_key_is_left_out_alone(
+    cipher: bytes | None, mask: bytes | None, neighbours: Neighbours | None
+) -> None:
+    agreed = terms(6, 4, bits=20, neighbours=neighbours)
+    vectors = some_vectors(agreed)
+    outcome = play(*enrol(agreed, seeded(1), advertising(cipher, mask)), vectors)
+    assert list(outcome.refusals) == [2]
+    assert outcome.included == {0, 1, 3, 4, 5}
+    assert outcome.total is not None
+    others = [0, 1, 3, 4, 5]
+    assert outcome.total.tolist() == (vectors[others].sum(axis=0) % agreed.modulus).tolist()
+
+
+@pytest.mark.parametrize("field", ["cipher_key", "mask_key"])
+def test_who_advertises_a_key_that_another_has_is_left_out_alone(field: str) -> None:
+    agreed = terms(6, 4, bits=20)
+    clients, server = enrol(agreed, seeded(1))
+    first = clients[0].advertise()
+    for taken in (first.cipher_key, first.mask_key):
+        clients, server = enrol(agreed, seeded(1), advertising(GOOD_KEY, taken))
+        if field == "cipher_key":
+            clients, server = enrol(agreed, seeded(1), advertising(taken, GOOD_KEY))
+        outcome = play(clients, server, some_vectors(agreed))
+        assert outcome.refusals == {2: "client 2 sent keys that cannot be used, or twice"}
+        assert outcome.included == {0, 1, 3, 4, 5}
+        assert outcome.total is not None
+
+
+@pytest.mark.parametrize("size", [0, 65, 67])
+def test_shares_of_another_size_are_refused_by_the_server(size: int) -> None:
+    rounds = Rounds(terms(6, 4), client=sealing(bytes(size))).until(Step.SHARE)
+    with pytest.raises(ProtocolError, match="the list of sealed shares is malformed"):
+        rounds.server.receive(rounds.answer(1, Step.SHARE))
 
 
 def test_a_server_takes_residues_of_the_agreed_length_only() -> None:

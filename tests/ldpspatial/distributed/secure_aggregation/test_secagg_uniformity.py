@@ -17,7 +17,8 @@ from ldpspatial.distributed.secure_aggregation import Client, Step
 from ldpspatial.distributed.secure_aggregation import client as client_module
 from ldpspatial.distributed.secure_aggregation import keys as keys_module
 from ldpspatial.distributed.secure_aggregation.masks import expand
-from ldpspatial.distributed.secure_aggregation.messages import MaskedVector, Message
+from ldpspatial.distributed.secure_aggregation.messages import MaskedVector
+from ldpspatial.distributed.secure_aggregation.wire import Message
 from tests.support.aggregation_rounds import Rounds, terms
 
 Ints = NDArray[np.int64]

@@ -1,0 +1,71 @@
+"""A cohort whose rounds are played client by client, through a secure sum of one's own choice.
+
+With it as their ``cohort``, releases run on the real protocol and not on a simulation of its law.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from ldpspatial.distributed.client_sum import secure_sum_of, sum_clients
+from ldpspatial.distributed.cohort import Cohort, NoisySum
+from ldpspatial.distributed.secure_sum import ModularSum, SecureSums
+from ldpspatial.release import PrivacyClaim
+
+
+@dataclass(frozen=True)
+class ClientCohort(Cohort):
+    """Clients who each draw their own noise shares, exactly, and hand them to a secure sum.
+
+    It is slower than `Cohort` by orders of magnitude and has its law: for small cohorts, to see a
+    release work end to end. All of them live in one process, and their noise comes from the
+    generator that the release is given, so it is as secret as its seed. Keys of the secure sum
+    come from where that takes them, `SecureAggregation` from the operating system.
+
+    Attributes
+    ----------
+    secure_sum : callable, modulus and threshold -> SecureSum
+        ``SecureAggregation.of_modulus`` for the real protocol. It has to have a sum for a full
+        shard, and, when a round is played, for every shard of it: `SecureAggregation` none for a
+        threshold of 1.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule, or ``secure_sum`` has another modulus or threshold.
+
+    Examples
+    --------
+    >>> from ldpspatial.distributed.flat import Flat
+    >>> from ldpspatial.users import cells_by_user
+    >>> people = cells_by_user(range(40), [0] * 36 + [3] * 4, (2, 2))
+    >>> cohort = ClientCohort(shard_size=20)
+    >>> released = Flat(cohort=cohort).release(people, 10.0, np.random.default_rng())
+    >>> int(released.density.argmax()), cohort.claim(10.0).conditions[-1]
+    (0, 'sums by a party that all trust')
+    """
+
+    secure_sum: SecureSums = ModularSum
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        secure_sum_of(self, self.shard_size, self.secure_sum)
+
+    def claim(self, epsilon: float, clients: int | None = None) -> PrivacyClaim:
+        """Return what sums that spend epsilon in all promise, and what the secure sum rests on."""
+        claim = super().claim(epsilon, clients)
+        protocol = secure_sum_of(self, self.shard_size, self.secure_sum)
+        return replace(claim, conditions=(*claim.conditions, protocol.assumption))
+
+    def sum(
+        self,
+        contributions: sparse.csr_array,
+        epsilon: float,
+        sensitivity: int,
+        rng: np.random.Generator,
+    ) -> NoisySum:
+        """Play one round as `sum_clients` does; epsilon from 0.000001 to 20."""
+        return sum_clients(
+            self, contributions, epsilon, sensitivity, rng, secure_sum=self.secure_sum
+        )
