@@ -19,6 +19,8 @@ from ldpspatial.files.points import Points
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+MOST_VISITS = 2.0**62  # of all users, for sums of 64 bits
+
 Positions: TypeAlias = "ArrayLike | tuple[ArrayLike, ArrayLike] | Points"
 
 
@@ -54,8 +56,8 @@ class UserCells:
     @cached_property
     def distributions(self) -> sparse.csr_array:
         """Each user's share of visits by cell, float64, shaped like ``visits``; rows sum to 1."""
-        totals = np.asarray(self.visits.sum(axis=1), dtype=np.float64).ravel()
-        shares = self.visits.astype(np.float64)
+        shares = self.visits.astype(np.float64)  # whose sums do not wrap
+        totals = np.asarray(shares.sum(axis=1)).ravel()
         shares.data /= np.repeat(totals, np.diff(shares.indptr))
         return shares
 
@@ -76,8 +78,11 @@ class UserCells:
     def one_cell_each(self, rng: np.random.Generator) -> Ints:
         """Return for each user the cell of one of their visits, drawn uniformly; shape (users,)."""
         starts = self.visits.indptr[:-1].astype(np.int64)
-        ends = np.cumsum(self.visits.data)
-        before = ends[starts] - self.visits.data[starts]
+        counts = self.visits.data
+        if counts.sum(dtype=np.float64) > MOST_VISITS:  # sums would wrap: 40 digits of a share do
+            counts = np.ceil(self.distributions.data * 2.0**40).astype(np.int64)
+        ends = np.cumsum(counts)
+        before = ends[starts] - counts[starts]
         totals = ends[self.visits.indptr[1:].astype(np.int64) - 1] - before
         chosen = before + rng.integers(totals)
         entry = np.searchsorted(ends, chosen, side="right")

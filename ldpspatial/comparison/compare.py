@@ -141,6 +141,8 @@ def compare_people(
     For maps that are no square, and for data that were put on their grids in another way.
     """
     check_generator(rng)
+    if not people:
+        raise InputError("people must hold the users of at least one map")
     scoring = _scoring(metrics, sigma, truth, blocks, people)
     chosen = _distinct("epsilons", epsilons, _epsilon)
     numbers = [None] if users is None else _distinct("users", users, _whole)
@@ -157,7 +159,7 @@ def compare_people(
     if folder is not None:
         measured = vars(scoring) | {"metrics": list(scoring.metrics)}
         kept = {"data": data, "people": _digests(people), **measured}
-        store = RunFolder(folder, kept, root, SCHEMA.names)
+        store = RunFolder(folder, kept, root, SCHEMA)
         root = store.root
     settled = product(people, numbers, named.items(), chosen, range(_whole("repeats", repeats)))
     runs = [
@@ -212,7 +214,7 @@ def _scoring(
     if truth not in TRUTHS:
         raise InputError(f"truth must be one of {', '.join(TRUTHS)}, got {truth!r}")
     if blocks is not None:
-        _whole("blocks", blocks)
+        blocks = _whole("blocks", blocks)
         for shape in (cells.shape for cells in people.values()):
             if shape[0] != shape[1] or shape[0] % blocks:
                 raise InputError(f"blocks must divide the side of a square map, got {blocks}")

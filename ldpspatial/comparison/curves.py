@@ -108,6 +108,7 @@ def error_curve(
     groups = [errors[at == place] for place in places]
     centre, half = np.transpose([_mean_and_half_width(group) for group in groups])
     low, high = METRICS[metric].range
+    centre = np.clip(centre, low, high)  # rounding may leave it by 1e-14
     return Curve(
         release,
         rows["model"][0].as_py(),

@@ -27,8 +27,8 @@ class RunFolder:
         What must be equal for runs to belong together.
     root : str
         Seed for a new folder.
-    columns : names, optional
-        What every row has to hold.
+    schema : pyarrow.Schema, optional
+        Columns that every row has to hold, and their types.
 
     Attributes
     ----------
@@ -46,10 +46,10 @@ class RunFolder:
         path: str | os.PathLike[str],
         settings: Row,
         root: str,
-        columns: Iterable[str] | None = None,
+        schema: pa.Schema | None = None,
     ):
         self.path = Path(path)
-        self.columns = None if columns is None else set(columns)
+        self.schema = schema
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.root = self._claim(settings, root)
@@ -74,9 +74,9 @@ class RunFolder:
         try:
             held = json.loads(line)
             key, row = held["key"], held["row"]
-            if self.columns is None or set(row) == self.columns:
+            if isinstance(key, str) and (self.schema is None or _fits(row, self.schema)):
                 return key, row
-        except (ValueError, TypeError, KeyError):  # no JSON, no text, or something else in it
+        except (ValueError, TypeError, KeyError, pa.ArrowException):  # no JSON, or another's
             pass
         raise InputError(
             f"folder must hold runs of this version, and line {number} of {self.path / RUNS} is "
@@ -125,6 +125,13 @@ class RunFolder:
             unfinished.write_text(json.dumps({**settings, ROOT: began_with}, indent=2) + "\n")
             unfinished.replace(file)
         return began_with
+
+
+def _fits(row: Row, schema: pa.Schema) -> bool:
+    """Tell whether a row has the columns of a schema and no other, with values of their types."""
+    pa.Table.from_pylist([row], schema=schema)  # fails where text stands for a number
+    whole = (row[each.name] for each in schema if pa.types.is_integer(each.type))
+    return set(row) == set(schema.names) and all(v is None or isinstance(v, int) for v in whole)
 
 
 def table_of(rows: Iterable[Row]) -> pa.Table:

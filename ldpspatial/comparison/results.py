@@ -45,8 +45,9 @@ def parts(table: pa.Table) -> Iterator[Part]:
         held = table
         for name, value in zip(others, values, strict=True):
             held = held.filter(pc.equal(held[name], value))
-        ending = "".join(f"-{name}{value:g}" for name, value in zip(others, values, strict=True))
-        yield Part(held, setting, ending)
+        ending = "".join(f"-{name}{value}" for name, value in zip(others, values, strict=True))
+        if held.num_rows:
+            yield Part(held, setting, ending)
 
 
 def write_results(

@@ -88,6 +88,8 @@ def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> Secur
     InputError
         ``secure_sum`` has none for this modulus and threshold, or one of others.
     """
+    if not callable(secure_sum):
+        raise InputError(f"secure_sum must be a function, got {secure_sum!r}")
     modulus, threshold = cohort.modulus, cohort.threshold(clients)
     asked = f"a shard of {clients} with modulus {modulus} and threshold {threshold}"
     try:

@@ -179,13 +179,18 @@ class Cohort:
             f"a shard's sum is withheld if more than {100 * self.tolerated:.6g} % of its clients "
             "fail",
             f"at most {100 * self.colluding:.6g} % of a shard's clients omit or reveal their noise",
-            "the server sees nothing but sums of shards: computational, as secure aggregation is",
+            f"the server sees nothing but sums of shards: {self.assumption}",
             "the number of clients is public, and who fails, which does not depend on the data",
         ]
         if clients is not None:
             sizes = self.shards(clients)
             conditions.append(f"{len(sizes)} disjoint shards of at most {sizes[0]} clients")
         return PrivacyClaim("distributed", epsilon, neighbours="zero", conditions=(*conditions,))
+
+    @property
+    def assumption(self) -> str:
+        """What it rests on that the server sees sums only."""
+        return "computational, as secure aggregation is"
 
     def sum(
         self,

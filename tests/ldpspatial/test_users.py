@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import sparse, stats
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import Points
-from ldpspatial.users import cells_by_user, user_cells
+from ldpspatial.users import UserCells, cells_by_user, user_cells
 
 PLANE = Grid.plane(0, 0, 4.0, 4)
 VISITS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 11)), min_size=1, max_size=40)
@@ -75,6 +75,17 @@ def test_one_cell_each_follows_the_users_own_shares() -> None:
         assert not counts[law == 0].any()
         found = counts[law > 0], law[law > 0] * len(drawn)
         assert stats.chisquare(*found).pvalue > 1e-6
+
+
+def test_visits_beyond_64_bits_in_all_neither_wrap_nor_stop_anybody() -> None:
+    visits = sparse.csr_array(np.array([[2**62] * 4, [2**63 - 1, 1, 0, 0], [0, 0, 0, 1]]))
+    users = UserCells((2, 2), visits)
+    assert users.density.sum() == pytest.approx(1)
+    assert users.density.min() >= 0
+    drawn = np.array([users.one_cell_each(np.random.default_rng(k)) for k in range(400)])
+    assert set(drawn[:, 0]) == {0, 1, 2, 3}
+    assert set(drawn[:, 1]) == {0}
+    assert set(drawn[:, 2]) == {3}
 
 
 def test_a_sample_is_of_different_users() -> None:

@@ -210,10 +210,16 @@ def test_resolutions_may_be_added_to_a_folder(tmp_path: Path) -> None:
     assert play(folder=tmp_path, cells=[8]) == both.slice(6, 6)
 
 
-@pytest.mark.parametrize("line", [b"garbage", b"[]", b"\xff\xfe", b'{"key": "k", "row": {}}'])
-def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [b"garbage", b"[]", b"\xff\xfe", b'{"key": "k", "row": {}}', {"l1": "abc"}, {"users": 1.5}],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes | dict[str, object]) -> None:
     play(folder=tmp_path)
     lines = (tmp_path / RUNS).read_bytes().splitlines()
+    if isinstance(line, dict):
+        held = json.loads(lines[1])
+        line = json.dumps(held | {"row": held["row"] | line}).encode()
     (tmp_path / RUNS).write_bytes(b"\n".join([lines[0], line, *lines[2:], b""]))
     with pytest.raises(InputError, match=r"line 2 of .*runs.jsonl is damaged or of another"):
         play(folder=tmp_path)
@@ -280,6 +286,7 @@ def test_damaged_settings_are_refused(tmp_path: Path) -> None:
         ({"truth": "god"}, "truth must be one of"),
         ({"blocks": 3}, "blocks must divide"),
         ({"blocks": 0}, "blocks must be a whole number"),
+        ({"blocks": "2"}, "blocks must be a whole number"),
     ],
 )
 def test_bad_arguments(changed: dict[str, Any], message: str) -> None:

@@ -12,6 +12,7 @@ from ldpspatial.comparison import compare, error_curve, plot_error_curves
 from ldpspatial.comparison.curves import LEVEL
 from ldpspatial.comparison.error_plot import legend_handles
 from ldpspatial.comparison.results import curve_rows, parts
+from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.local import Dam
 from ldpspatial.non_private import NonPrivate
@@ -48,16 +49,16 @@ def test_the_interval_covers_at_its_level() -> None:
     rows = [
         {"release": str(k), "model": "local", "data": "", "sigma": 0.0, "truth": "users",
          "blocks": None,
-         "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1, "l1": value}
+         "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1, "w2": 10 + value}
         for k in range(4000)
         for value in rng.normal(size=5)
     ]  # fmt: skip
-    values = np.array([row["l1"] for row in rows]).reshape(4000, 5)
+    values = np.array([row["w2"] for row in rows]).reshape(4000, 5)
     table = pa.Table.from_pylist(rows)
     covered = 0
     for k in range(0, 4000, 10):
-        curve = error_curve(table, str(k), "l1")
-        covered += int(curve.lower[0] <= 0 <= curve.upper[0])
+        curve = error_curve(table, str(k), "w2")
+        covered += int(curve.lower[0] <= 10 <= curve.upper[0])
         assert curve.mean[0] == pytest.approx(values[k].mean())
     assert 364 <= covered <= 396
 
@@ -162,6 +163,28 @@ def test_an_error_of_nothing_is_named_below_the_axis() -> None:
     alone = plot_error_curves(pa.Table.from_pylist(_rows("l1", [0.0, 0.0])), "l1")
     alone.savefig(io.BytesIO())
     assert alone.axes[0].get_yscale() == "linear"
+
+
+def test_every_metric_of_the_truth_itself_can_be_drawn() -> None:
+    people = np.random.default_rng(0).normal(4, 1, (60, 2))
+    grid = Grid.plane(0, 0, 8, 8)
+    table = compare(people, grid, [1.0], [NonPrivate()], 3, np.random.default_rng(1))
+    for metric in METRICS:  # kl is -1e-14 by rounding
+        plot_error_curves(table, metric).savefig(io.BytesIO())
+        curve = error_curve(table, "non-private", metric)
+        assert curve.lower[0] <= curve.mean[0] <= curve.upper[0]
+
+
+def test_combinations_without_runs_are_no_part() -> None:
+    rows = [
+        row | {"users": users, "cells": cells}
+        for users, cells in ((10, 4), (1_000_001, 8))
+        for row in _rows("l1", [0.1, 0.2])
+    ]
+    assert [part.name for part in parts(pa.Table.from_pylist(rows))] == [
+        "-cells4",
+        "-cells8",
+    ]
 
 
 def test_a_part_for_each_value_of_what_else_varies() -> None:

@@ -1,6 +1,7 @@
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from ldpspatial.distributed.polya import noise_deviation
 from ldpspatial.distributed.prefix_tree import PrefixTree
 from ldpspatial.errors import InputError
 from ldpspatial.users import UserCells, cells_by_user
+from tests.support.cohorts import Recording, log_likelihood_ratio, replays
+from tests.support.distinguish import lower_bound_epsilon
 
 QUIET = 1e8  # at scale 100,000 and ten rounds, noise other than 0 has a chance below e^-99
 
@@ -222,3 +225,25 @@ def test_bad_fields_are_refused() -> None:
     visits = sparse.csr_array(np.array([[2**32]]))
     with pytest.raises(InputError, match="below 2"):
         ManyLocations(2**31).of(UserCells((1, 1), visits), np.random.default_rng(11))
+
+
+@pytest.mark.parametrize("rounding", ["systematic", "stochastic"])
+def test_a_user_with_many_positions_cannot_be_told_from_zeros_beyond_epsilon(
+    rounding: Literal["systematic", "stochastic"],
+) -> None:
+    """False alarm 1e-6; half of the noise is noticed."""
+    recording = Recording()
+    people = cells_by_user([0, 0, 0, 1, 2], [0, 5, 15, 3, 9], (4, 4))
+    locations = ManyLocations(scale=60, rounding=rounding)
+    release = AdaptiveHierarchical(cohort=recording, rounds=2, locations=locations)
+    release.release(people, 2.0, np.random.default_rng(4))
+    rng = np.random.default_rng(5)
+    bounds = []
+    for factor in (1, 2):
+        ratios = np.zeros((2, 40_000))
+        for call in recording.calls:
+            noisier = replace(call, epsilon=factor * call.epsilon)
+            drawn = replays(noisier, 0, 40_000, rng)
+            ratios += [log_likelihood_ratio(noisier, 0, sums) for sums in drawn]
+        bounds.append(lower_bound_epsilon(*ratios))
+    assert bounds[0] <= 2.0 < bounds[1]
