@@ -163,9 +163,7 @@ class Cohort:
         return noise_deviation(epsilon, sensitivity) * sqrt(shares)
 
     def claim(self, epsilon: float, clients: int | None = None) -> PrivacyClaim:
-        """Return what sums that spend epsilon in all promise each client.
-
-        The claim is about clients that draw their own shares; delta is 0 because they draw exactly.
+        """Return what sums that spend epsilon promise clients that draw their own shares, exactly.
 
         Parameters
         ----------
@@ -258,8 +256,7 @@ class Cohort:
                 counts += decode(total, self.modulus)
                 revealed, survivors = revealed + 1, survivors + here
                 shares += here / self.honest(len(shard.members))
-        clients = sum(len(shard.members) for shard in shards)
-        spread = deviation * sqrt(shares)
+        clients, spread = sum(len(shard.members) for shard in shards), deviation * sqrt(shares)
         return NoisySum(counts, len(shards), revealed, clients, survivors, spread)
 
     def _simulated(

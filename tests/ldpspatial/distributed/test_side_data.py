@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ldpspatial.distributed.rounds import OneLocation
 from ldpspatial.distributed.side_data import SideData, proportion_interval
 from ldpspatial.errors import InputError
 from ldpspatial.users import UserCells, cells_by_user
+from tests.support.cohorts import Recording, log_likelihood_ratio, replays
+from tests.support.distinguish import lower_bound_epsilon
 
 FloatArray = NDArray[np.float64]
 QUIET = 1000.0
@@ -204,3 +207,21 @@ def test_bad_arguments_are_refused() -> None:
         SideData(AdaptiveHierarchical(threshold=5))
     most = SideData(AdaptiveHierarchical(locations=OneLocation("most visited")))
     assert most.run(people, positive, 1.0, rng).proportion.shape == (4, 4)
+
+
+def test_place_and_status_cannot_be_told_from_zeros_beyond_epsilon() -> None:
+    # False alarm 1e-6; half of the noise is noticed.
+    recording = Recording()
+    people = cells_by_user([0, 1, 2], [0, 5, 15], (4, 4))
+    histogram = AdaptiveHierarchical(cohort=recording, rounds=2)
+    SideData(histogram).run(people, np.array([True, False, True]), 2.0, np.random.default_rng(4))
+    rng = np.random.default_rng(5)
+    bounds = []
+    for factor in (1, 2):
+        ratios = np.zeros((2, 40_000))
+        for call in recording.calls:
+            asked = replace(call, epsilon=factor * call.epsilon)
+            drawn = replays(asked, 0, 40_000, rng)
+            ratios += [log_likelihood_ratio(asked, 0, sums) for sums in drawn]
+        bounds.append(lower_bound_epsilon(*ratios))
+    assert bounds[0] <= 2.0 < bounds[1]
