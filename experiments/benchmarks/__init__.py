@@ -34,7 +34,7 @@ DISTANCES = (
     ("growth", distance_growth.growth),
     ("parts", distance_growth.parts),
 )
-IN_README = ("em", "many reports", "squared 64")
+IN_README = ("em", "many reports", "squared 64", "central")
 
 
 @click.command()
