@@ -41,7 +41,7 @@ class ClientCohort(Cohort):
     >>> from ldpspatial.users import cells_by_user
     >>> people = cells_by_user(range(40), [0] * 36 + [3] * 4, (2, 2))
     >>> cohort = ClientCohort(shard_size=20)
-    >>> released = Flat(cohort=cohort).release(people, 10.0, np.random.default_rng())
+    >>> released = Flat(cohort=cohort).release(people, 10.0, np.random.default_rng(1))
     >>> int(released.density.argmax()), cohort.assumption
     (0, 'sums by a party that all trust')
     """

@@ -20,7 +20,7 @@ class Flat(OneVisit):
     --------
     >>> from ldpspatial.users import cells_by_user
     >>> people = cells_by_user(range(4000), [0] * 3200 + [3] * 800, (2, 2))
-    >>> released = Flat().release(people, 1.0, np.random.default_rng())
+    >>> released = Flat().release(people, 1.0, np.random.default_rng(1))
     >>> released.density.round(1).tolist(), released.facts["vector_length"]
     ([[0.8, 0.0], [0.0, 0.2]], 4)
     """

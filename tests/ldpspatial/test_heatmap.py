@@ -26,6 +26,7 @@ from ldpspatial.metrics import (
 )
 from tests.support import naive_heatmap as naive
 from tests.support import naive_metrics
+from tests.support.bad_maps import BAD_PAIRS
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Metric: TypeAlias = Callable[[Any, Any], float]
@@ -263,18 +264,7 @@ def test_bad_blocks_are_refused(blocks: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", EVERY)
-@pytest.mark.parametrize(
-    ("p", "q", "message"),
-    [
-        ([1, 2], [1, 2], r"p: must be a 2-D array with at least one cell, not \(2,\)"),
-        ([[1, 2]], [[1], [2]], r"q: must have the shape of p, \(1, 2\), not \(2, 1\)"),
-        ([[1, 2]], [[1, 3]], "q: its total must equal that of p, 3.0, .* not 4.0"),
-        ([[1, -2]], [[1, 2]], r"p\[0, 1\]: masses must be >= 0, not -2.0"),
-        ([[1, 2]], [[1, np.inf]], r"q\[0, 1\]: masses must be finite, not inf"),
-        ([[0, 0]], [[0, 0]], "p: the total mass must be positive and finite, not 0.0"),
-        ([["a", "b"]], [[1, 2]], "p: must hold real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("p", "q", "message"), BAD_PAIRS)
 def test_bad_maps_are_refused(metric: Metric, p: Any, q: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         metric(p, q)
