@@ -30,6 +30,15 @@ US_WEST, US_EAST, US_SOUTH, US_NORTH = -135.0, -60.0, 0.0, 50.0
 PARTS = 300  # the partition of the box above from which city cells are taken
 
 
+class _Columns(dict[str, NDArray[Any]]):
+    """Columns by name; one that is missing is an error of the file."""
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise InputError(
+            f"--data must hold files of the known layout, and a column {name} is missing"
+        )
+
+
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --data, the folder of data files."""
     return click.option(
@@ -44,7 +53,9 @@ def table(data: Path, name: str) -> dict[str, NDArray[Any]]:
     if not path.exists():
         raise InputError(f"--data must hold {name}, and {data} does not")
     read = pa_csv.read_csv(path)
-    return {column: read[column].to_numpy(zero_copy_only=False) for column in read.column_names}
+    return _Columns(
+        {column: read[column].to_numpy(zero_copy_only=False) for column in read.column_names}
+    )
 
 
 def gowalla(data: Path) -> Points:

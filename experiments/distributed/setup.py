@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.sources import data_option
 from experiments.tables import DOCS, replace_block
+from ldpspatial.errors import LdpSpatialError
 from ldpspatial.plotting import save_figure
 
 COUNT = click.IntRange(1)
@@ -72,7 +73,10 @@ def experiment(name: str, repeats: int) -> Callable[[Callable[..., None]], click
         ) -> None:
             click.echo("python -m " + " ".join(["experiments", *sys.argv[1:]]))
             out.mkdir(parents=True, exist_ok=True)
-            body(Setup(name, data, out, repeats, jobs, seed, write), **own)
+            try:
+                body(Setup(name, data, out, repeats, jobs, seed, write), **own)
+            except LdpSpatialError as error:
+                raise click.ClickException(str(error)) from error
 
         options = [
             click.option("--out", type=click.Path(path_type=Path, file_okay=False),

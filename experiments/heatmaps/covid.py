@@ -21,7 +21,9 @@ RELEASES = {**with_tops(1, 10), "sparse-emd, w = 80": SparseEmd(keep=80)}  # bes
 
 @click.command("covid")
 @conducted("covid", repeats=10)
-@click.option("--side", "sides", multiple=True, type=int, default=SIDES, show_default=True)
+@click.option(
+    "--side", "sides", multiple=True, type=click.IntRange(1), default=SIDES, show_default=True
+)
 def covid(data: Path, conduct: Conduct, sides: tuple[int, ...]) -> None:
     """Heat maps of US counties with COVID deaths (replication by Ngau et al., 2024).
 

@@ -21,8 +21,16 @@ RELEASES = with_tops(0.1, 1)
 
 @click.command("gaze")
 @conducted("gaze", repeats=1)
-@click.option("--images", default=38, show_default=True, help="Images, drawn from all.")
-@click.option("--pixels", default=6, show_default=True, help="Side of a cell.")
+@click.option(
+    "--images",
+    type=click.IntRange(1),
+    default=38,
+    show_default=True,
+    help="Images, drawn from all.",
+)
+@click.option(
+    "--pixels", type=click.IntRange(1), default=6, show_default=True, help="Side of a cell."
+)
 @click.option("--weight", type=click.Choice(WEIGHTS), default=WEIGHTS[0], show_default=True,
               help="What a look weighs: its time, or every fixation the same.")  # fmt: skip
 def gaze_maps(data: Path, conduct: Conduct, images: int, pixels: int, weight: str) -> None:

@@ -144,7 +144,8 @@ def conducted(
             data_option,
             click.option("--out", type=click.Path(path_type=Path), show_default=True,
                          default=Path("experiments-output", name), help="Folder of results."),
-            click.option("--seed", default=1, show_default=True),
+            click.option("--seed", default=1, show_default=True,
+                         help="A folder with runs goes on with the seed that it began with."),
             click.option("--write", is_flag=True, help="Put tables and figures into docs."),
         ]  # fmt: skip
         if repeats is not None:

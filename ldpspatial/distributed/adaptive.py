@@ -94,6 +94,8 @@ class AdaptiveHierarchical(Release):
             raise InputError(f"expansion must be at least 1, got {self.expansion!r}")
         if not (is_number(self.calibration) and self.calibration > 0):
             raise InputError(f"calibration must be a positive number, got {self.calibration!r}")
+        if not (self.start is None or isinstance(self.start, PrefixTree)):
+            raise InputError(f"start must be a PrefixTree, got {type(self.start).__name__}")
         if self.schedule not in ("scheduled", "even"):
             raise InputError(f"schedule must be 'scheduled' or 'even', got {self.schedule!r}")
         fixed = self.threshold

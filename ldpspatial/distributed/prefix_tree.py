@@ -253,7 +253,7 @@ class PrefixTree:
         """
         try:
             document = json.loads(text)
-        except (ValueError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             raise InputError("a prefix tree must be a JSON document") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f"a prefix tree must have the format {FORMAT!r}")

@@ -147,12 +147,16 @@ def last_revealed(trace: Sequence[Round]) -> Round:
 
 
 def facts(trace: Sequence[Round]) -> Mapping[str, Fact]:
-    """Return what a table shows of a run; ``vector_length`` is what a user sends in all rounds."""
+    """Return what a table shows of a run; ``vector_length`` is what a user sends in all rounds.
+
+    Leaves and survivors are those of the round that the map is of.
+    """
+    final = last_revealed(trace)
     return {
         "rounds": len(trace),
         "vector_length": sum(step.counts.size for step in trace),
-        "leaves": len(trace[-1].tree),
+        "leaves": len(final.tree),
         "epsilons": " ".join(f"{step.spent:.4g}" for step in trace),
-        "survivors": trace[-1].survivors,
+        "survivors": final.survivors,
         "rounds_that_may_wrap": sum(step.may_wrap for step in trace),
     }

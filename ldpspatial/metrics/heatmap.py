@@ -133,7 +133,8 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     0.1438
     """
     truth, estimate = normalised_pair(p, q)
-    return float((truth * np.log(KL_OFFSET + truth / (estimate + KL_OFFSET))).sum())
+    terms = truth * np.log(KL_OFFSET + truth / (estimate + KL_OFFSET))
+    return max(0.0, float(terms.sum()))  # rounding leaves some -1e-14 of equal maps
 
 
 def earth_movers_distance(p: npt.ArrayLike, q: npt.ArrayLike, blocks: int | None = None) -> float:

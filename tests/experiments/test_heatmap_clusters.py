@@ -1,5 +1,6 @@
 """Means, intervals and differences over places."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy import stats
 
 from experiments.heatmaps.clusters import ClusterMeans, cluster_means
 from experiments.heatmaps.summary import differences_table, means_table
+from experiments.sources import table
+from ldpspatial.errors import InputError
 
 
 def runs(metric: str, values: dict[tuple[str, str, float], list[float]]) -> pa.Table:
@@ -98,3 +101,10 @@ def test_tables_say_which_is_better(tmp_path: Path) -> None:
         if verdict:
             assert ("**" in line(means, f"{name} | sparse-emd")) == ours_best
             assert ("**" in line(means, f"{name} | laplace")) != ours_best
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "x.csv.gz", "wt") as stream:
+        stream.write("user,lon\n1,2\n")
+    with pytest.raises(InputError, match="a column lat is missing"):
+        _ = table(tmp_path, "x.csv.gz")["lat"]

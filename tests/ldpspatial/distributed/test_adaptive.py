@@ -123,6 +123,7 @@ def test_a_withheld_last_round_falls_back_on_the_one_before() -> None:
     assert trace[-1].survivors == 0
     before = trace[-2]
     np.testing.assert_array_equal(found.density, before.tree.density(before.counts))
+    assert (found.facts["leaves"], found.facts["survivors"]) == (len(before.tree), before.survivors)
 
 
 def test_ten_percent_of_drop_outs_cost_little() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ldpspatial.distributed.adaptive import AdaptiveHierarchical
 from ldpspatial.distributed.prefix_tree import FORMAT, PrefixTree
 from ldpspatial.distributed.quadrants import ROOT, children, node_of, prefix_of
 from ldpspatial.errors import InputError
@@ -181,3 +182,11 @@ def test_bad_arguments_are_refused() -> None:
     for mass, share in ((0.0, 0.1), (1.0, 1.0)):
         with pytest.raises(InputError, match="share"):
             PrefixTree.from_density([[mass]], share)
+
+
+@pytest.mark.parametrize("text", [None, 5, [], "{", "[]", '{"format": "other"}'])
+def test_what_is_no_document_of_a_tree_is_refused_and_its_text_is_no_tree(text: Any) -> None:
+    with pytest.raises(InputError, match="a prefix tree must"):
+        PrefixTree.from_json(text)
+    with pytest.raises(InputError, match="start must be a PrefixTree, got str"):
+        AdaptiveHierarchical(start=PrefixTree.quadrants((4, 4)).to_json())  # type: ignore[arg-type]
