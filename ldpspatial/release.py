@@ -53,7 +53,10 @@ class PrivacyClaim:
     neighbours : {"replace", "zero", "add or remove"}
         Which two inputs are to be hard to tell apart (NEIGHBOURS spells them out).
     notion : str
-        "differential privacy", or another notion, which is not comparable with it.
+        "differential privacy", or another notion, which is not comparable with it: under
+        "geo-indistinguishability" the loss between two positions is epsilon times their distance.
+    distance : str
+        Unit of length of that distance, "cell" or "metre"; empty under differential privacy.
     conditions : tuple of str
         What the claim rests on, in words.
     """
@@ -64,6 +67,7 @@ class PrivacyClaim:
     unit: Literal["report", "trajectory", "user"] = "user"
     neighbours: Neighbours = "replace"
     notion: str = "differential privacy"
+    distance: str = ""
     conditions: tuple[str, ...] = ()
 
     def under_replacement(self) -> "PrivacyClaim":
@@ -86,6 +90,7 @@ class PrivacyClaim:
         if self.model == "none":
             return "no privacy"
         loss = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.2g}" if self.delta else "")
+        loss += f" per {self.distance}" if self.distance else ""
         return f"{self.model} {self.notion}, {loss}, per {self.unit}, {NEIGHBOURS[self.neighbours]}"
 
 

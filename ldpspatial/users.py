@@ -4,7 +4,7 @@ Every user weighs the same, however many positions they hold: a user's distribut
 of visits in each cell, and the map of the people is the mean of those distributions.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -25,6 +25,44 @@ Positions: TypeAlias = "ArrayLike | tuple[ArrayLike, ArrayLike] | Points"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Trails:
+    """The cells of each user's visits in the order of the visits, for users of one trajectory each.
+
+    Attributes
+    ----------
+    starts : (users + 1,) array of int64
+        User u's visits are entries ``starts[u]`` to ``starts[u + 1]``, at least one each.
+    cells : (visits,) array of int64
+        Row * columns + column.
+    """
+
+    starts: Ints = field(repr=False)
+    cells: Ints = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __repr__(self) -> str:
+        return f"Trails({len(self)} users, {len(self.cells)} visits)"
+
+    @property
+    def lengths(self) -> Ints:
+        """Number of visits of each user."""
+        return np.diff(self.starts)
+
+    def of(self, user: int) -> Ints:
+        """Return the cells of one user, in order."""
+        return self.cells[self.starts[user] : self.starts[user + 1]]
+
+    def take(self, users: Ints) -> "Trails":
+        """Return the trails of these users, in this order."""
+        lengths = self.lengths[users]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        shift = np.repeat(self.starts[users] - starts[:-1], lengths)
+        return Trails(starts, self.cells[np.arange(starts[-1]) + shift])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class UserCells:
     """Visits of users to the cells of a map.
 
@@ -39,12 +77,15 @@ class UserCells:
         Positions that lay outside the map and were left out.
     users_outside : int
         Users who had no other: they take no part.
+    trails : Trails, optional
+        The same visits in their order, for releases of trajectories.
     """
 
     shape: tuple[int, int]
     visits: sparse.csr_array = field(repr=False)
     outside: int = 0
     users_outside: int = 0
+    trails: Trails | None = None
 
     def __len__(self) -> int:
         return int(self.visits.shape[0])
@@ -105,7 +146,8 @@ class UserCells:
         if not 1 <= users <= len(self):
             raise InputError(f"users must lie in [1, {len(self)}], got {users}")
         chosen = np.sort(rng.choice(len(self), size=users, replace=False))
-        return UserCells(self.shape, self.visits[chosen], self.outside, self.users_outside)
+        trails = None if self.trails is None else self.trails.take(chosen)
+        return UserCells(self.shape, self.visits[chosen], self.outside, self.users_outside, trails)
 
 
 def user_cells(points: Positions, grid: Grid) -> UserCells:
@@ -150,11 +192,11 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
     cells = (rows * grid.cells + columns)[inside]
     users = cells_by_user(who[inside], cells, (grid.cells, grid.cells))
     absent = int(who.max()) + 1 - len(users)
-    return UserCells(users.shape, users.visits, int((~inside).sum()), absent)
+    return replace(users, outside=int((~inside).sum()), users_outside=absent)
 
 
 def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) -> UserCells:
-    """Count visits from one (user, cell) pair a visit.
+    """Count visits from one (user, cell) pair a visit; a user's pairs come in order of time.
 
     Parameters
     ----------
@@ -181,7 +223,9 @@ def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) ->
     ones = np.ones(len(where), dtype=np.int64)
     visits = sparse.coo_array((ones, (who, where.astype(np.int64))), shape=(n, size)).tocsr()
     visits.sum_duplicates()
-    return UserCells(shape, visits)
+    order = np.argsort(who, kind="stable")
+    starts = np.searchsorted(who[order], np.arange(n + 1)).astype(np.int64)
+    return UserCells(shape, visits, trails=Trails(starts, where[order].astype(np.int64)))
 
 
 def _parts(points: Positions) -> tuple[ArrayLike | None, ArrayLike]:

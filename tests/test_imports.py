@@ -16,6 +16,8 @@ SERVER = ROOT / "ldpspatial"
 LEVELS = {
     "errors": 0,
     "channel": 1,
+    "dense_channels": 2,
+    "local_privacy": 2,
     "metrics": 1,
     "estimation": 2,
     "datasets": 2,

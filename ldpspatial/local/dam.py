@@ -11,27 +11,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from client_sdk import response_table
+from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import draw_many
 from client_sdk.validate import MAX_EPSILON
 from ldpspatial.channel import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.release import (
-    TAKING_PART,
-    Model,
-    PrivacyClaim,
-    Release,
-    Released,
-    check_epsilon,
-)
+from ldpspatial.local.local_release import LocalRelease, square_side
+from ldpspatial.local_privacy import local_privacy
+from ldpspatial.release import PrivacyClaim, Released
 from ldpspatial.users import UserCells
-
-ONE_REPORT = "one report a user, of one of the user's positions drawn uniformly"
 
 
 @dataclass(frozen=True)
-class _Disk(Release):
+class DiskRelease(LocalRelease):
     """A response table of the client, drawn from as devices do, then EM.
 
     Attributes
@@ -40,25 +33,29 @@ class _Disk(Release):
         When EM stops, as in :func:`ldpspatial.estimate`.
     """
 
-    model: ClassVar[Model] = "local"
     rule: str = "scaled"
+
+    def table(self, cells: int, epsilon: float) -> ResponseTable:
+        """Return the table that devices draw from."""
+        return response_table(self.name, epsilon, cells)
+
+    def local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return the mean distance of an observer's guess, in cells."""
+        return local_privacy(StampChannel(self.table(cells, epsilon)))
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: the ratio of the table's whole weights is at most e^epsilon."""
-        check_epsilon(epsilon)
+        claim = super().claim(epsilon)
         if epsilon > MAX_EPSILON:
             raise InputError(f"epsilon must be at most {MAX_EPSILON}, got {epsilon!r}")
-        conditions = (ONE_REPORT, "the square and its cells are public", TAKING_PART)
-        return PrivacyClaim("local", epsilon, conditions=conditions)
+        return claim
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user from the table and estimate the density from their counts."""
         claim = self.claim(epsilon)
-        rows, columns = users.shape
-        if rows != columns:
-            raise InputError(f"{self.name} needs a square map, got {rows} x {columns} cells")
-        table = response_table(self.name, epsilon, rows)
-        at = np.divmod(users.one_cell_each(rng), columns)
+        side = square_side(self.name, users)
+        table = self.table(side, epsilon)
+        at = np.divmod(users.one_cell_each(rng), side)
         out_rows, out_cols = (part + table.radius for part in draw_many(table, *at, rng.bytes))
         channel = StampChannel(table)
         height, width = channel.output_shape
@@ -77,21 +74,21 @@ class _Disk(Release):
 
 
 @dataclass(frozen=True)
-class Dam(_Disk):
+class Dam(DiskRelease):
     """Disk Area Mechanism with EM (Du et al., arXiv 2412.06541)."""
 
     name: ClassVar[str] = "dam"
 
 
 @dataclass(frozen=True)
-class DamNs(_Disk):
+class DamNs(DiskRelease):
     """DAM without shrunken areas of mixed cells."""
 
     name: ClassVar[str] = "dam-ns"
 
 
 @dataclass(frozen=True)
-class Huem(_Disk):
+class Huem(DiskRelease):
     """Hybrid Uniform-Exponential Mechanism with EM."""
 
     name: ClassVar[str] = "huem"

@@ -12,7 +12,7 @@ from ldpspatial import StampChannel, wasserstein
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.local import Dam, DamNs, Huem
-from ldpspatial.local.dam import _Disk
+from ldpspatial.local.dam import DiskRelease
 from ldpspatial.users import UserCells, cells_by_user, user_cells
 from tests.support.distinguish import lower_bound_epsilon
 
@@ -20,7 +20,7 @@ DISKS = [Dam(), DamNs(), Huem()]
 
 
 @pytest.mark.parametrize("release", DISKS, ids=lambda release: release.name)
-def test_it_finds_the_map(release: _Disk) -> None:
+def test_it_finds_the_map(release: DiskRelease) -> None:
     law = synthetic_maps()["normal"]
     grid = Grid.plane(law.y0, law.x0, law.side, 8)
     points = law.draw(50_000, np.random.default_rng(1))
@@ -34,7 +34,7 @@ def test_it_finds_the_map(release: _Disk) -> None:
 
 
 @pytest.mark.parametrize("release", DISKS, ids=lambda release: release.name)
-def test_the_claim_is_that_of_the_table(release: _Disk) -> None:
+def test_the_claim_is_that_of_the_table(release: DiskRelease) -> None:
     users = cells_by_user(np.arange(100), np.arange(100) % 9, (3, 3))
     found = release.release(users, 1.4, np.random.default_rng(1))
     assert found.claim == release.claim(1.4)
