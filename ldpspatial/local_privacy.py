@@ -8,15 +8,16 @@ geo-indistinguishability leave to an observer, two notions whose epsilons cannot
 """
 
 from collections.abc import Callable
+from math import exp, inf, log
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
-BISECTIONS = 200
 
 
 class DenseChannel(Protocol):
@@ -71,12 +72,13 @@ def local_privacy(channel: DenseChannel, prior: ArrayLike | None = None) -> floa
 def calibrate(privacy: Callable[[float], float], target: float, low: float, high: float) -> float:
     """Return the epsilon in [low, high] at which a falling ``privacy`` meets the target.
 
-    Bisection, on the logarithm of epsilon, until the bounds are neighbouring floats.
+    Brent's method on the logarithm of epsilon, to a relative 1e-14.
 
     Parameters
     ----------
     privacy : callable (epsilon) -> local privacy
-        Continuous and falling.
+        Continuous and falling. Where it jumps over the target, the answer is where it jumps: see
+        :class:`ldpspatial.local.matched.Matched`.
     target : float
     low, high : float
         0 < low < high.
@@ -84,25 +86,27 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     Raises
     ------
     InputError
-        The target is not between the privacy at ``high`` and that at ``low``.
+        The target is not between the privacy at ``high`` and that at ``low``, or bad bounds.
+
+    Examples
+    --------
+    >>> round(calibrate(lambda epsilon: 1 / epsilon, 0.5, 0.1, 10), 6)
+    2.0
     """
-    if not 0 < low < high:
+    if not 0 < low < high < inf:
         raise InputError(f"low and high must be 0 < low < high, got {low} and {high}")
     most, least = privacy(low), privacy(high)
     if not least <= target <= most:
         raise InputError(
-            f"target must lie in [{least:.6g}, {most:.6g}], the local privacy at epsilon "
-            f"{high:g} and {low:g}, got {target:.6g}"
+            f"target must lie in [{least:.9g}, {most:.9g}], the local privacy at epsilon "
+            f"{high:g} and {low:g}, got {target:.9g}"
         )
-    for _ in range(BISECTIONS):
-        middle = float(np.sqrt(low * high))
-        if not low < middle < high:
-            break
-        if privacy(middle) > target:
-            low = middle
-        else:
-            high = middle
-    return high
+    bottom, top = log(low), log(high)
+
+    def epsilon(x: float) -> float:
+        return {bottom: low, top: high}.get(x, exp(x))  # the bounds to the last digit
+
+    return epsilon(brentq(lambda x: privacy(epsilon(x)) - target, bottom, top, xtol=1e-14))
 
 
 def _density(prior: ArrayLike, shape: tuple[int, int]) -> Array:

@@ -21,7 +21,27 @@ from ldpspatial.distributed import (
     SpatialDecompositionOracle,
 )
 from ldpspatial.errors import InputError
-from ldpspatial.local import Dam, DamNs, Huem
+from ldpspatial.local import (
+    Ahead,
+    Dam,
+    DamNs,
+    DamPoints,
+    DamTrajectory,
+    Hdg,
+    Hio,
+    Huem,
+    KRr,
+    LdpTrace,
+    Mdsw,
+    MdswJoint,
+    Olh,
+    Oue,
+    PivotTrace,
+    PlanarLaplace,
+    Rhombus,
+    SemGeoI,
+    SubsetSelection,
+)
 from ldpspatial.non_private import NonPrivate
 from ldpspatial.release import Release
 
@@ -42,7 +62,9 @@ def releases() -> Mapping[str, Release]:
     "local differential privacy, epsilon 2, per user, one user's data replaced by any other"
     """
     known: tuple[Release, ...] = (
-        *(Dam(), DamNs(), Huem()),
+        *(Dam(), DamNs(), Huem(), Rhombus(), KRr(), Oue(), Olh(), SubsetSelection()),
+        *(Mdsw(), MdswJoint(), Hio(), Hdg(), Ahead(), SemGeoI(), PlanarLaplace()),
+        *(LdpTrace(), PivotTrace(), DamTrajectory(), DamPoints()),
         *(Flat(), Hierarchical(), CountMin(), CountMinMinimum(), AdaptiveGrid()),
         *(SpatialDecomposition(), SpatialDecompositionLeaves(), AdaptiveHierarchical()),
         *(Laplace(), LaplaceTop(), SparseEmd()),

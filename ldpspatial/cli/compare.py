@@ -16,7 +16,7 @@ from ldpspatial.comparison.compare import compare as play
 from ldpspatial.comparison.curves import AXES, error_curve
 from ldpspatial.comparison.folder import earlier_root
 from ldpspatial.comparison.results import parts, write_results
-from ldpspatial.comparison.scores import METRICS
+from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
 from ldpspatial.registry import releases
@@ -63,7 +63,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 )  # fmt: skip
 @click.option(
     "--metric", "metrics", type=click.Choice(list(METRICS)), multiple=True,
-    default=tuple(METRICS), show_default=True, help="Errors to measure.",
+    default=DEFAULT_METRICS, show_default=True, help="Errors to measure.",
 )  # fmt: skip
 @click.option(
     "--sigma", type=click.FloatRange(0), default=0.0, show_default=True,

@@ -16,6 +16,7 @@ from ldpspatial.cli.compare import compare
 from ldpspatial.cli.distance import distance
 from ldpspatial.cli.estimate import estimate
 from ldpspatial.cli.plan import plan
+from ldpspatial.cli.ranges import ranges
 from ldpspatial.cli.simulate import demo, simulate
 from ldpspatial.errors import LdpSpatialError
 
@@ -73,5 +74,5 @@ def main() -> None:
     """
 
 
-for command in (demo, simulate, estimate, compare, distance, plan, audit, collection):
+for command in (demo, simulate, estimate, ranges, compare, distance, plan, audit, collection):
     main.add_command(command)

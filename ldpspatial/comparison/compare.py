@@ -18,7 +18,7 @@ from client_sdk import Grid
 from client_sdk.validate import is_number
 from ldpspatial.comparison.folder import RunFolder, table_of
 from ldpspatial.comparison.runs import SCHEMA, Row, Run, Scoring, play
-from ldpspatial.comparison.scores import METRICS, check_metrics
+from ldpspatial.comparison.scores import DEFAULT_METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.registry import find_releases
 from ldpspatial.release import Release, check_epsilon, check_generator
@@ -41,7 +41,7 @@ def compare(
     *,
     users: Iterable[int] | None = None,
     cells: Iterable[int] | None = None,
-    metrics: Sequence[str] = tuple(METRICS),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     sigma: float = 0.0,
     truth: str = "users",
     blocks: int | None = None,
@@ -127,7 +127,7 @@ def compare_people(
     rng: np.random.Generator,
     *,
     users: Iterable[int] | None = None,
-    metrics: Sequence[str] = tuple(METRICS),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     sigma: float = 0.0,
     truth: str = "users",
     blocks: int | None = None,

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.comparison.range_queries import QUERIES, standard_range_error
 from ldpspatial.errors import InputError
 from ldpspatial.metrics import (
     block_sums,
@@ -63,8 +64,14 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "similarity": Metric("similarity", similarity, grows=True, range=(0.0, 1.0)),
         "pearson": Metric("Pearson correlation", pearson, grows=True, range=(-1.0, 1.0)),
         "kl": Metric("Kullback-Leibler divergence (nats)", kl_divergence),
+        "range": Metric(
+            f"mean absolute error of {QUERIES} random rectangles",
+            standard_range_error,
+            range=(0.0, 1.0),
+        ),
     }
 )
+DEFAULT_METRICS = ("w2", "w1", "l1", "mse", "similarity", "pearson", "kl")
 
 
 def score(

@@ -1,4 +1,4 @@
-"""Data to measure on: synthetic maps, and readers of the publishers' own formats."""
+"""Data to measure on: synthetic maps and walks, and readers of the publishers' own formats."""
 
 from ldpspatial.datasets.publishers import (
     READERS,
@@ -17,6 +17,7 @@ from ldpspatial.datasets.synthetic import (
     skew_zipf,
     synthetic_maps,
 )
+from ldpspatial.datasets.walks import density_walks
 
 __all__ = [
     "CITY_CENTER",
@@ -24,6 +25,7 @@ __all__ = [
     "READERS",
     "SyntheticMap",
     "city",
+    "density_walks",
     "multi_normal",
     "normal",
     "read_chicago_crimes",

@@ -43,26 +43,60 @@ def expectation_maximisation(
     ``counts`` is shaped like the channel's output and zero outside its support; the caller
     has checked it. ``start`` defaults to the uniform density.
     """
-    n = counts.sum()
-    size = channel.input_shape[0] * channel.input_shape[1]
-    density = np.full(channel.input_shape, 1 / size) if start is None else start
-    seen = np.flatnonzero(counts)
-    reports = counts.ravel()[seen].astype(np.float64)
-    ratio = np.zeros(counts.shape)
-    predicted = channel.forward(density)
-    trace = [_compare(seen, reports, predicted.ravel(), ratio.ravel())]
+    run = Iteration(channel, counts, smooth, start)
+    trace = [run.log_likelihood]
     for step in range(1, max_iterations + 1):
-        density = density * channel.adjoint(ratio) / n
-        if smooth is not None:
-            density = smooth(density)
-        density /= density.sum()  # 1 up to rounding, which thousands of steps would add up
-        before, predicted = predicted, channel.forward(density)
-        trace.append(_compare(seen, reports, predicted.ravel(), ratio.ravel()))
+        before = run.predicted
+        run.step()
+        trace.append(run.log_likelihood)
         if progress is not None:
             progress(step, trace[-1])
-        if rule.done(trace[-1] - trace[-2], before, predicted):
-            return Fit(density, trace, converged=True)
-    return Fit(density, trace, converged=False)
+        if rule.done(trace[-1] - trace[-2], before, run.predicted):
+            return Fit(run.density, trace, converged=True)
+    return Fit(run.density, trace, converged=False)
+
+
+class Iteration:
+    """EM at one of its steps.
+
+    Attributes
+    ----------
+    density : array shaped like the channel's input
+    predicted : array shaped like counts
+        The distribution of reports under it.
+    log_likelihood : float
+        Of the counts, in nats.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        counts: Array,
+        smooth: Smoother | None = None,
+        start: Array | None = None,
+    ):
+        size = channel.input_shape[0] * channel.input_shape[1]
+        self.density = np.full(channel.input_shape, 1 / size) if start is None else start
+        self._channel, self._smooth, self._n = channel, smooth, counts.sum()
+        self._seen = np.flatnonzero(counts)
+        self._reports = counts.ravel()[self._seen].astype(np.float64)
+        self._ratio = np.zeros(counts.shape)
+        self._look()
+
+    def step(self) -> None:
+        """Take one step."""
+        density = self.density * self._channel.adjoint(self._ratio) / self._n
+        if self._smooth is not None:
+            density = self._smooth(density)
+        # The sum is 1 up to rounding, which thousands of steps would add up.
+        self.density = density / density.sum()
+        self._look()
+
+    def _look(self) -> None:
+        self.predicted = self._channel.forward(self.density)
+        self.log_likelihood: float = _compare(
+            self._seen, self._reports, self.predicted.ravel(), self._ratio.ravel()
+        )
 
 
 @compiled

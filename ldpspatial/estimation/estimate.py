@@ -12,9 +12,10 @@ from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import Progress, expectation_maximisation
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
+from ldpspatial.estimation.regional import share_intervals
 from ldpspatial.estimation.smoothing import Smoother, smoother
 from ldpspatial.estimation.stopping import StoppingRule, stopping_rule
-from ldpspatial.estimation.uncertainty import Uncertainty, bootstrap, fisher
+from ldpspatial.estimation.uncertainty import Interval, Uncertainty, bootstrap, fisher
 
 Array = NDArray[np.float64]
 MOST_REPORTS = 1 << 53  # beyond it float64 does not hold every whole number
@@ -107,6 +108,57 @@ class Estimate:
         replicates = _whole_number("replicates", replicates, 20)
         rule = self.stop or stopping_rule("scaled", self.channel)
         return bootstrap(self, level, rng, replicates, rule, self.smooth, progress)
+
+    def share(
+        self,
+        region_weights: ArrayLike,
+        level: float = 0.95,
+        method: str = "auto",
+        rng: np.random.Generator | None = None,
+    ) -> Interval:
+        """Return the share of the people in a region, with a confidence interval.
+
+        Parameters
+        ----------
+        region_weights : (d, d) array in [0, 1]
+            Share of each cell that the region covers, as :mod:`ldpspatial.regions` makes them;
+            a bool array for whole cells.
+        level : float in (0, 1)
+        method : {"auto", "likelihood", "fisher", "bootstrap"}
+            "likelihood": all shares that the likelihood-ratio test does not reject, with
+            f >= 0; to 64 cells a side, narrower than "fisher" and right for all but maps of a
+            few crowded cells. "fisher" and "bootstrap" as in :meth:`uncertainty`.
+            "auto": fisher to 20 cells a side, likelihood to 32 and where fisher cannot,
+            bootstrap beyond.
+        rng : numpy.random.Generator
+            Needed by "bootstrap" only.
+
+        Returns
+        -------
+        Interval
+            ``estimate`` is the share in this density. EM stops early, so on rare occasions
+            it lies outside an interval that comes from the counts alone ("likelihood",
+            "fisher"). The interval is then left as it is: widened, it would tell of the
+            stopping rule, and the counts do speak against the estimate.
+
+        Raises
+        ------
+        InputError
+            A bad argument; more cells than the method takes; too few reports for "fisher".
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from client_sdk import response_table
+        >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
+        >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
+        >>> weights = np.zeros((5, 5))
+        >>> weights[:, :2], weights[:, 2] = 1, 0.5  # the western half of the square
+        >>> half = estimate(channel, counts).share(weights)
+        >>> 0.45 < half.lower < 0.5 < half.upper < 0.55
+        True
+        """
+        return share_intervals(self, level, method, rng).of(region_weights)
 
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Check whether the counts can have come from this channel under any density."""

@@ -23,6 +23,7 @@ from scipy.special import xlogy
 from scipy.stats import gamma, poisson
 
 from ldpspatial.channel import Channel
+from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import expectation_maximisation
 from ldpspatial.estimation.stopping import LikelihoodGain
 
@@ -61,6 +62,11 @@ class GoodnessOfFit:
 
 def goodness_of_fit(channel: Channel, counts: Array, start: Array, steps: int) -> GoodnessOfFit:
     """Refine ``start``, found in ``steps`` EM steps, and compare its reports with the counts."""
+    if getattr(channel, "conditional", False):
+        raise InputError(
+            "goodness_of_fit needs a channel that knows all possible reports, got a "
+            f"{type(channel).__name__}, which knows only those that came"
+        )
     fit = expectation_maximisation(channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=start)
     support = channel.support
     n, seen = float(counts.sum()), counts[support]

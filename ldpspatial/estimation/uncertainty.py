@@ -10,6 +10,10 @@ Two methods, with different promises (docs/estimation.md has the measured covera
 - **bootstrap**: counts are drawn again from the estimate and estimated again. The interval is
   estimate +- z times the spread. It sees EM's variance and not its bias: right for smooth maps,
   too narrow at isolated peaks.
+
+A channel may know only the reports that came, as far as their likelihoods go: its attribute
+``conditional`` is then True. The law of all reports is not to be had from it. So "fisher", which
+needs it, refuses, and "bootstrap" draws again from the reports that came (Efron 1979).
 """
 
 from collections.abc import Callable
@@ -101,6 +105,11 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
     """Return intervals from the inverse Fisher information at the estimate."""
     channel, n = estimate.channel, estimate.n
     shape, support = channel.input_shape, channel.support
+    if _is_conditional(channel):
+        raise InputError(
+            "method must be bootstrap where the channel knows only the reports that came, "
+            "got 'fisher'"
+        )
     if max(shape) > FISHER_CELLS:
         raise InputError(
             f"method fisher takes at most {FISHER_CELLS} cells a side, got {max(shape)}: "
@@ -139,7 +148,8 @@ def bootstrap(
     """Return intervals from the spread of estimates of counts drawn from the estimate."""
     channel, n = estimate.channel, estimate.n
     support = channel.support
-    law = channel.forward(estimate.density)[support]
+    resampled = _is_conditional(channel)
+    law = (estimate.counts if resampled else channel.forward(estimate.density))[support]
     law = law / law.sum()
     densities = []
     limit = max(2 * estimate.iterations, 100)
@@ -157,6 +167,11 @@ def bootstrap(
 
     variance = sample.var(axis=0, ddof=1)
     return _pointwise(estimate, level, "bootstrap", estimate.density, variance, of_weights)
+
+
+def _is_conditional(channel: Channel) -> bool:
+    """Tell whether the channel's outputs are the reports that came, not all that there are."""
+    return bool(getattr(channel, "conditional", False))
 
 
 def _information(channel: Channel, precision: Array) -> Array:

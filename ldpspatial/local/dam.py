@@ -5,6 +5,7 @@ promises holds for the user with all their positions: the law of the report is a
 whose ratio is at most e^epsilon, whatever the positions.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import log
 from typing import ClassVar
@@ -35,9 +36,9 @@ class DiskRelease(LocalRelease):
 
     rule: str = "scaled"
 
+    @abstractmethod
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from."""
-        return response_table(self.name, epsilon, cells)
 
     def local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells."""
@@ -65,6 +66,7 @@ class DiskRelease(LocalRelease):
             found.density,
             claim,
             {
+                "estimator": "em",
                 "radius": table.radius,
                 "realised_epsilon": log(table.max_ratio()),
                 "iterations": found.iterations,
@@ -74,21 +76,38 @@ class DiskRelease(LocalRelease):
 
 
 @dataclass(frozen=True)
-class Dam(DiskRelease):
+class PaperDisk(DiskRelease):
+    """A mechanism of the DAM paper, at its own radius floor(b* d) or another.
+
+    Attributes
+    ----------
+    radius : int, optional
+        Disk radius in cells.
+    """
+
+    radius: int | None = None
+
+    def table(self, cells: int, epsilon: float) -> ResponseTable:
+        """Return the table that devices draw from."""
+        return response_table(self.name, epsilon, cells, self.radius)
+
+
+@dataclass(frozen=True)
+class Dam(PaperDisk):
     """Disk Area Mechanism with EM (Du et al., arXiv 2412.06541)."""
 
     name: ClassVar[str] = "dam"
 
 
 @dataclass(frozen=True)
-class DamNs(DiskRelease):
+class DamNs(PaperDisk):
     """DAM without shrunken areas of mixed cells."""
 
     name: ClassVar[str] = "dam-ns"
 
 
 @dataclass(frozen=True)
-class Huem(DiskRelease):
+class Huem(PaperDisk):
     """Hybrid Uniform-Exponential Mechanism with EM."""
 
     name: ClassVar[str] = "huem"

@@ -15,7 +15,11 @@ from ldpspatial.users import UserCells, cells_by_user
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROMISED = {
-    "local": {"dam", "dam-ns", "huem"},
+    "local": {
+        *("dam", "dam-ns", "huem", "rhombus", "k-rr", "oue", "olh", "subset-selection"),
+        *("mdsw", "mdsw-joint", "hio", "hdg", "ahead", "sem-geo-i", "planar-laplace"),
+        *("ldptrace", "pivottrace", "dam-trajectory", "dam-points"),
+    },
     "distributed": {
         *("flat", "hierarchical", "count-min", "count-min-minimum", "adaptive-grid"),
         *("spatial-decomposition", "spatial-decomposition-leaves", "adaptive-hierarchical"),
@@ -26,6 +30,9 @@ PROMISED = {
         *("hierarchical-oracle", "count-min-oracle", "spatial-decomposition-oracle"),
     },
 }
+UNITS = {"ldptrace": "trajectory", "pivottrace": "trajectory", "dam-trajectory": "trajectory"}
+UNITS["dam-points"] = "report"
+GEO = {"sem-geo-i", "planar-laplace"}
 RELATIONS = {"local": "replace", "distributed": "zero", "central": "add or remove"}
 
 every_release = pytest.mark.parametrize("name", list(releases()))
@@ -59,7 +66,9 @@ def test_a_release_gives_a_density_under_no_more_than_was_asked_for(name: str) -
     if release.model != "none":
         assert 0 < found.claim.epsilon <= 1.0
         assert found.claim.neighbours == RELATIONS[release.model]
-        assert found.claim.unit == "user"
+        assert found.claim.unit == UNITS.get(name, "user")
+        assert (found.claim.notion == "geo-indistinguishability") == (name in GEO)
+        assert (found.claim.distance == "cell") == (name in GEO)
         assert found.claim.conditions
 
 

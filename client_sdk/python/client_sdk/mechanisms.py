@@ -108,11 +108,11 @@ def response_table(
         for x, width in enumerate(disk_rows(b))
     )
     top = exp_below(exponent) - ONE
-    base_weight, octant = _whole_weights(lifts, top, d)
+    base_weight, octant = whole_weights(lifts, top, d)
     return ResponseTable(mechanism, float(epsilon), d, base_weight, octant)  # type: ignore[arg-type]
 
 
-def _whole_weights(lifts: Octant, top: int, cells: int) -> tuple[int, Octant]:
+def whole_weights(lifts: Octant, top: int, cells: int) -> tuple[int, Octant]:
     """Return (B, weights): B the largest power of two with a total below 2**53.
 
     Rounding is downwards and capped at ``top``, which is rigorously below e^eps - 1, so no

@@ -1,0 +1,223 @@
+"""``ldpspatial ranges``: shares of regions from the files of a simulation."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client_sdk import Grid
+from ldpspatial.cli import main
+from ldpspatial.cli.ranges import read_estimate
+from ldpspatial.regions import polygon, rectangle
+from tests.support.command_line import refusal, run, succeed
+from tests.support.files import write_file
+
+HEADER = "name,south,west,north,east\n"
+CENTRE = "centre,-2,-2,2,2\n"
+TRIANGLE = [[-4.0, -4.0], [4.0, -4.0], [0.0, 3.0], [-4.0, -4.0]]  # x, y
+
+
+def feature(geometry: Any, name: object = "triangle") -> dict[str, Any]:
+    return {"type": "Feature", "geometry": geometry, "properties": {"name": name}}
+
+
+def document(*features: dict[str, Any]) -> str:
+    return json.dumps({"type": "FeatureCollection", "features": list(features)})
+
+
+GEOJSON = document(feature({"type": "Polygon", "coordinates": [TRIANGLE]}))
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("played") / "r"
+    setting = ("--map", "normal", "--people", 2_000, "--cells", 6, "--epsilon", 3)
+    result = run("simulate", *setting, "--intervals", "none", "--out", out)
+    assert result.exit_code == 0
+    return out
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_estimate_of_the_files_is_the_one_that_was_written(played: Path) -> None:
+    collection, found = read_estimate(played)
+    with np.load(played / "estimate.npz") as held:
+        np.testing.assert_array_equal(found.density, held["density"])
+        np.testing.assert_array_equal(found.counts, held["counts"])
+        assert (found.n, found.rule) == (held["n"], held["rule"]) == (2_000, "scaled")
+        assert collection.digest == held["digest"]
+        assert found.log_likelihood == held["log_likelihood"] == found.trace[-1]
+    assert found.stop is not None
+    assert found.stop.name == "scaled"
+
+
+def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
+    corner = '"north, east",0,0,9,9\n,-9,-9,9,9\n'
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE + corner)
+    out = tmp_path / "shares.csv"
+    result = succeed("ranges", played, regions, "--csv", out, "--level", 0.9)
+    collection, found = read_estimate(played)
+    rows = rows_of(out)
+    assert [row["name"] for row in rows] == ["centre", "north, east", "region 3"]
+    for row, sides in zip(rows, ((-2, -2, 2, 2), (0, 0, 9, 9), (-9, -9, 9, 9)), strict=True):
+        share = found.share(rectangle(collection.grid, *sides), 0.9)
+        numbers = [float(row[key]) for key in ("share", "lower", "upper", "people")]
+        expected = [share.estimate, share.lower, share.upper, share.estimate * 2_000]
+        np.testing.assert_allclose(numbers, expected, rtol=1e-12)
+    assert result.stdout.startswith("90 % intervals by fisher, 2000 reports\n")
+    assert f"{float(rows[0]['share']):.2%}" in result.stdout
+    assert "100.00%  100.00%  100.00%    2000" in result.stdout
+
+
+def test_polygons_of_a_document(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.geojson", GEOJSON)
+    out = tmp_path / "shares.geojson"
+    succeed("ranges", played / "estimate.npz", regions, "--geojson", out, "--method", "likelihood")
+    written = json.loads(out.read_text())
+    assert written["type"] == "FeatureCollection"
+    assert (written["level"], written["method"]) == (0.95, "likelihood")
+    assert (written["reports"], written["plane"]) == (2_000, True)
+    (only,) = written["features"]
+    assert only["geometry"] == {"type": "Polygon", "coordinates": [TRIANGLE]}
+    collection, found = read_estimate(played)
+    corners = [(y, x) for x, y in TRIANGLE[:-1]]
+    share = found.share(polygon(collection.grid, corners), method="likelihood")
+    assert only["properties"] == {
+        "name": "triangle", "share": share.estimate, "lower": share.lower, "upper": share.upper,
+        "people": share.estimate * 2_000,
+    }  # fmt: skip
+    again = tmp_path / "again.geojson"  # what is written can be read
+    succeed("ranges", played, out, "--geojson", again, "--method", "likelihood")
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_rectangles_become_polygons_with_longitude_first(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "r.tsv", "east\tname\twest\tnorth\tsouth\n3\ta\t-1\t2\t0\n")
+    out = tmp_path / "shares.geojson"
+    succeed("ranges", played, regions, "--geojson", out)
+    (only,) = json.loads(out.read_text())["features"]
+    assert only["geometry"]["coordinates"] == [[[-1, 0], [3, 0], [3, 2], [-1, 2], [-1, 0]]]
+
+
+def test_bootstrap_is_a_method_too(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    result = succeed("ranges", played, regions, "--method", "bootstrap")
+    assert result.stdout.startswith("95 % intervals by bootstrap")
+    assert list(tmp_path.iterdir()) == [regions]
+
+
+def test_a_method_that_cannot_names_the_option(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldpspatial.estimation.regional.LIKELIHOOD_CELLS", 5)
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    assert "use --method bootstrap" in refusal("ranges", played, regions, "--method", "likelihood")
+
+
+def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = main.commands["ranges"].help  # type: ignore[attr-defined]
+    assert (
+        "      name,south,west,north,east\n      centre,-1,-1,1,1\n      north,0,-9,9,9\n" in text
+    )
+    assert "ldpspatial ranges result regions.csv --csv shares.csv --geojson shares.geojson" in text
+    setting = ("--map", "normal", "--people", 500, "--cells", 5, "--epsilon", 3.5)
+    run("simulate", *setting, "--intervals", "none", "--out", "result")
+    write_file(tmp_path, "regions.csv", HEADER + "centre,-1,-1,1,1\nnorth,0,-9,9,9\n")
+    files = ("--csv", "shares.csv", "--geojson", "shares.geojson")
+    result = succeed("ranges", "result", "regions.csv", *files)
+    assert result.stdout.endswith("Written to shares.csv\nWritten to shares.geojson\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("r.csv", HEADER, "regions.csv"),
+        (
+            "r.csv",
+            "name,south,west,north\na,1,2,3\n",
+            "columns name, south, west, north, east once",
+        ),
+        (
+            "r.csv",
+            HEADER + CENTRE + "far,90,90,91,91\n",
+            "row 2 of 'r.csv': the rectangle must over",
+        ),
+        ("r.csv", HEADER + "a,2,0,1,3\n", "row 1 of 'r.csv': south must lie below north"),
+        ("r.csv", HEADER + "a,x,0,1,3\n", "row 1 of 'r.csv': south must be a number"),
+        ("r.csv", HEADER + "a,,0,1,3\n", "row 1 of 'r.csv': south must be a number"),
+        ("r.csv", HEADER + CENTRE + "a,1,2\n", "5 fields in every row, but row 2"),
+        ("r.txt", HEADER + CENTRE, "path must end in"),
+        ("r.geojson", "{}", "REGIONS must be a GeoJSON FeatureCollection"),
+        ("r.geojson", "[1]", "REGIONS must be a GeoJSON FeatureCollection"),
+        ("r.geojson", "not json", "REGIONS must be a GeoJSON FeatureCollection"),
+        ("r.geojson", document(), "at least one region"),
+        ("r.json", document(feature(None)), "feature 1 of 'r.json': geometry must be"),
+        ("r.json", document(feature({"type": "Point", "coordinates": [0, 0]})), "type 'Point'"),
+    ],
+)
+def test_files_without_regions_are_refused(
+    name: str, content: str, words: str, played: Path, tmp_path: Path
+) -> None:
+    file = write_file(tmp_path, name, content)
+    error = refusal("ranges", played, file, "--csv", tmp_path / "shares.csv")
+    assert words.replace("regions.csv", "at least one") in error or "rows" in error
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_files_without_an_estimate_are_refused(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    other = tmp_path / "other.npz"
+    np.savez(other, density=np.ones((2, 2)))
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes((played / "estimate.npz").read_bytes()[:300])
+    array = tmp_path / "array.npy"
+    np.save(array, np.ones((2, 2)))
+    for path in (other, broken, array, regions):
+        assert "ESTIMATE must be an estimate.npz" in refusal("ranges", path, regions)
+    assert "none.npz" in refusal("ranges", tmp_path / "none.npz", regions)
+    assert "estimate.npz" in refusal("ranges", tmp_path, regions)
+
+
+def test_outputs_are_checked_before_any_work(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    before = regions.read_bytes()
+    for option, path, words in (
+        ("--csv", tmp_path / "a.txt", "--csv must end in .csv"),
+        ("--geojson", tmp_path / "a.csv", "--geojson must end in .geojson"),
+        ("--csv", tmp_path / "none" / "a.csv", "--csv must lie in a folder that exists"),
+        ("--csv", regions, "--csv must not replace an input"),
+    ):
+        assert words in refusal("ranges", played, regions, option, path)
+    assert regions.read_bytes() == before
+
+
+def test_a_map_in_degrees_takes_regions_in_degrees(tmp_path: Path) -> None:
+    setting = ("--center", "48,11", "--side-km", 10, "--cells", 5, "--epsilon", 3, "--radius", 1)
+    rng = np.random.default_rng(1)
+    places = np.round(rng.normal((48.0, 11.0), 0.01, (400, 2)), 6)
+    lines = "".join(f"{lat},{lon}\n" for lat, lon in places)
+    points = write_file(tmp_path, "p.csv", "lat,lon\n" + lines)
+    out = ("--intervals", "none", "--out", tmp_path / "r")
+    assert run("simulate", points, *setting, *out).exit_code == 0
+    corners = [[10.9, 48.0], [11.1, 48.0], [11.1, 48.1], [10.9, 48.1], [10.9, 48.0]]
+    geometry = {"type": "Polygon", "coordinates": [corners]}
+    regions = write_file(tmp_path, "north.geojson", document(feature(geometry, None)))
+    shares = tmp_path / "shares.geojson"
+    level = 0.999999999  # devices draw from the operating system: a false alarm in 10^9
+    succeed("ranges", tmp_path / "r", regions, "--geojson", shares, "--level", level)
+    written = json.loads(shares.read_text())
+    assert "plane" not in written
+    properties = written["features"][0]["properties"]
+    assert properties["name"] == "region 1"
+    assert properties["lower"] < (places[:, 0] > 48).mean() < properties["upper"]
+    collection, found = read_estimate(tmp_path / "r")
+    assert collection.grid == Grid.from_center(48, 11, 10_000, 5)
+    north = found.density[3:].sum() + found.density[2].sum() / 2
+    assert properties["share"] == pytest.approx(north, abs=1e-5)

@@ -1,0 +1,116 @@
+"""DAM per trajectory and per visit: the client's table, a public number of reports."""
+
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from client_sdk import Grid, response_table
+from ldpspatial import StampChannel, wasserstein
+from ldpspatial.datasets import density_walks
+from ldpspatial.errors import InputError
+from ldpspatial.local import Dam
+from ldpspatial.local.dam_trajectory import DamPoints, DamTrajectory
+from ldpspatial.local_privacy import local_privacy
+from ldpspatial.users import UserCells, cells_by_user, user_cells
+from tests.support.distinguish import lower_bound_epsilon
+
+
+def walkers(walks: int, side: int) -> UserCells:
+    """Walks on a map with people in one corner."""
+    crowd = np.exp(-np.add.outer(np.arange(40), np.arange(40)) / 8)
+    crowd[crowd < 0.1] = 0
+    points = density_walks(crowd, walks, np.random.default_rng(1), longest=40)
+    return user_cells(points, Grid.plane(0, 0, 1.0, side))
+
+
+def _counts(release: DamTrajectory | DamPoints, trajectory: list[int], users: int) -> np.ndarray:
+    """Reports of that many users of the same trajectory, by output cell of a 3 x 3 map."""
+    who = np.repeat(np.arange(users), len(trajectory))
+    people = cells_by_user(who, np.tile(trajectory, users), (3, 3))
+    found = release.release(people, 1.0, np.random.default_rng(5)).estimate
+    assert found is not None
+    return found.counts
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_reports_are_of_visits_drawn_uniformly(slots: int) -> None:
+    # The law of a report is the mixture of the rows of the user's visits: chi-square, 1e-6.
+    counts = _counts(DamTrajectory(slots=slots), [0, 0, 0, 8], 6000)
+    assert counts.sum() == 6000 * slots
+    channel = StampChannel(response_table("dam", 1.0 / slots, 3))
+    law = channel.forward(np.diag([0.75, 0, 0.25]))[channel.support] * counts.sum()
+    assert stats.chisquare(counts[channel.support], law).pvalue > 1e-6
+    if slots == 1:  # the same test tells a report that is always of the first visit
+        first = channel.forward(np.eye(1, 9).reshape(3, 3))[channel.support] * counts.sum()
+        assert stats.chisquare(counts[channel.support], first).pvalue < 1e-6
+
+
+def test_every_visit_is_reported_once_by_the_release_of_points() -> None:
+    counts = _counts(DamPoints(), [0, 0, 0, 8], 2000)
+    assert counts.sum() == 8000
+    channel = StampChannel(response_table("dam", 1.0, 3))
+    law = channel.forward(np.diag([0.75, 0, 0.25]))[channel.support] * 8000
+    assert stats.chisquare(counts[channel.support], law).pvalue > 1e-6
+
+
+def test_the_slots_together_spend_epsilon() -> None:
+    for slots in (1, 2, 3, 7):
+        table = DamTrajectory(slots=slots).table(5, 2.1)
+        assert Fraction(table.epsilon) * slots <= Fraction(2.1)
+        assert float(table.max_ratio()) ** slots <= exp(2.1)
+    found = DamTrajectory(slots=3).release(walkers(20, 5), 2.1, np.random.default_rng(1))
+    assert found.facts["reports_per_user"] == 3
+    assert found.facts["epsilon_per_report"] == pytest.approx(0.7)
+
+
+def test_one_slot_is_the_table_of_dam_and_its_local_privacy() -> None:
+    assert DamTrajectory().table(6, 2.0) == Dam().table(6, 2.0) == DamPoints().table(6, 2.0)
+    assert DamTrajectory().local_privacy(6, 2.0) == Dam().local_privacy(6, 2.0)
+    half = local_privacy(StampChannel(response_table("dam", 1.0, 6)))
+    assert DamTrajectory(slots=2).local_privacy(6, 2.0) == pytest.approx(half, rel=1e-12)
+
+
+def test_it_finds_the_map() -> None:
+    users, rng = walkers(2000, 6), np.random.default_rng(2)
+    flat = wasserstein(users.density, np.full((6, 6), 1 / 36))
+    errors = [
+        wasserstein(users.density, release.release(users, 4.0, rng).density)
+        for release in (DamPoints(), DamTrajectory(), DamTrajectory(slots=2))
+    ]
+    assert flat > 1.5
+    assert max(errors) < 0.6
+    assert errors[0] < errors[1]  # which is bought with epsilon a visit
+
+
+def test_points_tell_what_a_trajectory_loses() -> None:
+    users = cells_by_user([0, 0, 0, 1], [0, 1, 2, 3], (2, 2))
+    found = DamPoints().release(users, 2.0, np.random.default_rng(1))
+    assert found.facts["reports_per_user_most"] == 3
+    assert found.facts["epsilon_of_longest_trajectory"] == 6.0
+
+
+def test_a_long_trajectory_cannot_be_told_from_a_short_one_beyond_epsilon() -> None:
+    # 100,000 users a side; the statistic: the first cell is reported. At twice epsilon it is seen.
+    n = 100_000
+    short = cells_by_user(np.arange(n), np.zeros(n, int), (3, 3))
+    long = cells_by_user(np.repeat(np.arange(n), 4), np.full(4 * n, 8), (3, 3))
+    bounds = []
+    for epsilon in (1.0, 2.0):
+        table = DamTrajectory().table(3, epsilon)
+        samples = []
+        for users in (short, long):
+            run = DamTrajectory().release(users, epsilon, np.random.default_rng(4)).estimate
+            assert run is not None
+            own = int(run.counts[table.radius, table.radius])
+            samples.append(np.random.default_rng(5).permutation(np.arange(n) < own))
+        bounds.append(lower_bound_epsilon(*samples))
+    assert 0.5 < bounds[0] <= 1.0 < bounds[1]
+
+
+@pytest.mark.parametrize("slots", [0, -1, 1.5, True, "2", 4097])
+def test_bad_slots(slots: int) -> None:
+    with pytest.raises(InputError, match="slots must be a whole number from 1 to 4096"):
+        DamTrajectory(slots=slots)
