@@ -3,15 +3,21 @@
 import click
 
 from experiments.accuracy import accuracy
+from experiments.attacks import attacks
 from experiments.benchmarks import benchmarks
+from experiments.better_default import better_default
 from experiments.claims import claims
 from experiments.coverage import coverage
+from experiments.dam_paper.commands import COMMANDS as DAM_PAPER
 from experiments.distributed.commands import COMMANDS as DISTRIBUTED
 from experiments.flagship import flagship
 from experiments.heatmaps.commands import COMMANDS as HEATMAPS
+from experiments.local_ranges import local_ranges
+from experiments.orderings import orderings
 from experiments.plan_figure import plan_figure
 from experiments.secure_aggregation import secure_aggregation
 from experiments.stopping import stopping
+from experiments.trajectories.commands import COMMANDS as TRAJECTORIES
 
 
 @click.group()
@@ -19,8 +25,19 @@ def main() -> None:
     """Run a measurement that the docs quote."""
 
 
-OWN = (accuracy, benchmarks, claims, coverage, plan_figure, secure_aggregation, stopping)
-for command in (*OWN, flagship, *HEATMAPS, *DISTRIBUTED):
+OWN = (
+    accuracy,
+    attacks,
+    benchmarks,
+    better_default,
+    claims,
+    coverage,
+    orderings,
+    plan_figure,
+    secure_aggregation,
+    stopping,
+)
+for command in (*OWN, flagship, *HEATMAPS, *DISTRIBUTED, *DAM_PAPER, *TRAJECTORIES, local_ranges):
     main.add_command(command)
 
 if __name__ == "__main__":

@@ -24,8 +24,11 @@ TOKYO = "foursquare_tky.csv.gz"
 MANHATTAN = "manhattan_nyt_heatmap_216.npz"
 COUNTIES = "jhu_covid_deaths_us_counties.csv.gz"
 GAZE = "gaze_fixations_uniss_fgd.csv.gz"
+NEW_YORK = "green_taxi_2016_01_sample10k.csv.gz"
+CABS = "cabspotting_5taxis.csv.gz"
 
 CHICAGO_SQUARE = (41.64, -87.90, 0.36)  # south, west, side in degrees
+NEW_YORK_SQUARE = (40.56, -74.05, 0.32)
 US_WEST, US_EAST, US_SOUTH, US_NORTH = -135.0, -60.0, 0.0, 50.0
 PARTS = 300  # the partition of the box above from which city cells are taken
 
@@ -71,6 +74,12 @@ def chicago(data: Path) -> Points:
     if not (data / CHICAGO).exists():
         raise InputError(f"--data must hold {CHICAGO}, and {data} does not")
     return read_points(data / CHICAGO, "lat", "lon", on_missing="drop")
+
+
+def new_york(data: Path) -> Points:
+    """Return where green taxis of New York picked people up, one person each."""
+    columns = table(data, NEW_YORK)
+    return Points(np.column_stack([columns["lat"], columns["lon"]]), None)
 
 
 def tokyo(data: Path) -> Points:

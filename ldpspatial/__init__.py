@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         transport,
         wasserstein,
     )
+    from ldpspatial.recommendation import recommended
     from ldpspatial.registry import releases
     from ldpspatial.release import PrivacyClaim, Release, Released
     from ldpspatial.simulation import Simulation, count_cells, simulate
@@ -44,6 +45,7 @@ _HOMES = {
         "transport",
         "wasserstein",
     ),
+    "recommendation": ("recommended",),
     "registry": ("releases",),
     "release": ("PrivacyClaim", "Release", "Released"),
     "simulation": ("Simulation", "count_cells", "simulate"),
@@ -93,6 +95,7 @@ __all__ = [
     "count_reports",
     "estimate",
     "read_points",
+    "recommended",
     "releases",
     "simulate",
     "sinkhorn_divergence",

@@ -209,9 +209,13 @@ def _same_total(table: ResponseTable) -> bool:
 def _as_promised(table: ResponseTable, claims: tuple[Fraction, ...]) -> bool | None:
     if table.mechanism not in MECHANISMS:
         return None
+    size = {"radius": table.radius}
+    if table.mechanism == "disk":  # a circle through the farthest cell holds the same cells
+        farthest = max(x * x + (len(row) - 1) ** 2 for x, row in enumerate(table.octant))
+        size = {"squared_radius": farthest}
     for epsilon in claims:
         try:
-            made = response_table(table.mechanism, epsilon, table.cells, table.radius)
+            made = response_table(table.mechanism, epsilon, table.cells, **size)
         except ParameterError:  # no table of this name has such a radius
             continue
         if (made.base_weight, made.octant) == (table.base_weight, table.octant):

@@ -9,6 +9,7 @@ proves the bound.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
+from itertools import count
 from math import sqrt
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from client_sdk import ParameterError, ResponseTable, response_table
 from client_sdk.validate import MICRO, finite_number, micro_epsilons, whole_number
 from ldpspatial.datasets import SyntheticMap, synthetic_maps
+from ldpspatial.designs import Design, measure_designs
 from ldpspatial.errors import InputError
 from ldpspatial.rehearsal import People, rehearse
 
@@ -91,6 +93,9 @@ class Plan:
         The know-nothing line: the total of a uniform map on 32 x 32 cells, mean over maps.
     warnings : tuple of str
         What a designer would want to hear, in plain sentences.
+    designs : tuple of Design
+        On the recommended grid: the planned mechanism with plain EM, and the disk that
+        :func:`ldpspatial.recommended` returns with its cross-validated estimate.
     """
 
     side_m: float
@@ -101,6 +106,7 @@ class Plan:
     rows: tuple[PlanRow, ...]
     uniform_m: float
     warnings: tuple[str, ...]
+    designs: tuple[Design, ...] = ()
 
     @property
     def recommended(self) -> PlanRow:
@@ -108,8 +114,12 @@ class Plan:
 
         Beyond it the bound hardly falls, and every cell holds fewer people.
         """
-        least = min(row.total_m for row in self.rows)
-        return next(row for row in self.rows if row.total_m <= NEGLIGIBLE * least)
+        return _recommended(self.rows)
+
+    @property
+    def recommended_design(self) -> Design:
+        """What to collect with on that grid: the design that measured the least total."""
+        return min(self.designs, key=lambda design: design.total_m)
 
 
 def plan(
@@ -140,7 +150,7 @@ def plan(
     cells : sequence of int in [1, 64], optional
         Grid sizes. By default those of 5, 8, 10, 15, 20, 32, 48 with at least one device a cell
         and cells of at least 10 m, and 5 in any case.
-    mechanism : {"dam", "dam-ns", "huem"}
+    mechanism : {"dam", "dam-ns", "huem", "disk"}
     maps : mapping of name to SyntheticMap, optional
         What people might look like; by default normal, szipf and mnormal.
     repeats : int in [2, 1000]
@@ -179,6 +189,7 @@ def plan(
 
     # Axes: map, repeat, grid size, and the four numbers of a misfit.
     measured = np.empty((len(laws), rounds, len(tables), 4))
+    plays = len(laws) * rounds * (len(tables) + 2)
     uniform = np.empty((len(laws), rounds))
     flat = np.full((UNIFORM_CELLS, UNIFORM_CELLS), 1 / UNIFORM_CELLS**2)
     for m, law in enumerate(laws.values()):
@@ -189,7 +200,7 @@ def plan(
                 people = People.on_grid(law, points, table.cells)
                 measured[m, k, s] = astuple(rehearse(people, table, rng))
                 if progress is not None:
-                    progress((m * rounds + k) * len(tables) + s + 1, measured[..., 0].size)
+                    progress((m * rounds + k) * len(tables) + s + 1, plays)
 
     names, base = tuple(laws), uniform.mean(axis=1)
     rows = tuple(
@@ -198,7 +209,16 @@ def plan(
     collection = f"{n} {mechanism} reports at epsilon {micro / MICRO:g}"
     warnings = tuple(_warnings(rows, names, collection))
     total = side * float(base.mean())
-    return Plan(side, micro / MICRO, n, mechanism, names, rows, total, warnings)
+    taken = tables[rows.index(_recommended(rows))]
+    done = count(measured[..., 0].size + 1)
+    tell = None if progress is None else lambda: progress(next(done), plays)
+    designs = measure_designs(taken, laws, side, n, rounds, rng, tell)
+    return Plan(side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs)
+
+
+def _recommended(rows: tuple[PlanRow, ...]) -> PlanRow:
+    least = min(row.total_m for row in rows)
+    return next(row for row in rows if row.total_m <= NEGLIGIBLE * least)
 
 
 def _row(

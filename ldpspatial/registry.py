@@ -27,6 +27,7 @@ from ldpspatial.local import (
     DamNs,
     DamPoints,
     DamTrajectory,
+    Disk,
     Hdg,
     Hio,
     Huem,
@@ -62,7 +63,7 @@ def releases() -> Mapping[str, Release]:
     "local differential privacy, epsilon 2, per user, one user's data replaced by any other"
     """
     known: tuple[Release, ...] = (
-        *(Dam(), DamNs(), Huem(), Rhombus(), KRr(), Oue(), Olh(), SubsetSelection()),
+        *(Dam(), DamNs(), Huem(), Disk(), Rhombus(), KRr(), Oue(), Olh(), SubsetSelection()),
         *(Mdsw(), MdswJoint(), Hio(), Hdg(), Ahead(), SemGeoI(), PlanarLaplace()),
         *(LdpTrace(), PivotTrace(), DamTrajectory(), DamPoints()),
         *(Flat(), Hierarchical(), CountMin(), CountMinMinimum(), AdaptiveGrid()),

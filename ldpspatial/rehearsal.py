@@ -105,8 +105,10 @@ class People:
         return Misfit(w2, self.resolution, total, total_variation(self.truth, density))
 
 
-def rehearse(people: People, table: ResponseTable, rng: np.random.Generator) -> Misfit:
-    """Play one collection with these people: reports, counts, default estimate, misfit.
+def rehearse(
+    people: People, table: ResponseTable, rng: np.random.Generator, rule: str = "scaled"
+) -> Misfit:
+    """Play one collection with these people: reports, counts, estimate, misfit.
 
     Every person's report is drawn by the client's own integer arithmetic, with ``rng`` in place
     of the operating system's entropy, so its law is the channel's row of that person's cell
@@ -118,4 +120,4 @@ def rehearse(people: People, table: ResponseTable, rng: np.random.Generator) -> 
     height, width = channel.output_shape
     index = (out_rows + table.radius) * width + out_cols + table.radius
     counts = np.bincount(index, minlength=height * width).reshape(height, width)
-    return people.misfit(estimate(channel, counts).density)
+    return people.misfit(estimate(channel, counts, rule).density)

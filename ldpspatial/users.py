@@ -116,6 +116,22 @@ class UserCells:
         mean = np.asarray(self.distributions.sum(axis=0), dtype=np.float64).ravel() / len(self)
         return mean.reshape(self.shape)
 
+    @cached_property
+    def visit_density(self) -> Array:
+        """Share of all visits in each cell, shape ``shape``: who has more of them weighs more.
+
+        Raises
+        ------
+        InputError
+            There is no user.
+        """
+        if len(self) == 0:
+            raise InputError("users must be at least one for a density, got none")
+        visits = self.visits.astype(np.float64).sum(axis=0)  # sums of floats do not wrap
+        shares = np.asarray(visits, dtype=np.float64).ravel()
+        density: Array = (shares / shares.sum()).reshape(self.shape)
+        return density
+
     def one_cell_each(self, rng: np.random.Generator) -> Ints:
         """Return for each user the cell of one of their visits, drawn uniformly; shape (users,)."""
         starts = self.visits.indptr[:-1].astype(np.int64)

@@ -27,7 +27,8 @@ from client_sdk.validate import MICRO
 Json = dict[str, Any]
 HERE = Path(__file__).parent
 
-TABLES = [  # mechanism, epsilon in millionths, cells, radius (None: the formula's)
+# mechanism, epsilon in millionths, cells, radius, for "disk" squared radius (None: the formula's)
+TABLES: list[tuple[Any, ...]] = [
     ("dam", 700_000, 5, None), ("dam", 3_500_000, 5, None), ("dam", 3_500_000, 10, None),
     ("dam", 700_000, 15, None), ("dam", 3_500_000, 15, None), ("dam", 5_000_000, 15, None),
     ("dam", 3_500_000, 20, None), ("dam", 1_400_000, 2, None), ("dam", 1, 3, None),
@@ -36,6 +37,9 @@ TABLES = [  # mechanism, epsilon in millionths, cells, radius (None: the formula
     ("dam-ns", 2_000_000, 4, None), ("dam-ns", 3_500_000, 15, None), ("dam-ns", 7_000_000, 8, 3),
     ("huem", 1_400_000, 5, None), ("huem", 3_500_000, 15, None), ("huem", 9_000_000, 6, 5),
     ("huem", 2_000_000, 3, 0), ("huem", 500_000, 1, 1),
+    ("disk", 700_000, 5, None, None), ("disk", 3_500_000, 15, None, None),
+    ("disk", 3_500_000, 4, None, None), ("disk", 1, 3, None, None), ("disk", 2_000_000, 3, 6, None),
+    ("disk", 1_400_000, 5, None, 5), ("disk", 9_000_000, 6, None, 7), ("disk", 20_000, 1, None, 4),
 ]  # fmt: skip
 
 CHICAGO = Grid.from_bounds(41.64, -87.90, 0.36, 2)
@@ -70,6 +74,7 @@ COLLECTIONS = [
     hand_made("flat: the total is a power of two", 2, 8, (8,), (8, 8)),
     ONE_REPORT,
     collection("Zürich – 正午 \U0001f6b2 \"quoted\" \\ / \u00a0", CHICAGO, Fraction(123, 100)),
+    collection("a real radius", Grid.plane(0, 0, 1, 4), 2, "disk", squared_radius=5),
 ]  # fmt: skip
 
 EDGES = [  # documents at the limits of section 6; no draws are made from them
@@ -86,11 +91,12 @@ EDGES = [  # documents at the limits of section 6; no draws are made from them
 def tables() -> Json:
     """List weights of the mechanisms, and the integer bound of e^epsilon in hexadecimal."""
     rows = []
-    for mechanism, micro, cells, radius in TABLES:
-        table = response_table(mechanism, Fraction(micro, MICRO), cells, radius)
+    for mechanism, micro, cells, *given in TABLES:
+        table = response_table(mechanism, Fraction(micro, MICRO), cells, *given)
         rows.append({
             "mechanism": mechanism, "micro_epsilon": micro, "cells": cells,
-            "given_radius": radius, "radius": table.radius, "base_weight": table.base_weight,
+            **dict(zip(("given_radius", "given_squared_radius"), given, strict=False)),
+            "radius": table.radius, "base_weight": table.base_weight,
             "output_size": table.output_size, "total_weight": table.total_weight,
             "weights": table.octant,
         })  # fmt: skip

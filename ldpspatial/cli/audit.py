@@ -6,9 +6,11 @@ from pathlib import Path
 import click
 
 from client_sdk import Collection, ResponseTable, response_table
+from client_sdk.mechanisms import MECHANISMS
 from ldpspatial.audit import Audit
 from ldpspatial.audit import audit as examine
 from ldpspatial.cli.estimate import read_collection
+from ldpspatial.cli.options import SQUARED_RADIUS_HELP
 from ldpspatial.cli.output import progress, show
 
 
@@ -17,9 +19,15 @@ from ldpspatial.cli.output import progress, show
 @click.option("--epsilon", type=float, help="With a mechanism: privacy loss of one report.")
 @click.option("--cells", type=int, help="With a mechanism: cells along a side.")
 @click.option("--radius", type=int, help="With a mechanism: disk radius in cells.")
+@click.option("--squared-radius", type=int, help=SQUARED_RADIUS_HELP)
 @click.option("--draws", type=int, default=1_000_000, show_default=True, help="Reports to draw.")
 def audit(
-    subject: str, epsilon: float | None, cells: int | None, radius: int | None, draws: int
+    subject: str,
+    epsilon: float | None,
+    cells: int | None,
+    radius: int | None,
+    squared_radius: int | None,
+    draws: int,
 ) -> None:
     """Check the privacy of a mechanism, and its sampler.
 
@@ -32,8 +40,9 @@ def audit(
     Examples:
       ldpspatial audit collection.json
       ldpspatial audit dam --epsilon 3.5 --cells 15
+      ldpspatial audit disk --epsilon 3.5 --cells 15 --squared-radius 13
     """
-    source = _source(subject, epsilon, cells, radius)
+    source = _source(subject, epsilon, cells, radius, squared_radius)
     with progress("draw and test reports"):
         result = examine(source, draws)
     show(f"{result.mechanism} on {result.cells} x {result.cells} cells", _rows(result))
@@ -43,13 +52,17 @@ def audit(
 
 
 def _source(
-    subject: str, epsilon: float | None, cells: int | None, radius: int | None
+    subject: str,
+    epsilon: float | None,
+    cells: int | None,
+    radius: int | None,
+    squared_radius: int | None,
 ) -> Collection | ResponseTable:
-    if subject in ("dam", "dam-ns", "huem"):
+    if subject in MECHANISMS:
         if epsilon is None or cells is None:
             raise click.UsageError("A mechanism needs --epsilon and --cells.")
-        return response_table(subject, epsilon, cells, radius)
-    if epsilon is not None or cells is not None or radius is not None:
+        return response_table(subject, epsilon, cells, radius, squared_radius)
+    if any(option is not None for option in (epsilon, cells, radius, squared_radius)):
         raise click.UsageError("A collection brings its own epsilon, cells and radius.")
     return read_collection(Path(subject))
 

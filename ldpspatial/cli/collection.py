@@ -50,6 +50,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         options["mechanism"],
         options["radius"],
         options["max_reports"],
+        options["squared_radius"],
     )
     with replacing(out) as stream:
         stream.write(made.to_json().encode())

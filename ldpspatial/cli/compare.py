@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from client_sdk.validate import MAX_CELLS
 from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
-from ldpspatial.comparison.compare import TRUTHS
 from ldpspatial.comparison.compare import compare as play
 from ldpspatial.comparison.curves import AXES, error_curve
 from ldpspatial.comparison.folder import earlier_root
 from ldpspatial.comparison.results import parts, write_results
+from ldpspatial.comparison.runs import TRUTHS
 from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
@@ -71,7 +71,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 )  # fmt: skip
 @click.option(
     "--truth", type=click.Choice(TRUTHS), default="users", show_default=True,
-    help="The map of the users drawn, or of all users in the file.",
+    help="The map of the users drawn, of all users in the file, or of the visits of those drawn.",
 )  # fmt: skip
 @click.option(
     "--blocks", type=click.IntRange(1),

@@ -11,6 +11,7 @@ from ldpspatial.channel import StampChannel
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.cli.results import (
     INTERVALS,
+    RULE_HELP,
     estimate_summary,
     fit_verdict,
     intervals,
@@ -33,7 +34,7 @@ from ldpspatial.estimation.stopping import RULES
 )  # fmt: skip
 @click.option(
     "--rule", type=click.Choice(RULES), default="scaled",
-    show_default=True, help="When the estimation stops.",
+    show_default=True, help=RULE_HELP,
 )  # fmt: skip
 @click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
 @click.option(

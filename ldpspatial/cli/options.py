@@ -9,14 +9,19 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid, ParameterError
 from client_sdk.grid import metres_per_degree
+from client_sdk.mechanisms import MECHANISMS
 from client_sdk.validate import MAX_CELLS
 from ldpspatial.errors import InputError
 
 Command = Callable[..., Any]
+SQUARED_RADIUS_HELP = (
+    "With disk, in place of --radius: the square of the radius in cells, which then need not be "
+    "whole; 5 is a radius of 2.24."
+)
 SIDE_KM = click.FloatRange(0, 20_000, min_open=True)
 MECHANISM_HELP = (
     "Likelier reports: dam, a disk around the true cell; dam-ns, the same without partial cells "
-    "at its edge; huem, a cone."
+    "at its edge; huem, a cone; disk, the cells whose centres lie in a circle."
 )
 
 
@@ -73,7 +78,7 @@ def grid_options(command: Command) -> Command:
 
 
 def mechanism_options(command: Command) -> Command:
-    """Add --cells, --epsilon, --mechanism and --radius."""
+    """Add --cells, --epsilon, --mechanism, --radius and --squared-radius."""
     for option in reversed(
         (
             click.option(
@@ -87,7 +92,7 @@ def mechanism_options(command: Command) -> Command:
             ),
             click.option(
                 "--mechanism",
-                type=click.Choice(["dam", "dam-ns", "huem"]),
+                type=click.Choice(MECHANISMS),
                 default="dam",
                 show_default=True,
                 help=MECHANISM_HELP,
@@ -95,6 +100,7 @@ def mechanism_options(command: Command) -> Command:
             click.option(
                 "--radius", type=int, help="Disk radius in cells, in place of the best one."
             ),
+            click.option("--squared-radius", type=int, help=SQUARED_RADIUS_HELP),
         )
     ):
         command = option(command)

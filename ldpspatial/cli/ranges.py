@@ -20,9 +20,9 @@ from ldpspatial.channel import StampChannel
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.estimate import check_counts
+from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.regional import METHODS, share_intervals
-from ldpspatial.estimation.stopping import RULES, stopping_rule
+from ldpspatial.estimation.stopping import STOPPING_RULES, stopping_rule
 from ldpspatial.estimation.uncertainty import Interval
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.columns import as_numbers, read_columns
@@ -136,6 +136,7 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
             density, counts, trace = held["density"], held["counts"], held["trace"].tolist()
             iterations, converged = int(held["iterations"]), bool(held["converged"])
             likelihood = float(held["log_likelihood"])
+            width = float(held.get("width", 0.0))  # older files are of cells only
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
@@ -153,7 +154,8 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
         trace=tuple(trace),
         channel=channel,
         counts=check_counts(channel, counts),
-        stop=stopping_rule(rule, channel) if rule in RULES else None,
+        stop=stopping_rule(rule, channel) if rule in STOPPING_RULES else None,
+        width=width,
     )
 
 

@@ -18,6 +18,10 @@ from ldpspatial.files.export import write_csv, write_geojson, write_npz
 from ldpspatial.plotting import heat_map_figure, save_figure
 
 INTERVALS = ("auto", "fisher", "bootstrap", "none")
+RULE_HELP = (
+    "When the estimation stops; cross-validated finds out how smooth the map is as well, for maps "
+    "nearer to the truth in up to some thousand times the time, and takes no --smoothing."
+)
 REPLICATES = 40
 # Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
 INFORMATIVE_CELLS = 20
@@ -100,6 +104,7 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
         "n": estimate.n,
         "estimator": {
             "rule": estimate.rule,
+            "kernel_width_cells": estimate.width,
             "iterations": estimate.iterations,
             "converged": estimate.converged,
             "log_likelihood": estimate.log_likelihood,

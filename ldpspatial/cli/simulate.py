@@ -20,6 +20,7 @@ from ldpspatial.cli.options import (
 from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
 from ldpspatial.cli.results import (
     INTERVALS,
+    RULE_HELP,
     estimate_summary,
     fit_verdict,
     intervals,
@@ -55,7 +56,7 @@ PEOPLE = click.IntRange(1, 10_000_000)
 @click.option("--people", type=PEOPLE, help="How many people to draw from --map.")
 @click.option(
     "--rule", type=click.Choice(RULES), default="scaled",
-    show_default=True, help="When the estimation stops.",
+    show_default=True, help=RULE_HELP,
 )  # fmt: skip
 @click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
 @click.option(
@@ -94,7 +95,12 @@ def simulate(**options: Any) -> None:
     ):
         people, grid, name = _people_and_grid(options)
         collection = Collection.create(
-            name, grid, options["epsilon"], options["mechanism"], options["radius"]
+            name,
+            grid,
+            options["epsilon"],
+            options["mechanism"],
+            options["radius"],
+            squared_radius=options["squared_radius"],
         )
         summary = _run(folder, collection, people, options, stage, advance)
     _report(options["out"], summary)

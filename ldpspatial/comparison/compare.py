@@ -17,7 +17,7 @@ from joblib.parallel import get_active_backend
 from client_sdk import Grid
 from client_sdk.validate import is_number
 from ldpspatial.comparison.folder import RunFolder, table_of
-from ldpspatial.comparison.runs import SCHEMA, Row, Run, Scoring, play
+from ldpspatial.comparison.runs import SCHEMA, TRUTHS, Row, Run, Scoring, play
 from ldpspatial.comparison.scores import DEFAULT_METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.registry import find_releases
@@ -27,7 +27,6 @@ from ldpspatial.users import Positions, UserCells, user_cells
 Progress = Callable[[int, int], None]
 Keyed = tuple[str, Row]
 FilePath = str | os.PathLike[str]
-TRUTHS = ("users", "all")
 ROUND = 64  # runs handed out at a time where a backend returns them all at once
 
 
@@ -72,9 +71,10 @@ def compare(
         W1 and W2 are exact and take seconds a run on 256 x 256 cells.
     sigma : float >= 0
         Compare both maps through a Gaussian filter of so many cells.
-    truth : {"users", "all"}
+    truth : {"users", "all", "visits"}
         Compare with the map of the users who were drawn, or of all users, so that the error of
-        drawing them counts too.
+        drawing them counts too; or with that of the visits of those who were drawn, where every
+        visit weighs the same and not every user.
     blocks : int, optional
         Sum both maps into blocks x blocks parts before W1 and W2 are measured, which must divide
         the side: faster, and off by less than the height and the width of a block

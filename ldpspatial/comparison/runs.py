@@ -9,19 +9,23 @@ import json
 import platform
 import time
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ldpspatial.comparison.scores import METRICS, score
 from ldpspatial.release import PrivacyClaim, Release
 from ldpspatial.users import UserCells
 
+TRUTHS = ("users", "all", "visits")
 LIBRARIES = ("ldpspatial", "ldpspatial-client", "numpy", "scipy", "numba")
 
 Row = dict[str, Any]
+Array = NDArray[np.float64]
 
 _TEXT, _NUMBER, _WHOLE = pa.string(), pa.float64(), pa.int64()
 SCHEMA = pa.schema(
@@ -111,8 +115,9 @@ class Scoring:
     metrics : names in METRICS
     sigma : float >= 0
         Standard deviation of the Gaussian filter through which both maps are seen, in cells.
-    truth : {"users", "all"}
-        The map of the users who were drawn, or of all users: then drawing them is an error too.
+    truth : name in TRUTHS
+        The map of the users who were drawn, or of all users: then drawing them is an error too;
+        or of the visits of those who were drawn, each of which weighs the same.
     blocks : int or None
         Measure W1 and W2 between blocks x blocks parts of the map.
     """
@@ -131,7 +136,7 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
     began = time.perf_counter()
     released = run.release.release(chosen, run.epsilon, np.random.default_rng(int(run.seed, 16)))
     seconds = time.perf_counter() - began
-    truth = (chosen if scoring.truth == "users" else people).density
+    truth = _truth(chosen, people, scoring.truth)
     return {
         "data": run.data,
         "release": run.label,
@@ -157,6 +162,14 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
     }
 
 
+def _truth(chosen: UserCells, people: UserCells, name: str) -> Array:
+    """Return the map that a run is compared with."""
+    if name == "visits":
+        return chosen.visit_density
+    return (people if name == "all" else chosen).density
+
+
+@cache
 def versions() -> str:
     """Return what ran, as JSON: Python and the libraries that numbers depend on."""
     found = {name: version(name) for name in LIBRARIES}

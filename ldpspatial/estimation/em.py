@@ -66,6 +66,9 @@ class Iteration:
         The distribution of reports under it.
     log_likelihood : float
         Of the counts, in nats.
+
+    With a ``sparsity`` above 0 the step goes to the posterior maximum under a Dirichlet prior of
+    exponents 1 - sparsity, which empties cells that the reports do not call for.
     """
 
     def __init__(
@@ -74,10 +77,11 @@ class Iteration:
         counts: Array,
         smooth: Smoother | None = None,
         start: Array | None = None,
+        sparsity: float = 0.0,
     ):
         size = channel.input_shape[0] * channel.input_shape[1]
         self.density = np.full(channel.input_shape, 1 / size) if start is None else start
-        self._channel, self._smooth, self._n = channel, smooth, counts.sum()
+        self._channel, self._smooth, self._sparsity = channel, smooth, sparsity
         self._seen = np.flatnonzero(counts)
         self._reports = counts.ravel()[self._seen].astype(np.float64)
         self._ratio = np.zeros(counts.shape)
@@ -85,10 +89,11 @@ class Iteration:
 
     def step(self) -> None:
         """Take one step."""
-        density = self.density * self._channel.adjoint(self._ratio) / self._n
+        density = self.density * self._channel.adjoint(self._ratio)  # expected users by cell
+        if self._sparsity:
+            density = np.maximum(density - self._sparsity, 0)
         if self._smooth is not None:
             density = self._smooth(density)
-        # The sum is 1 up to rounding, which thousands of steps would add up.
         self.density = density / density.sum()
         self._look()
 

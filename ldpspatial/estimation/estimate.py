@@ -1,8 +1,7 @@
 """Estimate: the answer of every estimator, and the function that makes one from counts."""
 
-import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,15 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 from client_sdk.validate import is_number
 from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.counts import check_counts, whole_number
 from ldpspatial.estimation.em import Progress, expectation_maximisation
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
 from ldpspatial.estimation.regional import share_intervals
+from ldpspatial.estimation.sieve import cross_validate, fit_sieve
 from ldpspatial.estimation.smoothing import Smoother, smoother
-from ldpspatial.estimation.stopping import StoppingRule, stopping_rule
+from ldpspatial.estimation.stopping import (
+    CROSS_VALIDATED,
+    StoppingRule,
+    stopping_rule,
+)
 from ldpspatial.estimation.uncertainty import Interval, Uncertainty, bootstrap, fisher
 
 Array = NDArray[np.float64]
-MOST_REPORTS = 1 << 53  # beyond it float64 does not hold every whole number
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,9 @@ class Estimate:
     channel : Channel
     counts : array
         Reports by output cell, shaped like ``channel.support``.
+    width : float
+        Standard deviation in cells of the kernels that make up the density, after
+        cross-validation; 0 for cells themselves.
     """
 
     density: Array
@@ -55,6 +62,7 @@ class Estimate:
 
     smooth: Smoother | None = field(repr=False, default=None)
     stop: StoppingRule | None = field(repr=False, default=None)
+    width: float = 0.0
 
     @property
     def n(self) -> int:
@@ -105,9 +113,20 @@ class Estimate:
             raise InputError(
                 f"rng must be a numpy Generator for method bootstrap, got {type(rng).__name__}"
             )
-        replicates = _whole_number("replicates", replicates, 20)
-        rule = self.stop or stopping_rule("scaled", self.channel)
-        return bootstrap(self, level, rng, replicates, rule, self.smooth, progress)
+        replicates = whole_number("replicates", replicates, 20)
+        return bootstrap(self, level, rng, replicates, progress)
+
+    def again(self, counts: Array, max_iterations: int) -> Array:
+        """Return the density that other counts of the same channel give, found in the same way.
+
+        After cross-validation with the same width and number of steps.
+        """
+        if self.rule == CROSS_VALIDATED:
+            return fit_sieve(self.channel, counts, self.width, self.iterations - 1).density
+        stop = self.stop or stopping_rule("scaled", self.channel)
+        return expectation_maximisation(
+            self.channel, counts, stop, max_iterations, self.smooth
+        ).density
 
     def share(
         self,
@@ -181,9 +200,12 @@ def estimate(
         For a disk mechanism ``StampChannel(collection.table)``.
     counts : array of whole numbers >= 0
         Shaped like ``channel.support``, or the (N,) counts in the table's index order.
-    rule : {"scaled", "likelihood", "published"} or StoppingRule
+    rule : {"scaled", "likelihood", "published", "cross-validated"} or StoppingRule
         "scaled" stops when a step gains less than 2e-4 d e^eps nats, d the side in cells;
-        docs/estimation.md has the measurement that made it the default.
+        docs/estimation.md has the measurement that made it the default. "cross-validated" finds
+        the smoothness of the map and the number of steps by predicting left-out reports
+        (:mod:`ldpspatial.estimation.sieve`): maps are far better, mostly by a third in W2, for
+        some hundred times the work.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step (EMS).
     max_iterations : int >= 1
@@ -210,70 +232,31 @@ def estimate(
     True
     """
     checked = check_counts(channel, counts)
-    max_iterations = _whole_number("max_iterations", max_iterations, 1)
-    stop, smooth = stopping_rule(rule, channel), smoother(smoothing)
-    fit = expectation_maximisation(
-        channel, checked, stop, max_iterations, smooth, progress=progress
-    )
+    max_iterations = whole_number("max_iterations", max_iterations, 1)
+    smooth, width, stop = smoother(smoothing), 0.0, None
+    if isinstance(rule, str) and rule == CROSS_VALIDATED:
+        if smooth is not None:
+            raise InputError(f"smoothing must be None with rule {rule}, which finds its own")
+        choice = cross_validate(channel, checked, max_iterations)
+        width = choice.width
+        fit = fit_sieve(channel, checked, width, choice.steps, progress)
+        # At the limit the folds may have wanted more steps.
+        fit = replace(fit, converged=choice.steps < max_iterations - 1)
+    else:
+        stop = stopping_rule(rule, channel)
+        fit = expectation_maximisation(
+            channel, checked, stop, max_iterations, smooth, progress=progress
+        )
     return Estimate(
         density=fit.density,
         log_likelihood=fit.trace[-1],
         iterations=len(fit.trace) - 1,
         converged=fit.converged,
-        rule=stop.name,
+        rule=stop.name if stop else CROSS_VALIDATED,
         trace=tuple(fit.trace),
         channel=channel,
         counts=checked,
         smooth=smooth,
         stop=stop,
+        width=width,
     )
-
-
-def check_counts(channel: Channel, counts: ArrayLike) -> Array:
-    """Return counts as an array of its own, shaped like the channel's output."""
-    support = channel.support
-    try:
-        given = np.asarray(counts)
-    except ValueError:  # rows of different lengths
-        raise InputError("counts must be an array of numbers") from None
-    if given.dtype.kind not in "biuf":
-        raise InputError(f"counts must be an array of numbers, got {given.dtype}")
-    values = given.astype(np.float64)
-    if values.shape == (int(support.sum()),):
-        spread = np.zeros(support.shape)
-        spread[support] = values
-        values = spread
-    if values.shape != support.shape:
-        raise InputError(
-            f"counts must have shape {support.shape} or ({int(support.sum())},), got {values.shape}"
-        )
-    for broken, rule in _COUNT_RULES:
-        if (bad := broken(values)).any():
-            raise InputError(f"counts must be {rule}, got {values[bad][0]}")
-    if values[~support].any():
-        raise InputError("counts must be 0 outside the output domain: these reports are forged")
-    if not 0 < values.sum() <= MOST_REPORTS:
-        raise InputError(f"counts must hold 1 to {MOST_REPORTS} reports, got {values.sum():.17g}")
-    return values
-
-
-def _whole_number(name: str, value: object, least: int) -> int:
-    """Return ``value`` as an int; numpy integers are welcome."""
-    rule = f"{name} must be a whole number from {least} on, got {value!r}"
-    if isinstance(value, (bool, np.bool_)):
-        raise InputError(rule)
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(rule) from None
-    if number < least:
-        raise InputError(rule)
-    return number
-
-
-_COUNT_RULES: list[tuple[Callable[[Array], NDArray[np.bool_]], str]] = [
-    (lambda v: ~np.isfinite(v), "finite"),
-    (lambda v: v < 0, "0 or more"),
-    (lambda v: v != np.round(v), "whole numbers"),
-    (lambda v: v > MOST_REPORTS, f"at most {MOST_REPORTS}"),
-]

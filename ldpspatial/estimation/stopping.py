@@ -77,14 +77,16 @@ class Published:
         return bool(abs(change) < self.tolerance)
 
 
-RULES = ("scaled", "likelihood", "published")
+STOPPING_RULES = ("scaled", "likelihood", "published")
+CROSS_VALIDATED = "cross-validated"  # no rule of one run: see ldpspatial.estimation.sieve
+RULES = (*STOPPING_RULES, CROSS_VALIDATED)
 
 
 def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
     """Return the rule of this name for a channel, or the rule itself."""
     if not isinstance(rule, (str, type)) and hasattr(rule, "done") and hasattr(rule, "name"):
         return rule
-    if not isinstance(rule, str) or rule not in RULES:
+    if not isinstance(rule, str) or rule not in STOPPING_RULES:
         raise InputError(f"rule must be one of {', '.join(RULES)} or a StoppingRule, got {rule!r}")
     if rule == "scaled":
         rows, cols = channel.input_shape

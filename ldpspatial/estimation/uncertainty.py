@@ -27,9 +27,6 @@ from scipy.stats import norm
 
 from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.em import expectation_maximisation
-from ldpspatial.estimation.smoothing import Smoother
-from ldpspatial.estimation.stopping import StoppingRule
 
 if TYPE_CHECKING:
     from ldpspatial.estimation.estimate import Estimate
@@ -141,8 +138,6 @@ def bootstrap(
     level: float,
     rng: np.random.Generator,
     replicates: int,
-    rule: StoppingRule,
-    smooth: Smoother | None,
     progress: Callable[[int], None] | None = None,
 ) -> Uncertainty:
     """Return intervals from the spread of estimates of counts drawn from the estimate."""
@@ -156,7 +151,7 @@ def bootstrap(
     for k in range(replicates):
         counts = np.zeros(support.shape)
         counts[support] = rng.multinomial(n, law)
-        densities.append(expectation_maximisation(channel, counts, rule, limit, smooth).density)
+        densities.append(estimate.again(counts, limit))
         if progress is not None:
             progress(k + 1)
     sample = np.array(densities)

@@ -58,7 +58,8 @@ def write_npz(
     step; with an uncertainty ``lower`` and ``upper`` (d, d) float64.
 
     Scalars: ``collection`` (the canonical document), ``digest``, ``n``, ``log_likelihood``,
-    ``iterations``, ``converged``, ``rule``; with an uncertainty ``level`` and ``method``.
+    ``iterations``, ``converged``, ``rule``, ``width``; with an uncertainty ``level`` and
+    ``method``.
 
     Raises
     ------
@@ -84,6 +85,7 @@ def write_npz(
         "iterations": estimate.iterations,
         "converged": estimate.converged,
         "rule": estimate.rule,
+        "width": estimate.width,
     }
     if uncertainty is not None:
         entries |= {"level": uncertainty.level, "method": uncertainty.method}

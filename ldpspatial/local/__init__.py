@@ -3,6 +3,7 @@
 from ldpspatial.local.ahead import Ahead
 from ldpspatial.local.dam import Dam, DamNs, Huem
 from ldpspatial.local.dam_trajectory import DamPoints, DamTrajectory
+from ldpspatial.local.disk import Disk
 from ldpspatial.local.hdg import Hdg
 from ldpspatial.local.hio import Hio
 from ldpspatial.local.ldptrace import LdpTrace
@@ -25,6 +26,7 @@ __all__ = [
     "DamNs",
     "DamPoints",
     "DamTrajectory",
+    "Disk",
     "Hdg",
     "Hio",
     "Huem",

@@ -18,6 +18,7 @@ from client_sdk.validate import MAX_EPSILON
 from ldpspatial.channel import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
+from ldpspatial.estimation.stopping import CROSS_VALIDATED
 from ldpspatial.local.local_release import LocalRelease, square_side
 from ldpspatial.local_privacy import local_privacy
 from ldpspatial.release import PrivacyClaim, Released
@@ -66,10 +67,11 @@ class DiskRelease(LocalRelease):
             found.density,
             claim,
             {
-                "estimator": "em",
+                "estimator": "sieve" if found.rule == CROSS_VALIDATED else "em",
                 "radius": table.radius,
                 "realised_epsilon": log(table.max_ratio()),
                 "iterations": found.iterations,
+                "width": found.width,
             },
             found,
         )

@@ -34,7 +34,7 @@ def changed(**fields: Any) -> dict[str, Any]:
 # Round trips
 
 
-@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem"])
+@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem", "disk"])
 @pytest.mark.parametrize("grid", [GRID, Grid.plane(-4.44, -4.87, 9.45, 7)])
 @pytest.mark.parametrize("name", ["x", "Zürich – 正午 \U0001f6b2", 'a "quoted" \\ name', "y" * 200])
 def test_a_document_reads_back_as_the_same_collection(
@@ -85,6 +85,16 @@ def test_create_uses_the_table_at_the_exact_decimal() -> None:
     assert collection.grid.cells == collection.table.cells
 
 
+def test_create_passes_a_real_radius_on() -> None:
+    collection = Collection.create("x", GRID, 0.7, "disk", squared_radius=5)
+    assert collection.table == response_table("disk", 0.7, 3, squared_radius=5)
+    read_back = Collection.from_json(collection.to_json(), collection.digest)
+    assert read_back == collection
+    others = [Collection.create("x", GRID, 0.7, "disk", squared_radius=r) for r in (4, 6, 8)]
+    # No cell is between the square roots of 5 and 6: the same weights are the same document.
+    assert [other.digest == collection.digest for other in others] == [False, True, False]
+
+
 def test_numpy_numbers_make_a_document() -> None:
     grid = Grid.from_center(np.float64(52.52), np.float32(13), np.int64(20_000), np.int8(3))
     kinds: Any = {"epsilon": np.float32(2), "radius": np.int64(1), "max_reports": np.uint8(4)}
@@ -113,7 +123,8 @@ def test_a_disk_of_one_cell_is_warned_about() -> None:
         ({"epsilon": "2"}, "epsilon must be a number"),
         ({"epsilon": 0.1234567}, "epsilon must be a whole number of millionths.*: take 0.123456"),
         ({"epsilon": Fraction(1, 3)}, "epsilon must be a whole number of millionths"),
-        ({"mechanism": "laplace"}, "mechanism must be one of dam, dam-ns, huem"),
+        ({"mechanism": "laplace"}, "mechanism must be one of dam, dam-ns, huem, disk"),
+        ({"squared_radius": 5}, "squared_radius is for mechanism disk alone, not for dam"),
         ({"radius": 7}, "radius must be a whole number from 0 to 6, got 7"),
         ({"max_reports": 0}, "max_reports must be a whole number from 1 to 1000000, got 0"),
         ({"max_reports": 1.0}, "max_reports must be a whole number"),

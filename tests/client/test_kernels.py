@@ -15,11 +15,12 @@ from tests.support import naive_sampling as naive
 TABLES = [
     *(
         response_table(mechanism, epsilon, cells, radius)
-        for mechanism in ("dam", "dam-ns", "huem")
+        for mechanism in ("dam", "dam-ns", "huem", "disk")
         for epsilon, cells, radius in (
             (1.4, 1, None), (2, 1, 2), (3.5, 3, None), (0.5, 4, None), (3.5, 15, None), (1, 64, 9),
         )
     ),
+    response_table("disk", 3.5, 15, squared_radius=13),
     ResponseTable("ring", 3.0, 3, 4, ((5,), (9, 4), (7, 9))),
     ResponseTable("flat", 1.0, 2, 8, ((8,), (8, 8))),
     ResponseTable("base no power of two", 1.0, 2, 5, ((7,), (6, 5))),

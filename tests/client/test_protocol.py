@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk import Collection, Grid, Report, canonical, report
+from client_sdk import Collection, Grid, Report, canonical, report, response_table
 from client_sdk.exact import BITS, PI, exp_below
 from client_sdk.grid import PLANE_FAR, PLANE_LIMIT
 from client_sdk.sampling import Parts, Sampler
@@ -143,3 +143,7 @@ def test_the_radius_of_section_9() -> None:
         root = isqrt(((4 * k * k >> 192) + (PI * (m * k >> 192) >> 192)) << 192)
         b = d * (2 * k + root) * one // (PI * m)
         assert b == Collection.create("x", Grid.plane(0, 0, 1, d), epsilon).table.radius
+        square = (d * (2 * k + root) * one) ** 2 // (PI * m) ** 2
+        disk = Collection.create("x", Grid.plane(0, 0, 1, d), epsilon, "disk").table
+        assert disk == response_table("disk", epsilon, d, squared_radius=square)
+        assert disk.radius == isqrt(square)

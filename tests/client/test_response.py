@@ -14,7 +14,7 @@ from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT
 from tests.support import naive_mechanisms as naive
 
 HUGE = pytest.param(10**5000, id="huge")  # Python refuses to write it out
-MECHANISMS = ("dam", "dam-ns", "huem")
+MECHANISMS = ("dam", "dam-ns", "huem", "disk")
 CELLS = (*range(1, 21), 64, 128)
 EPSILONS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 3.5, 5.0, 7.0, 9.0, 10.0)
 SMALL = [
@@ -101,10 +101,10 @@ def test_the_integer_bound_is_below_the_exponential_by_a_hair(micro: int) -> Non
 def test_output_domain_is_the_union_of_the_disks(mechanism: str, cells: int, radius: int) -> None:
     radius = min(radius, 2 * cells)
     table = response_table(mechanism, 1.0, cells, radius)
-    disk = naive.disk_offsets(radius)
+    disk = naive.disk_offsets(mechanism, radius)
     assert list(table.weights) == sorted(disk)
     assert len(table.weights) == len(disk)
-    domain = naive.output_domain(cells, radius)
+    domain = naive.output_domain(cells, disk)
     assert list(table.output_cells()) == sorted(domain)
     assert [table.output_cell(i) for i in range(table.output_size)] == sorted(domain)
     around = range(-radius - 2, cells + radius + 2)
@@ -130,13 +130,14 @@ def test_weights_equal_the_formulas_rounded_down(
     mechanism: str, epsilon: Fraction, cells: int, radius: int | None
 ) -> None:
     table = response_table(mechanism, epsilon, cells, radius)
-    assert table.radius == (naive.radius(epsilon, cells) if radius is None else radius)
-    disk = naive.disk(mechanism, epsilon, table.radius)
+    asked = naive.best_radius(mechanism, epsilon, cells) if radius is None else radius
+    assert table.radius == int(asked)
+    disk = naive.disk(mechanism, epsilon, asked)
     with workdps(naive.DIGITS):
         assert dict(table.weights) == {
             offset: int(mp.floor(table.base_weight * weight)) for offset, weight in disk.items()
         }
-        q = naive.base_probability(disk, cells, table.radius)
+        q = naive.base_probability(disk, cells)
         assert abs(Fraction(table.base_weight, table.total_weight) / Fraction(str(q)) - 1) < 1e-9
 
 
@@ -176,7 +177,8 @@ def test_base_weight_is_the_largest_power_of_two_that_fits(
     # the total lies in (2^52 - disk, 2^53), and only rounding can leave it below 2^52.
     assert 2 * total + len(table.weights) >= WEIGHT_LIMIT
     with workdps(naive.DIGITS):
-        disk = naive.disk(mechanism, Fraction(str(epsilon)), table.radius)
+        exact = Fraction(str(epsilon))
+        disk = naive.disk(mechanism, exact, naive.best_radius(mechanism, exact, cells))
         doubled = sum(int(mp.floor(2 * base * w)) - 2 * base for w in disk.values())
     assert table.output_size * 2 * base + doubled >= WEIGHT_LIMIT
 
@@ -227,7 +229,9 @@ def test_bad_radius_is_refused(radius: Any) -> None:
 
 @pytest.mark.parametrize("mechanism", ["DAM", "", None, 1, ["dam"], "krr"])
 def test_unknown_mechanism_is_refused(mechanism: str) -> None:
-    with pytest.raises(ParameterError, match="mechanism must be one of dam, dam-ns, huem, got "):
+    with pytest.raises(
+        ParameterError, match="mechanism must be one of dam, dam-ns, huem, disk, got"
+    ):
         response_table(mechanism, 1, 5)
 
 

@@ -27,11 +27,13 @@ FALSE_ALARM = 1e-6
 TABLES = [
     *(
         response_table(mechanism, epsilon, cells, radius)
-        for mechanism in ("dam", "dam-ns", "huem")
+        for mechanism in ("dam", "dam-ns", "huem", "disk")
         for epsilon, cells, radius in [
             (1.4, 1, None), (1.4, 2, None), (2, 3, None), (3.5, 4, None), (0.7, 3, 2), (1, 2, 4),
         ]
     ),
+    response_table("disk", 1.4, 3, squared_radius=5),
+    response_table("disk", 2, 2, squared_radius=8),
     # What another designer may send: a ring, a flat table, a total that is a power of two, one
     # report only, a base of 1.
     ResponseTable("ring", 3.0, 3, 4, ((5,), (9, 4), (7, 9))),

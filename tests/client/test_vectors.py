@@ -53,7 +53,9 @@ def test_tables() -> None:
             Fraction(entry["micro_epsilon"], 10**6),
             entry["cells"],
             entry["given_radius"],
+            entry.get("given_squared_radius"),
         )
+        assert ("given_squared_radius" in entry) == (entry["mechanism"] == "disk")
         for field in ("radius", "base_weight", "output_size", "total_weight"):
             assert getattr(table, field) == entry[field]
         assert [list(row) for row in table.octant] == entry["weights"]

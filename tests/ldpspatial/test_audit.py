@@ -24,7 +24,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.sampler_law import LEAST_EXPECTED, _bins, weights_of_input
 from tests.support import naive_audit
 
-MECHANISMS = ["dam", "dam-ns", "huem"]
+MECHANISMS = ["dam", "dam-ns", "huem", "disk"]
 Out = tuple[np.ndarray, np.ndarray]
 Draw = Callable[[ResponseTable, np.ndarray, np.ndarray], Out]
 TABLE = response_table("dam", 3.5, 15)
@@ -140,10 +140,13 @@ def test_the_promise_is_that_of_the_name() -> None:
     assert audit(response_table("dam", Fraction(7, 10), 5), draws=1000).as_promised is True
     assert audit(response_table("dam", 0.7, 5, radius=2), draws=1000).as_promised is True
     dam = response_table("dam", 2, 5)
-    unknown = audit(dataclasses.replace(dam, mechanism="disk"), draws=1000)
+    for squared in (1, 3, 5, 100):  # a real radius is none of the table's fields
+        disk = response_table("disk", 2, 5, squared_radius=squared)
+        assert audit(disk, draws=1000).as_promised is True
+    unknown = audit(dataclasses.replace(dam, mechanism="round"), draws=1000)
     assert unknown.as_promised is None
     assert unknown.passed
-    for name in ("dam-ns", "huem"):
+    for name in ("dam-ns", "huem", "disk"):
         found = audit(dataclasses.replace(dam, mechanism=name), draws=1000)
         assert found.as_promised is False
         assert found.holds

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from client_sdk import ParameterError, response_table
 from ldpspatial import planning
 from ldpspatial.datasets import SyntheticMap, synthetic_maps
+from ldpspatial.disk_radius import disk_squared_radius
 from ldpspatial.errors import InputError
 from ldpspatial.planning import Plan, PlanRow, plan
 from ldpspatial.rehearsal import Misfit, People, rehearse
@@ -186,9 +187,22 @@ def test_the_default_grids_suit_side_and_devices(
         side, 4, devices, seeded(), maps=maps, repeats=2, progress=lambda *at: calls.append(at)
     )
     assert [row.cells for row in found.rows] == expected
-    assert calls == [(k + 1, 2 * len(expected)) for k in range(2 * len(expected))]
+    plays = 2 * (len(expected) + 2)  # and two designs on the grid that is taken
+    assert calls == [(k + 1, plays) for k in range(plays)]
     assert (found.side_m, found.epsilon, found.devices) == (side, 4, devices)
     assert (found.mechanism, found.maps) == ("dam", ("szipf",))
+
+
+def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
+    found = plan(12_000, 3.5, 3000, seeded(), cells=[6, 12], repeats=2)
+    planned, disk = found.designs
+    assert (planned.mechanism, planned.squared_radius, planned.rule) == ("dam", None, "scaled")
+    square = disk_squared_radius(found.recommended.cells, 3.5, 3000)
+    assert (disk.mechanism, disk.squared_radius, disk.rule) == ("disk", square, "cross-validated")
+    assert found.recommended_design is min(found.designs, key=lambda design: design.total_m)
+    # About half of the error, over maps and repeats; chance is a few per cent of it.
+    assert disk.w2_m + 4 * disk.standard_error_m < planned.w2_m
+    assert planned.w2_m == pytest.approx(found.recommended.w2_m, rel=0.3)
 
 
 @pytest.mark.parametrize("mechanism", ["dam-ns", "huem"])

@@ -16,7 +16,7 @@ from ldpspatial.users import UserCells, cells_by_user
 DOCS = Path(__file__).parents[2] / "docs"
 PROMISED = {
     "local": {
-        *("dam", "dam-ns", "huem", "rhombus", "k-rr", "oue", "olh", "subset-selection"),
+        *("dam", "dam-ns", "huem", "disk", "rhombus", "k-rr", "oue", "olh", "subset-selection"),
         *("mdsw", "mdsw-joint", "hio", "hdg", "ahead", "sem-geo-i", "planar-laplace"),
         *("ldptrace", "pivottrace", "dam-trajectory", "dam-points"),
     },

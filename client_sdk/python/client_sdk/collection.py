@@ -73,6 +73,7 @@ class Collection:
         mechanism: str = "dam",
         radius: int | None = None,
         max_reports: int = 1,
+        squared_radius: int | None = None,
     ) -> "Collection":
         """Design a collection; see :func:`client_sdk.response_table` for the mechanism.
 
@@ -87,7 +88,9 @@ class Collection:
         if not isinstance(grid, Grid):
             raise ParameterError(f"grid must be a Grid, got {type(grid).__name__}")
         micro = micro_epsilons(epsilon)
-        table = response_table(mechanism, Fraction(micro, MICRO), grid.cells, radius)
+        table = response_table(
+            mechanism, Fraction(micro, MICRO), grid.cells, radius, squared_radius
+        )
         if table.radius == 0:
             warnings.warn(
                 f"the disk radius is 0 at epsilon {micro / MICRO:g} and {grid.cells} cells: this "

@@ -1,4 +1,4 @@
-"""The mechanisms of the Disk Area family as weights: DAM, DAM-NS and HUEM.
+"""The mechanisms of the Disk Area family as weights: DAM, DAM-NS, HUEM and the plain disk.
 
 Each is one function: the weight above 1 of an offset, in units of the base weight, from the
 shrunken areas of Du et al. 2024 (sections IV to VI). Everything else about a mechanism follows
@@ -12,7 +12,13 @@ from math import isqrt
 from client_sdk.errors import ParameterError
 from client_sdk.exact import BITS, ONE, exp_below
 from client_sdk.response import Octant, ResponseTable, half_widths, orbit_size
-from client_sdk.shrunken import disk_rows, is_high, optimal_radius, shrunken_area
+from client_sdk.shrunken import (
+    disk_rows,
+    is_high,
+    optimal_radius,
+    optimal_squared_radius,
+    shrunken_area,
+)
 from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT, exact_epsilon, whole_number
 
 Excess = Callable[[int, int], int]  # offset (x, y), x >= y >= 0 -> (w - 1) scaled by 2**BITS
@@ -54,21 +60,40 @@ def huem_excess(epsilon: Fraction, radius: int) -> Excess:
     return excess
 
 
-MECHANISMS: dict[str, Callable[[Fraction, int], Excess]] = {
+def disk_lifts(epsilon: Fraction, squared_radius: int) -> Octant:
+    """Plain disk: w = e^eps where x^2 + y^2 <= r^2, for a real radius r given by its square.
+
+    No cell is mixed: a report speaks for a cell at the full ratio or not at all. Of all mechanisms
+    that keep epsilon, one of this kind loses least (the staircases of Kairouz, Oh and Viswanath,
+    JMLR 2016); a mixed cell is a staircase blurred.
+    """
+    rise = exp_below(epsilon) - ONE
+    return tuple(
+        (rise,) * (min(x, isqrt(squared_radius - x * x)) + 1)
+        for x in range(isqrt(squared_radius) + 1)
+    )
+
+
+PAPER: dict[str, Callable[[Fraction, int], Excess]] = {
     "dam": dam_excess,
     "dam-ns": dam_ns_excess,
     "huem": huem_excess,
 }
+MECHANISMS = (*PAPER, "disk")
 
 
 def response_table(
-    mechanism: str, epsilon: object, cells: int, radius: int | None = None
+    mechanism: str,
+    epsilon: object,
+    cells: int,
+    radius: int | None = None,
+    squared_radius: int | None = None,
 ) -> ResponseTable:
     """Return the exact integer weights of a mechanism.
 
     Parameters
     ----------
-    mechanism : {"dam", "dam-ns", "huem"}
+    mechanism : {"dam", "dam-ns", "huem", "disk"}
     epsilon : number in [0.000001, 20]
         Privacy loss of one report.
     cells : int in [1, 4096]
@@ -76,6 +101,9 @@ def response_table(
     radius : int in [0, 2 cells], optional
         Disk radius b in cells; by default floor(b* d) (section V-C). At 0 the table is k-ary
         randomised response.
+    squared_radius : int in [0, 4 cells^2], optional
+        For "disk", in place of ``radius``: the square of a real radius; by default
+        floor((b* d)^2).
 
     Returns
     -------
@@ -101,15 +129,32 @@ def response_table(
         raise ParameterError(f"mechanism must be one of {known}, got {mechanism!r}")
     exponent = exact_epsilon(epsilon)
     d = whole_number("cells", cells, 1, MAX_CELLS)
-    b = whole_number("radius", optimal_radius(epsilon, d) if radius is None else radius, 0, 2 * d)
-    excess = MECHANISMS[mechanism](exponent, b)
-    lifts = tuple(
-        tuple(excess(x, y) for y in range(min(x, width) + 1))
-        for x, width in enumerate(disk_rows(b))
-    )
+    b = None if radius is None else whole_number("radius", radius, 0, 2 * d)
+    if mechanism == "disk":
+        lifts = disk_lifts(exponent, _squared_radius(epsilon, d, b, squared_radius))
+    elif squared_radius is not None:
+        raise ParameterError(f"squared_radius is for mechanism disk alone, not for {mechanism}")
+    else:
+        lifts = _lifts(PAPER[mechanism], exponent, optimal_radius(epsilon, d) if b is None else b)
     top = exp_below(exponent) - ONE
     base_weight, octant = whole_weights(lifts, top, d)
     return ResponseTable(mechanism, float(epsilon), d, base_weight, octant)  # type: ignore[arg-type]
+
+
+def _lifts(make: Callable[[Fraction, int], Excess], epsilon: Fraction, radius: int) -> Octant:
+    excess = make(epsilon, radius)
+    return tuple(
+        tuple(excess(x, y) for y in range(min(x, width) + 1))
+        for x, width in enumerate(disk_rows(radius))
+    )
+
+
+def _squared_radius(epsilon: object, cells: int, radius: int | None, squared: object) -> int:
+    if squared is None:
+        return optimal_squared_radius(epsilon, cells) if radius is None else radius**2
+    if radius is not None:
+        raise ParameterError("radius and squared_radius must not both be given")
+    return whole_number("squared_radius", squared, 0, 4 * cells**2)
 
 
 def whole_weights(lifts: Octant, top: int, cells: int) -> tuple[int, Octant]:

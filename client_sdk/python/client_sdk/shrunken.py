@@ -25,6 +25,18 @@ def optimal_radius(epsilon: object, cells: int) -> int:
     Returns 0 where the square is so coarse that the best disk is the cell itself; the mechanism
     is then k-ary randomised response over the cells.
     """
+    top, bottom = _optimal_radius(epsilon, cells)
+    return top // bottom
+
+
+def optimal_squared_radius(epsilon: object, cells: int) -> int:
+    """Return floor((b* d)^2): the same disk before its radius is rounded to whole cells."""
+    top, bottom = _optimal_radius(epsilon, cells)
+    return top * top // (bottom * bottom)
+
+
+def _optimal_radius(epsilon: object, cells: int) -> tuple[int, int]:
+    """Return b* d as numerator and denominator."""
     exponent = exact_epsilon(epsilon)
     d = whole_number("cells", cells, 1, 1 << 20)
     eps = (exponent.numerator << BITS) // exponent.denominator
@@ -32,7 +44,7 @@ def optimal_radius(epsilon: object, cells: int) -> int:
     m = e * (e - ONE - eps) >> BITS
     k = (eps * e >> BITS) - e + ONE
     root = root_below((4 * k * k >> BITS) + (PI * (m * k >> BITS) >> BITS))
-    return d * (2 * k + root) * ONE // (PI * m)
+    return d * (2 * k + root) * ONE, PI * m
 
 
 def disk_rows(radius: int) -> list[int]:

@@ -14,7 +14,7 @@ DRAWS = ("--draws", 10_000)
 DAM = ("audit", "dam", "--epsilon", 3.5, "--cells", 15)
 
 
-@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem"])
+@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem", "disk"])
 def test_a_sound_mechanism_passes(mechanism: str) -> None:
     result = succeed("audit", mechanism, "--epsilon", 3.5, "--cells", 5, "--radius", 2, *DRAWS)
     lines = result.stdout.splitlines()
@@ -22,6 +22,19 @@ def test_a_sound_mechanism_passes(mechanism: str) -> None:
     assert lines[-1] == "passed"
     assert "claim" in result.stdout
     assert "local, 3.5-LDP per report" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "cells"), [((), 429), (("--squared-radius", 13), 437), (("--radius", 3), 421)]
+)
+def test_a_disk_of_any_radius_is_what_its_name_promises(
+    options: tuple[object, ...], cells: int
+) -> None:
+    shown = succeed("audit", "disk", "--epsilon", 3.5, "--cells", 15, *options, *DRAWS).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["output", "cells", str(cells)] in lines
+    assert ["the", "table", "its", "name", "promises", "yes"] in lines
+    assert lines[-1] == ["passed"]
 
 
 def test_every_sampler_test_has_a_line_of_its_own() -> None:
@@ -68,6 +81,8 @@ def test_a_failed_audit_says_so_and_fails(
         (("dam", "--epsilon", 1, "--cells", 5, "--radius", 11), "from 0 to 10, got 11"),
         ((*DAM[1:], "--draws", 1), "draws must be a whole number from 1000 to 100000000, got 1"),
         (("c.json", "--cells", 5), "A collection brings its own epsilon, cells and radius."),
+        (("c.json", "--squared-radius", 5), "A collection brings its own epsilon, cells and"),
+        ((*DAM[1:], "--squared-radius", 5), "squared_radius is for mechanism disk alone, not for"),
         (("none.json",), "COLLECTION cannot be read at none.json: No such file or directory"),
     ],
 )

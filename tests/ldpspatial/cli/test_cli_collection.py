@@ -10,6 +10,7 @@ from tests.support.command_line import refusal, run, succeed
 
 SQUARE = ("--center", "52.52,13.405", "--side-km", 20)
 NEW = ("--cells", 15, "--epsilon", 3.5)
+DISK = ("--mechanism", "disk")
 
 
 def test_a_new_document_is_that_of_its_parameters(tmp_path: Path) -> None:
@@ -22,6 +23,16 @@ def test_a_new_document_is_that_of_its_parameters(tmp_path: Path) -> None:
     assert f"  id            {made.digest}\n" in result.stdout
     assert "3.5-LDP per report (local), 10.5 per device and collection" in result.stdout
     assert result.stdout.endswith(f"Written to {path}\n")
+
+
+def test_a_disk_may_have_a_real_radius(tmp_path: Path) -> None:
+    path = tmp_path / "berlin.json"
+    options = ("--mechanism", "disk", "--squared-radius", 13)
+    result = succeed("collection", "new", "noon", *SQUARE, *NEW, *options, "--out", path)
+    grid = Grid.from_center(52.52, 13.405, 20_000, 15)
+    made = Collection.create("noon", grid, 3.5, "disk", squared_radius=13)
+    assert path.read_bytes() == made.to_json().encode()
+    assert "disk, disk radius 3 cells, 437 output cells" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -74,6 +85,11 @@ def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
         (("a\nb", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
         (("c", *SQUARE, *NEW, "--max-reports", 0), "max_reports must be a whole number from 1"),
         (("c", *SQUARE, "--cells", 15, "--epsilon", 0.1234567), "a whole number of millionths"),
+        (("c", *SQUARE, *NEW, "--squared-radius", 5), "squared_radius is for mechanism disk alone"),
+        (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 901), "from 0 to 900, got 901"),
+        (("c", *SQUARE, *NEW, *DISK, "--squared-radius", -1), "from 0 to 900, got -1"),
+        (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 2.5), "is not a valid integer"),
+        (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 4, "--radius", 2), "must not both be"),
     ],
 )
 def test_bad_designs_are_refused_and_write_nothing(

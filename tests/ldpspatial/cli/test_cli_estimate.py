@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpspatial import counting
+from client_sdk import Collection
+from ldpspatial import StampChannel, counting
+from ldpspatial import estimate as recover
 from ldpspatial.cli.output import RESULTS
 from tests.support.command_line import refusal, run, succeed, write_people
 from tests.support.files import write_file
@@ -84,6 +86,21 @@ def test_the_ways_to_estimate_are_options(played: Path, tmp_path: Path) -> None:
     assert summary_of(tmp_path / "map")["estimator"]["rule"] == "published"
     assert "lower" not in found
     assert not np.array_equal(found["density"], arrays(played)["density"])
+
+
+def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Path) -> None:
+    inputs = "estimate", played / "collection.json", played / "reports.parquet"
+    way = ("--rule", "cross-validated", "--out", tmp_path / "map")
+    assert "smoothing must be None" in refusal(*inputs, *way, "--smoothing", "binomial")
+    succeed(*inputs, *way)
+    estimator, found = summary_of(tmp_path / "map")["estimator"], arrays(tmp_path / "map")
+    channel = StampChannel(Collection.from_json((played / "collection.json").read_text()).table)
+    expected = recover(channel, arrays(played)["counts"], "cross-validated")
+    assert estimator["rule"] == found["rule"] == "cross-validated"
+    assert estimator["kernel_width_cells"] == found["width"] == expected.width > 0
+    assert estimator["iterations"] == found["iterations"] == expected.iterations
+    np.testing.assert_array_equal(found["density"], expected.density)
+    assert summary_of(played)["estimator"]["kernel_width_cells"] == arrays(played)["width"] == 0
 
 
 @pytest.mark.parametrize(

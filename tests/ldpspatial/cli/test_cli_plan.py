@@ -12,7 +12,7 @@ SMALL = ("plan", "--side-km", 12, "--epsilon", 3.5, "--devices", 300, "--repeats
 def test_every_grid_has_a_line_and_one_is_recommended() -> None:
     result = run(*SMALL, "--cells", 8, "--cells", 5, "--mechanism", "huem", "--seed", 1)
     assert result.exit_code == 0
-    title, header, *rows, advice = result.stdout.splitlines()
+    title, header, *rows, advice, design = result.stdout.splitlines()
     assert title == "300 devices, 3.5-LDP per report, 12 km square, huem"
     assert header.split()[:4] == ["cells", "cell", "m", "radius"]
     assert [row.split()[:2] for row in rows] == [["5", "2400"], ["8", "1500"]]
@@ -20,6 +20,7 @@ def test_every_grid_has_a_line_and_one_is_recommended() -> None:
     assert len(taken) == 1
     cells, cell_m = taken[0]
     assert re.match(rf"Take {cells} x {cells} cells of {cell_m} m: people are then off ", advice)
+    assert re.match(r"Collect with --mechanism (huem|disk)( --squared-radius \d+)? and ", design)
 
 
 def test_grids_without_a_disk_are_marked_and_warned_of_once() -> None:

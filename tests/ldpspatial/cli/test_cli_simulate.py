@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from client_sdk import Collection
+from client_sdk import Collection, response_table
 from ldpspatial.cli.output import RESULTS
 from ldpspatial.counting import count_reports
 from ldpspatial.metrics import wasserstein
@@ -119,6 +119,22 @@ def test_a_square_can_be_given_in_three_ways(
 def test_a_map_brings_its_own_square_and_people(tmp_path: Path) -> None:
     found = simulate(tmp_path / "out", "--map", "szipf", "--people", 500, *PLAY)
     assert (found["n"], found["outside"], found["cell_width"]) == (500, 0, 0.2)
+
+
+def test_a_disk_may_have_a_real_radius(tmp_path: Path) -> None:
+    arguments = ("--map", "szipf", "--people", 500, *FIVE_CELLS, "--intervals", "none")
+    disk = ("--mechanism", "disk", "--squared-radius", 5)
+    found = simulate(tmp_path / "out", *arguments, *disk)
+    table = Collection.from_json((tmp_path / "out" / "collection.json").read_text()).table
+    assert table == response_table("disk", 2, 5, squared_radius=5)
+    assert (found["mechanism"], found["radius"], found["n"]) == ("disk", 2, 500)
+
+
+def test_the_smoothness_of_the_map_may_be_found_too(tmp_path: Path) -> None:
+    arguments = ("--map", "normal", "--people", 500, *PLAY, "--rule", "cross-validated")
+    found = simulate(tmp_path / "out", *arguments)["estimator"]
+    assert found["rule"] == "cross-validated"
+    assert found["kernel_width_cells"] in (0, 0.6, 1.0)
 
 
 def test_everybody_in_one_place_still_gives_a_square(tmp_path: Path) -> None:

@@ -57,6 +57,28 @@ def test_the_estimate_of_the_files_is_the_one_that_was_written(played: Path) -> 
     assert found.stop.name == "scaled"
 
 
+def test_a_cross_validated_estimate_is_read_as_it_was_written(tmp_path: Path) -> None:
+    setting = ("--map", "normal", "--people", 500, "--cells", 5, "--epsilon", 3, "--radius", 1)
+    way = ("--rule", "cross-validated", "--intervals", "none", "--out", tmp_path / "r")
+    assert run("simulate", *setting, *way).exit_code == 0
+    _, found = read_estimate(tmp_path / "r")
+    with np.load(tmp_path / "r" / "estimate.npz") as held:
+        assert (found.rule, found.width) == ("cross-validated", held["width"])
+    np.testing.assert_array_equal(found.again(found.counts, 1), found.density)
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    for method in ("auto", "bootstrap"):
+        succeed("ranges", tmp_path / "r", regions, "--method", method)
+
+
+def test_an_older_file_has_no_width(played: Path, tmp_path: Path) -> None:
+    with np.load(played / "estimate.npz") as held:
+        np.savez(tmp_path / "old.npz", **{name: held[name] for name in held if name != "width"})
+    _, found = read_estimate(tmp_path / "old.npz")
+    assert (found.width, found.rule) == (0.0, "scaled")
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    succeed("ranges", tmp_path / "old.npz", regions, "--method", "bootstrap")
+
+
 def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
     corner = '"north, east",0,0,9,9\n,-9,-9,9,9\n'
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE + corner)

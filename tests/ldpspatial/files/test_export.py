@@ -38,6 +38,7 @@ def test_npz_holds_all_that_the_estimate_holds(tmp_path: Path) -> None:
         "iterations": RESULT.iterations,
         "converged": RESULT.converged,
         "rule": RESULT.rule,
+        "width": RESULT.width,
         "level": 0.9,
         "method": "fisher",
         "collection": CITY.to_json(),
