@@ -9,7 +9,7 @@ outside the disk, g the probability of a report under a uniform map. With a prio
 wave the risk is the sum of 1 / (1 / v + information) / l: a wider disk loses fine waves, a smaller
 one spends its epsilon on telling neighbours apart.
 
-The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 4: it is what
+The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
 the sieve estimate makes of real maps. Both numbers were set by measurement and matter little: the
 risk is flat near its minimum (docs/recommended.md).
 """
@@ -26,7 +26,7 @@ from client_sdk.validate import MAX_CELLS, exact_epsilon, whole_number
 Array = NDArray[np.float64]
 
 SMOOTHNESS = 3.0  # prior variance of a wave: its Laplacian eigenvalue to the power of minus this
-CONTRAST = 4.0  # prior mean of (density / uniform - 1)^2
+CONTRAST = 8.0  # prior mean of (density / uniform - 1)^2
 WAVES = 48  # waves along an axis; finer ones have next to no prior variance
 ALL_BELOW = 64  # all disks of a smaller squared radius are compared
 STEP = 1.1  # of larger ones those whose squared radii differ by this factor
@@ -54,7 +54,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     Examples
     --------
     >>> [disk_squared_radius(15, epsilon, 10_000) for epsilon in (1.4, 3.5, 5.0, 7.0)]
-    [20, 8, 2, 1]
+    [20, 5, 2, 1]
     """
     d = whole_number("cells", cells, 1, MAX_CELLS)
     loss = float(exact_epsilon(epsilon))

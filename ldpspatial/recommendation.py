@@ -36,7 +36,7 @@ def recommended(cells: int, epsilon: float, n_users: int) -> Disk:
     Examples
     --------
     >>> recommended(cells=15, epsilon=3.5, n_users=10_000)
-    Disk(rule='cross-validated', squared_radius=8)
+    Disk(rule='cross-validated', squared_radius=5)
     """
     try:
         return Disk(squared_radius=disk_squared_radius(cells, epsilon, n_users))

@@ -72,7 +72,7 @@ def test_bad_counts_are_refused(counts: object, message: str) -> None:
         estimate(CHANNEL, counts)  # type: ignore[arg-type]
 
 
-NAMES = "scaled, likelihood, published"
+NAMES = "scaled, likelihood, published, cross-validated"
 
 
 @pytest.mark.parametrize(
