@@ -32,7 +32,7 @@ from ldpspatial.users import UserCells, user_cells
 
 CELLS = (15, 32)
 EPSILONS = (1.4, 3.5, 5.0, 7.0)
-MAPS = ("normal", "szipf", "mnormal", "Chicago", "New York")
+MAPS = ("Chicago", "New York", "normal", "szipf", "mnormal")
 BASELINE, OURS = "dam, em (published stop)", "recommended"
 NEAR = 1.1  # of the best rival's error
 SIEVE = "cross-validated"

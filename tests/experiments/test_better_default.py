@@ -1,0 +1,79 @@
+"""The recommended release against its rivals, on a small folder of invented data."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from experiments import better_default as module
+from experiments.better_default import BASELINE, OURS, RIVALS, Case, Outcome, better_default
+from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
+from experiments.tables import DOCS
+from ldpspatial.local import Dam, Disk
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three hundred points a city, in the columns of the real files."""
+    folder = tmp_path_factory.mktemp("data")
+    files = ((CHICAGO, CHICAGO_SQUARE), (NEW_YORK, NEW_YORK_SQUARE))
+    for name, (south, west, side) in files:
+        at = np.array([south, west]) + side * np.random.default_rng(1).beta(3, 2, (300, 2))
+        with gzip.open(folder / name, "wt") as stream:
+            stream.write("\n".join(["lat,lon", *(f"{y:.5f},{x:.5f}" for y, x in at)]) + "\n")
+    return folder
+
+
+def test_the_command_runs_resumes_and_writes_the_docs(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DOCS", tmp_path)
+    monkeypatch.setattr(module, "CELLS", (5,))
+    monkeypatch.setattr(module, "EPSILONS", (3.5,))
+    monkeypatch.setattr(module, "RIVALS", dict.fromkeys(RIVALS, Dam()))
+    monkeypatch.setattr("os.fsync", lambda _: None)  # no power cut here, and many runs
+    page = tmp_path / "recommended.md"
+    page.write_text("Before.\n<!-- better-default -->\n<!-- /better-default -->\nAfter.\n")
+    given = ["--data", data, "--out", tmp_path / "out", "--users", 400, "--jobs", 1, "--write"]
+    first = CliRunner().invoke(better_default, [*map(str, given), "--repeats", "1"])
+    assert first.exit_code == 0, first.output
+    held = page.read_text()
+    assert "over 10 settings" in held
+    assert (tmp_path / "recommended.png").stat().st_size > 5_000
+    kept = {path: path.stat().st_size for path in (tmp_path / "out").rglob("runs.jsonl")}
+    assert len(kept) == 5
+    again = CliRunner().invoke(better_default, [*map(str, given), "--repeats", "1"])
+    assert again.exit_code == 0
+    assert page.read_text() == held
+    assert {path: path.stat().st_size for path in kept} == kept
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    given = ["--data", str(tmp_path), "--out", str(tmp_path / "out"), "--quick", "--repeats", "1"]
+    settings = [*given, "--users", "100"]
+    result = CliRunner().invoke(better_default, settings)
+    assert result.exit_code != 0
+    assert "--data must hold" in result.output
+
+
+def outcome(ours: float) -> Outcome:
+    errors = dict.fromkeys(RIVALS, 9.0) | {BASELINE: 1.0, OURS: ours}
+    return Outcome(Case("normal", 15, 3.5, 100), errors, Disk(squared_radius=5))
+
+
+def test_the_numbers_that_were_asked_for() -> None:
+    near, far = outcome(0.5), outcome(0.8)
+    sieved = Outcome(far.case, {**far.errors, "dam, sieve": 0.7}, far.release)
+    text = module.summary([near, sieved])
+    assert "over 2 settings: 37% below" in text  # 1 - sqrt(.5 * .8)
+    assert "in 50% of the settings, ahead of it in 50%; in 100% within 10%" in text
+    assert sieved.best_rival == "dam, sieve"
+    assert sieved.behind == pytest.approx(8 / 7)
+    assert "0.700 | 0.800" in module.far_behind([near, sieved])
+    assert module.far_behind([near]) == "No rival was ahead by more than 10 % in any setting."
+
+
+def test_the_docs_have_a_place_for_it() -> None:
+    assert "<!-- better-default -->" in (DOCS / "recommended.md").read_text()
