@@ -31,7 +31,7 @@ from scipy.stats import norm
 from client_sdk.validate import is_number
 from ldpspatial.channel import MATRIX_LIMIT, Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.uncertainty import Interval, Uncertainty, _bounds, _reach
+from ldpspatial.estimation.uncertainty import Interval, Uncertainty, _bounds, _reach, is_conditional
 
 if TYPE_CHECKING:
     from ldpspatial.estimation.estimate import Estimate
@@ -78,6 +78,11 @@ def share_intervals(
         raise InputError(f"level must lie between 0 and 1, got {level!r}")
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if method != "bootstrap" and is_conditional(estimate.channel):  # measured: no coverage
+        raise InputError(
+            "method must be bootstrap, with rng, where the channel knows only the reports that "
+            f"came, got {method!r}; it knows nothing of EM's bias"
+        )
     side = max(estimate.channel.input_shape)
     if method == "auto" and side <= AUTO_FISHER_CELLS:
         try:

@@ -102,7 +102,7 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
     """Return intervals from the inverse Fisher information at the estimate."""
     channel, n = estimate.channel, estimate.n
     shape, support = channel.input_shape, channel.support
-    if _is_conditional(channel):
+    if is_conditional(channel):
         raise InputError(
             "method must be bootstrap where the channel knows only the reports that came, "
             "got 'fisher'"
@@ -143,7 +143,7 @@ def bootstrap(
     """Return intervals from the spread of estimates of counts drawn from the estimate."""
     channel, n = estimate.channel, estimate.n
     support = channel.support
-    resampled = _is_conditional(channel)
+    resampled = is_conditional(channel)
     law = (estimate.counts if resampled else channel.forward(estimate.density))[support]
     law = law / law.sum()
     densities = []
@@ -164,7 +164,7 @@ def bootstrap(
     return _pointwise(estimate, level, "bootstrap", estimate.density, variance, of_weights)
 
 
-def _is_conditional(channel: Channel) -> bool:
+def is_conditional(channel: Channel) -> bool:
     """Tell whether the channel's outputs are the reports that came, not all that there are."""
     return bool(getattr(channel, "conditional", False))
 

@@ -20,6 +20,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
 from ldpspatial.local.local_release import LocalRelease, square_side
 from ldpspatial.local.planar_laplace import geo_claim, noise_patches
+from ldpspatial.local.set_reports import check_users
 from ldpspatial.local.subset_exponential import (
     SubsetExponential,
     squared_distances,
@@ -149,6 +150,7 @@ class SemGeoI(LocalRelease):
         """Draw one report a user and decode how often each cell was in a set."""
         claim = self.claim(epsilon)
         side = square_side(self.name, users)
+        check_users(len(users))
         law = self.law(side, epsilon)
         if self.estimator == "em" and law.size > 1:
             raise InputError(f"estimator must be inverse for sets of {law.size} cells, got em")

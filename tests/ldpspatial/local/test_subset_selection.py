@@ -140,3 +140,15 @@ def test_bad_input() -> None:
         SubsetSelection().reports(np.array([4]), 4, 1.0, np.random.default_rng(1))
     with pytest.raises(InputError, match="n must be at least 1"):
         subset_frequencies(np.zeros(4), 0, 1.0)
+
+
+@pytest.mark.parametrize("method", ["auto", "likelihood", "fisher"])
+def test_reports_that_are_sets_have_intervals_by_bootstrap_alone(method: str) -> None:
+    # The likelihood ratio of sets covered in none of six runs where it should in 95 of 100.
+    users = cells_by_user(np.arange(300), np.arange(300) % 9, (3, 3))
+    found = SubsetSelection(estimator="em").release(users, 2.0, np.random.default_rng(1)).estimate
+    assert found is not None
+    with pytest.raises(InputError, match="method must be bootstrap, with rng"):
+        found.share(np.eye(3), method=method)
+    share = found.share(np.eye(3), method="bootstrap", rng=np.random.default_rng(2))
+    assert share.lower < share.estimate < share.upper

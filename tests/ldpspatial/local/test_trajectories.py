@@ -155,3 +155,10 @@ def test_no_error_shows_a_position() -> None:
     with pytest.raises(InputError) as error:
         shared.trails_of("ldptrace", UserCells((3, 3), wanderers(3, 5).visits))
     assert str(error.value).endswith("users must hold trails, got None")
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.int8, int])
+def test_shares_of_numbers_of_numpy(kind: type) -> None:
+    tenth = Fraction(1, 10)
+    assert shared.share_of(kind(2), tenth) == shared.share_of(2.0, tenth)
+    assert LdpTrace().claim(kind(2)).epsilon == 2
