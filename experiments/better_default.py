@@ -1,6 +1,6 @@
 """What ``ldpspatial.recommended`` returns, held against the DAM paper's mechanisms.
 
-The choice looks at cells, epsilon and users alone. Each rival is given every estimator there is and
+The choice looks at cells, epsilon and users alone. Each rival is given several estimators and
 is judged by the one that turns out best on that very map: what nobody can choose beforehand.
 """
 
