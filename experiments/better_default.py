@@ -195,7 +195,7 @@ def far_behind(outcomes: list[Outcome]) -> str:
 def draw(outcomes: list[Outcome]) -> Figure:
     """Draw errors over those of DAM as published, a panel for each number of cells and users."""
     keys = list(dict.fromkeys((o.case.cells, o.case.users) for o in outcomes))
-    figure = Figure(figsize=(3.4 * len(keys), 3.6), layout="constrained")
+    figure = Figure(figsize=(3.4 * len(keys), 3.9), layout="constrained")
     panels = np.atleast_1d(figure.subplots(1, len(keys), sharey=True))
     for axes, key in zip(panels, keys, strict=True):
         here = [o for o in outcomes if (o.case.cells, o.case.users) == key]
@@ -208,7 +208,7 @@ def draw(outcomes: list[Outcome]) -> Figure:
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("W2 over that of DAM, published stop")
     panels[0].set_ylim(bottom=0)
-    panels[-1].legend(fontsize=8)
+    figure.legend(handles=panels[0].get_lines()[:-1], loc="outside lower center", ncols=len(MAPS))
     return figure
 
 
