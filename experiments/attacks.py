@@ -17,31 +17,10 @@ from experiments.distributed.report import mean_and_half_width
 from experiments.pairs import errors_of
 from experiments.synthetic import Conduct, on_synthetic_maps
 from experiments.tables import DOCS, markdown, replace_block
-from ldpspatial.local import (
-    Ahead,
-    Dam,
-    DamNs,
-    DamPoints,
-    DamTrajectory,
-    Disk,
-    Hdg,
-    Hio,
-    Huem,
-    KRr,
-    LdpTrace,
-    LocalRelease,
-    Mdsw,
-    MdswJoint,
-    Olh,
-    Oue,
-    PivotTrace,
-    PlanarLaplace,
-    Rhombus,
-    SemGeoI,
-    SubsetSelection,
-)
+from ldpspatial.local import DamTrajectory, Disk, LdpTrace, LocalRelease, SubsetSelection
 from ldpspatial.local_privacy import cell_distances
 from ldpspatial.plotting import save_figure
+from ldpspatial.registry import releases
 
 CELLS = 15
 EPSILONS = (0.7, 1.4, 3.5, 5.0, 7.0)
@@ -52,29 +31,30 @@ TICKS = (0.2, 0.3, 0.5, 1, 2, 4)
 MAPS = {"normal": "Normal", "szipf": "SZipf"}
 LDP, GEO = "eps-LDP, per user", "geo-indistinguishability,\nepsilon per cell, per user"
 
+LOCAL = {name: each for name, each in releases().items() if isinstance(each, LocalRelease)}
 SINGLE: Mapping[str, LocalRelease] = {
-    "dam, em": Dam(),
-    "dam-ns, em": DamNs(),
-    "huem, em": Huem(),
+    "dam, em": LOCAL["dam"],
+    "dam-ns, em": LOCAL["dam-ns"],
+    "huem, em": LOCAL["huem"],
     "disk, em": Disk(rule="scaled"),  # its own estimator is measured elsewhere, and takes longer
-    "rhombus, em": Rhombus(),
-    "k-rr, em": KRr(),
-    "oue, projection": Oue(),
-    "olh, projection": Olh(),
+    "rhombus, em": LOCAL["rhombus"],
+    "k-rr, em": LOCAL["k-rr"],
+    "oue, projection": LOCAL["oue"],
+    "olh, projection": LOCAL["olh"],
     "subset-selection, projection": SubsetSelection(estimator="projection"),
-    "mdsw, ems": Mdsw(),
-    "mdsw-joint, em": MdswJoint(),
-    "hio, consistency": Hio(),
-    "hdg, weighted update": Hdg(),
-    "ahead, consistency": Ahead(),
+    "mdsw, ems": LOCAL["mdsw"],
+    "mdsw-joint, em": LOCAL["mdsw-joint"],
+    "hio, consistency": LOCAL["hio"],
+    "hdg, weighted update": LOCAL["hdg"],
+    "ahead, consistency": LOCAL["ahead"],
 }
 TRAILS: Mapping[str, LocalRelease] = {
-    "dam-trajectory": DamTrajectory(),
+    "dam-trajectory": LOCAL["dam-trajectory"],
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),
-    "dam-points": DamPoints(),
+    "dam-points": LOCAL["dam-points"],
     "ldptrace, one slot": LdpTrace("one"),
-    "ldptrace": LdpTrace(),
-    "pivottrace": PivotTrace(),
+    "ldptrace": LOCAL["ldptrace"],
+    "pivottrace": LOCAL["pivottrace"],
 }
 
 
@@ -87,8 +67,8 @@ class Geo:
 
 
 GEOS: Mapping[str, Geo] = {
-    "sem-geo-i, inverse": Geo(SemGeoI(), SEM_RATES),
-    "planar-laplace, em": Geo(PlanarLaplace(), PLANAR_RATES),
+    "sem-geo-i, inverse": Geo(LOCAL["sem-geo-i"], SEM_RATES),
+    "planar-laplace, em": Geo(LOCAL["planar-laplace"], PLANAR_RATES),
 }
 
 

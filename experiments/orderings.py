@@ -193,11 +193,16 @@ def verdict(low: float, high: float, least: float, most: float) -> str:
     return "does not hold" if high <= least or low >= most else "open"
 
 
+def _titled(label: str) -> str:
+    """Return a label with its notion where that is not eps-LDP; runs are kept by the bare label."""
+    return f"{label} (geo-indistinguishability)" if label == SEM else label
+
+
 def _ordering_row(each: Ordering, table: pa.Table) -> list[str]:
     first, second = (errors_of(table, label, "w2") for label in (each.first, each.second))
     ratio, low, high = ratio_interval(first, second)
     return [
-        each.name, str(each.cells), f"{each.epsilon:g}", each.first, each.second,
+        each.name, str(each.cells), f"{each.epsilon:g}", _titled(each.first), _titled(each.second),
         f"{first.mean():.3f}", f"{second.mean():.3f}", f"{ratio:.2f} ({low:.2f} to {high:.2f})",
         each.expectation, verdict(low, high, each.least, each.most),
     ]  # fmt: skip

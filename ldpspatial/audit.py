@@ -211,8 +211,7 @@ def _as_promised(table: ResponseTable, claims: tuple[Fraction, ...]) -> bool | N
         return None
     size = {"radius": table.radius}
     if table.mechanism == "disk":  # a circle through the farthest cell holds the same cells
-        farthest = max(x * x + (len(row) - 1) ** 2 for x, row in enumerate(table.octant))
-        size = {"squared_radius": farthest}
+        size = {"squared_radius": table.squared_radius}
     for epsilon in claims:
         try:
             made = response_table(table.mechanism, epsilon, table.cells, **size)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from fractions import Fraction
 from itertools import count
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,15 @@ from numpy.typing import NDArray
 from client_sdk import ParameterError, ResponseTable, response_table
 from client_sdk.validate import MICRO, finite_number, micro_epsilons, whole_number
 from ldpspatial.datasets import SyntheticMap, synthetic_maps
-from ldpspatial.designs import Design, measure_designs
+from ldpspatial.designs import (
+    Design,
+    better_design,
+    maps_lost,
+    measure_designs,
+    standard_error,
+    total_of_uniform,
+    warnings_of_map,
+)
 from ldpspatial.errors import InputError
 from ldpspatial.rehearsal import People, rehearse
 
@@ -30,7 +37,6 @@ FINEST_CELL_M = 10.0  # about what the positions of a phone resolve
 MAX_CELLS = 128  # an exact distance takes a second there and ten beyond
 MAX_DEVICES = 10_000_000  # 160 MB of points; more of them change next to nothing
 NEGLIGIBLE = 1.05  # a finer grid must pay with more than 5 % of the error
-UNIFORM_CELLS = 32  # from here on the distance of the uniform map hardly depends on the grid
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,16 @@ class Plan:
 
     @property
     def recommended_design(self) -> Design:
-        """What to collect with on that grid: the design that measured the least total."""
-        return min(self.designs, key=lambda design: design.total_m)
+        """What to collect with on that grid: what was planned, unless the other is ahead of it.
+
+        Ahead is by more than two standard errors of the paired differences of the totals.
+        """
+        return better_design(self.designs)
+
+    @property
+    def tells_something(self) -> bool:
+        """Whether the recommended design is ahead of a uniform map, by more than chance."""
+        return self.recommended_design.over_uniform.is_ahead
 
 
 def plan(
@@ -189,31 +203,32 @@ def plan(
 
     # Axes: map, repeat, grid size, and the four numbers of a misfit.
     measured = np.empty((len(laws), rounds, len(tables), 4))
-    plays = len(laws) * rounds * (len(tables) + 2)
+    tell = _counter(progress, len(laws) * rounds * (len(tables) + 2))
     uniform = np.empty((len(laws), rounds))
-    flat = np.full((UNIFORM_CELLS, UNIFORM_CELLS), 1 / UNIFORM_CELLS**2)
     for m, law in enumerate(laws.values()):
         for k in range(rounds):
             points = law.draw(n, rng)
-            uniform[m, k] = People.on_grid(law, points, UNIFORM_CELLS).misfit(flat).total
+            uniform[m, k] = total_of_uniform(law, points)
             for s, table in enumerate(tables):
                 people = People.on_grid(law, points, table.cells)
                 measured[m, k, s] = astuple(rehearse(people, table, rng))
-                if progress is not None:
-                    progress((m * rounds + k) * len(tables) + s + 1, plays)
+                tell()
 
-    names, base = tuple(laws), uniform.mean(axis=1)
+    names, total = tuple(laws), side * float(uniform.mean())
     rows = tuple(
-        _row(table, measured[:, :, s], base, names, side) for s, table in enumerate(tables)
+        _row(table, measured[:, :, s], uniform, names, side) for s, table in enumerate(tables)
     )
-    collection = f"{n} {mechanism} reports at epsilon {micro / MICRO:g}"
-    warnings = tuple(_warnings(rows, names, collection))
-    total = side * float(base.mean())
     taken = tables[rows.index(_recommended(rows))]
-    done = count(measured[..., 0].size + 1)
-    tell = None if progress is None else lambda: progress(next(done), plays)
     designs = measure_designs(taken, laws, side, n, rounds, rng, tell)
+    collection = f"{n} {mechanism} reports at epsilon {micro / MICRO:g}"
+    warnings = tuple(_warnings(rows, names, collection, designs))
     return Plan(side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs)
+
+
+def _counter(progress: Progress | None, plays: int) -> Callable[[], None]:
+    """Return what to call after every collection that was played."""
+    done = count(1)
+    return (lambda: None) if progress is None else lambda: progress(next(done), plays)
 
 
 def _recommended(rows: tuple[PlanRow, ...]) -> PlanRow:
@@ -226,46 +241,33 @@ def _row(
 ) -> PlanRow:
     """Summarise (maps, repeats, 4) measurements of one grid size."""
     w2, resolution, total, misplaced = (float(x) for x in runs.mean(axis=(0, 1)))
-    chance = runs[:, :, 0].var(axis=1, ddof=1) / runs.shape[1]
-    worse = runs[:, :, 2].mean(axis=1) >= uniform
     return PlanRow(
         cells=table.cells,
         cell_m=side / table.cells,
         radius=table.radius,
         w2_m=side * w2,
-        standard_error_m=side * sqrt(float(chance.sum())) / len(names),
+        standard_error_m=side * standard_error(runs[:, :, 0]),
         resolution_m=side * resolution,
         total_m=side * total,
         misplaced=misplaced,
-        no_better_than_uniform=tuple(name for name, lost in zip(names, worse, strict=True) if lost),
+        no_better_than_uniform=maps_lost(names, runs[:, :, 2], uniform),
     )
 
 
-def _warnings(rows: tuple[PlanRow, ...], names: tuple[str, ...], collection: str) -> list[str]:
+def _warnings(
+    rows: tuple[PlanRow, ...], names: tuple[str, ...], collection: str, designs: tuple[Design, ...]
+) -> list[str]:
     """Say what is wrong; ``collection`` names mechanism, epsilon and devices."""
     warnings = []
     if single := [row.cells for row in rows if row.is_randomised_response]:
         warnings.append(
-            f"{_listed(single)} cells: the disk radius is 0, so that {collection} are k-ary "
-            "randomised response, which ignores distance"
+            f"{', '.join(map(str, single))} cells: the disk radius is 0, so that {collection} are "
+            "k-ary randomised response, which ignores distance"
         )
     for name in names:
         lost = [row.cells for row in rows if name in row.no_better_than_uniform]
-        if len(lost) == len(rows):
-            warnings.append(
-                f"{name}: {collection} are too few, on every grid the estimate is no better than "
-                "a uniform map, which is to know nothing"
-            )
-        elif lost:
-            warnings.append(
-                f"{name}, {_listed(lost)} cells: the estimate is no better than a uniform map, "
-                "which is to know nothing"
-            )
+        warnings += warnings_of_map(name, collection, lost, len(rows), designs)
     return warnings
-
-
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _sizes(cells: Sequence[int] | None, side: float, devices: int) -> list[int]:

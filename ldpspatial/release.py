@@ -7,14 +7,14 @@ once as a release appears in every table and figure.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import exp, isfinite
+from math import exp, inf
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from client_sdk.validate import is_number
+from client_sdk.validate import is_number, shown
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.users import Positions, UserCells, user_cells
@@ -167,8 +167,12 @@ class Release(ABC):
 
 def check_epsilon(epsilon: object) -> None:
     """Refuse an epsilon that is no positive finite number."""
-    if not is_number(epsilon) or not isfinite(epsilon) or epsilon <= 0:  # type: ignore[arg-type,operator]
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon!r}")
+    try:
+        good = is_number(epsilon) and 0 < float(epsilon) < inf  # type: ignore[arg-type]
+    except (ValueError, OverflowError):  # a number, but no float is near it
+        good = False
+    if not good:
+        raise InputError(f"epsilon must be a positive finite number, got {shown(epsilon)}")
 
 
 def check_generator(rng: object) -> None:

@@ -1,9 +1,12 @@
 """Figure 8: DAM's error over the radius of its disk, d = 15, epsilon 3.5."""
 
+from collections import Counter
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from client_sdk.shrunken import optimal_radius
+from experiments.dam_paper.claims import counts, judged_least
 from experiments.dam_paper.options import users_option
 from experiments.dam_paper.plays import Errors, play
 from experiments.dam_paper.settings import Setting, data_sets
@@ -24,7 +27,7 @@ STOPS = {"published": "the paper's stop", "scaled": "our stop"}
 def figure8(setup: Setup, users: int) -> None:
     """Exact W2 of DAM at five radii, on six data sets (Du et al., Figure 8)."""
     errors = play(setup, data_sets(setup.data, users), [SETTING], _releases)
-    setup.publish(f"{_table(errors)}\n\n{_verdicts(errors)}", {"": _draw(errors)}, {})
+    setup.publish(f"{_table(errors)}\n\n{verdicts(errors)}", {"": _draw(errors)}, {})
 
 
 def radii(setting: Setting) -> list[int]:
@@ -55,8 +58,8 @@ def _table(errors: Errors) -> str:
     return markdown(["data", "EM", *(f"b = {b}" for b in radii(SETTING))], lines)
 
 
-def _verdicts(errors: Errors) -> str:
-    """Return where the least error is, and which radii are better or worse than that of theory."""
+def verdicts(errors: Errors) -> str:
+    """Return where the least mean is, and how the radius of theory compares with each other one."""
     tried = radii(SETTING)
     best = tried[THIRDS.index(3)]
     lines = []
@@ -64,10 +67,12 @@ def _verdicts(errors: Errors) -> str:
         for rule, text in STOPS.items():
             found = {b: errors.of(name, _label(rule, b), SETTING) for b in tried}
             least = min(tried, key=lambda b, found=found: found[b].mean())  # type: ignore[misc]
-            lower = [b for b in tried if verdict(found[b], found[best]) == "lower"]
-            higher = [b for b in tried if verdict(found[b], found[best]) == "higher"]
-            said = "not true" if lower else "true" if least == best else "level"
-            lines.append([name, text, least, _listed(lower), _listed(higher), said])
+            beside = {b: verdict(found[best], found[b]) for b in tried if b != best}
+            below = [b for b, said in beside.items() if said == "higher"]
+            above = [b for b, said in beside.items() if said == "lower"]
+            tally: Counter[str] = Counter(beside.values())
+            lines.append([name, text, least, _listed(below), _listed(above),
+                          f"{judged_least(tally)}: {counts(tally)}"])  # fmt: skip
     header = ["data", "EM", "least at b =", f"below b = {best} (95 %)", f"above b = {best}",
               "least at the best radius"]  # fmt: skip
     return markdown(header, lines)

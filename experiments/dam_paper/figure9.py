@@ -4,7 +4,7 @@ import click
 
 from experiments.dam_paper.claims import FIGURE_9, claims_table
 from experiments.dam_paper.hidden import floor_table, order_table, turned_table
-from experiments.dam_paper.mechanisms import DAM, ESTIMATORS, SEM, releases
+from experiments.dam_paper.mechanisms import DAM, ESTIMATORS, SEM, releases, titled
 from experiments.dam_paper.options import users_option
 from experiments.dam_paper.plays import Errors, play
 from experiments.dam_paper.report import draw_rows, matches_table, means_table
@@ -35,8 +35,9 @@ def figure9(setup: Setup, users: int, panel: str) -> None:
     parts = [
         claims_table(errors, FIGURE_9, rows),
         "What each mechanism is decoded by:\n\n"
-        + markdown(["mechanism", "estimator"], ESTIMATORS.items()),
-        "SEM-Geo-I at DAM's local privacy:\n\n" + matches_table(errors, settings, SEM),
+        + markdown(["mechanism", "estimator"],
+                   [(titled(label), estimator) for label, estimator in ESTIMATORS.items()]),
+        f"{titled(SEM)} at DAM's local privacy:\n\n" + matches_table(errors, settings, SEM),
         *(sinkhorn_text(errors, row) for row in rows if row.published_sinkhorn),
         *(f"**{row.panels}**, exact W2 in cells:\n\n" + folded(means_table(errors, row), row)
           for row in rows),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from experiments.dam_paper.mechanisms import UNIFORM
+from experiments.dam_paper.mechanisms import UNIFORM, titled
 from experiments.dam_paper.plays import Errors
 from experiments.dam_paper.report import named
 from experiments.dam_paper.settings import Row, Setting
@@ -48,7 +48,7 @@ def turned_table(errors: Errors, row: Row, most: int) -> str:
         return float((errors.of(name, worse, at) / errors.of(name, better, at)).mean())
 
     lines = [
-        [name, named(at, row.against), better, worse]
+        [name, named(at, row.against), titled(better), titled(worse)]
         + [
             shown(errors.of(name, label, at, metric), 3)
             for metric in ("w2", "sinkhorn")

@@ -26,6 +26,15 @@ ESTIMATORS = {
     UNIFORM: "none: nobody is asked",
 }
 PAPERS = (DAM, DAM_NS, HUEM, MDSW, SEM)  # as the paper runs them
+GEO = (SEM, SEM_EM)  # all others are eps-LDP
+
+
+def titled(label: str) -> str:
+    """Return how tables and figures name a mechanism: with its notion where that is not eps-LDP.
+
+    Labels are how stored runs are found, so they stay as they are.
+    """
+    return f"{label} (geo-indistinguishability)" if label in GEO else label
 
 
 def releases(setting: Setting) -> dict[str, Release]:

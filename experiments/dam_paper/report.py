@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from experiments.dam_paper.mechanisms import GEO, titled
 from experiments.dam_paper.plays import Errors
 from experiments.dam_paper.settings import Row, Setting
 from experiments.distributed.report import mean_and_half_width, shown
@@ -30,7 +31,7 @@ def means_table(errors: Errors, row: Row, metric: str = "w2") -> str:
     lines = [
         [
             name,
-            label,
+            titled(label),
             *(
                 shown(errors.of(name, label, at, metric), 3)
                 if errors.has(name, label, at)
@@ -66,7 +67,10 @@ def matches_table(errors: Errors, settings: Sequence[Setting], label: str) -> st
 
 
 def draw_rows(errors: Errors, panels: Sequence[tuple[str, Row]], columns: int) -> Figure:
-    """Draw exact W2 in a panel for each pair of a data set and a row of settings."""
+    """Draw exact W2 in a panel for each pair of a data set and a row of settings.
+
+    Hollow and dashed is another notion than eps-LDP.
+    """
     lines = ceil(len(panels) / columns)
     size = columns * PANEL_WIDTH, lines * PANEL_HEIGHT + 0.7
     figure = Figure(figsize=size, layout="constrained")
@@ -95,7 +99,8 @@ def _draw(axes: Axes, errors: Errors, name: str, row: Row, labels: Sequence[str]
         mean, half = np.transpose(found)
         axes.errorbar([getattr(each, row.against) for each in at], mean, np.nan_to_num(half),
                       color=colour, marker=marker, markersize=3.5, capsize=2, linewidth=1.1,
-                      label=label)  # fmt: skip
+                      label=titled(label), linestyle="--" if label in GEO else "-",
+                      markerfacecolor="white" if label in GEO else colour)  # fmt: skip
     fixed = "eps {0.epsilon:g}" if row.against == "cells" else "d = {0.cells}"
     axes.set_title(f"{name}, {fixed.format(row.settings[0])}", fontsize=9)
     axes.set_xticks([getattr(setting, row.against) for setting in row.settings])

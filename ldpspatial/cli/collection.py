@@ -7,8 +7,14 @@ import click
 
 from client_sdk import Collection
 from ldpspatial.cli.estimate import read_collection
-from ldpspatial.cli.options import grid_options, make_grid, mechanism_options
+from ldpspatial.cli.options import (
+    grid_options,
+    make_grid,
+    mechanism_options,
+    wanted_squared_radius,
+)
 from ldpspatial.cli.output import show
+from ldpspatial.cli.results import real_radius, squared_radius
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 
@@ -36,6 +42,8 @@ def new(name: str, out: Path, **options: Any) -> None:
     Examples:
       ldpspatial collection new "noon in Berlin" --center 52.52,13.405 --side-km 20 \\
           --cells 15 --epsilon 3.5 --out berlin.json
+      ldpspatial collection new "noon in Berlin" --center 52.52,13.405 --side-km 20 \\
+          --cells 15 --epsilon 3.5 --mechanism disk --for-users 10000 --out berlin.json
     """
     square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
     grid = make_grid(options["cells"], *square)
@@ -50,7 +58,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         options["mechanism"],
         options["radius"],
         options["max_reports"],
-        options["squared_radius"],
+        wanted_squared_radius(options),
     )
     with replacing(out) as stream:
         stream.write(made.to_json().encode())
@@ -83,7 +91,7 @@ def _show(made: Collection) -> None:
             "claim": f"{made.epsilon:g}-LDP per report (local), "
             f"{made.epsilon * made.max_reports:g} per device and collection",
             "mechanism": f"{table.mechanism}, disk radius {table.radius} cells, "
-            f"{table.output_size} output cells",
+            f"{table.output_size} output cells{real_radius(squared_radius(table))}",
             "grid": f"{grid.cells} x {grid.cells} cells of {height:.4g} x {width:.4g} {unit}",
             "corner cells": f"{south:.5f}, {west:.5f} to {north:.5f}, {east:.5f}",
         },

@@ -1,6 +1,6 @@
 """Options that several commands share: the square and the mechanism."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ from client_sdk import Grid, ParameterError
 from client_sdk.grid import metres_per_degree
 from client_sdk.mechanisms import MECHANISMS
 from client_sdk.validate import MAX_CELLS
+from ldpspatial.disk_radius import MAX_USERS, disk_squared_radius
 from ldpspatial.errors import InputError
 
 Command = Callable[..., Any]
@@ -78,7 +79,7 @@ def grid_options(command: Command) -> Command:
 
 
 def mechanism_options(command: Command) -> Command:
-    """Add --cells, --epsilon, --mechanism, --radius and --squared-radius."""
+    """Add --cells, --epsilon, --mechanism, --radius, --squared-radius and --for-users."""
     for option in reversed(
         (
             click.option(
@@ -101,10 +102,27 @@ def mechanism_options(command: Command) -> Command:
                 "--radius", type=int, help="Disk radius in cells, in place of the best one."
             ),
             click.option("--squared-radius", type=int, help=SQUARED_RADIUS_HELP),
+            click.option(
+                "--for-users",
+                type=click.IntRange(1, MAX_USERS),
+                help="With disk, in place of both: the recommended radius for so many reports.",
+            ),
         )
     ):
         command = option(command)
     return command
+
+
+def wanted_squared_radius(options: Mapping[str, Any]) -> int | None:
+    """Return --squared-radius, or the one that is recommended for --for-users."""
+    if options["for_users"] is None:
+        squared: int | None = options["squared_radius"]
+        return squared
+    if options["mechanism"] != "disk":
+        raise click.UsageError("--for-users goes with --mechanism disk.")
+    if options["radius"] is not None or options["squared_radius"] is not None:
+        raise click.UsageError("--for-users takes the place of --radius and --squared-radius.")
+    return disk_squared_radius(options["cells"], options["epsilon"], options["for_users"])
 
 
 def column_options(command: Command) -> Command:

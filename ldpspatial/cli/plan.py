@@ -5,6 +5,7 @@ import numpy as np
 
 from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM
 from ldpspatial.cli.output import progress, show_table
+from ldpspatial.designs import Design
 from ldpspatial.planning import Plan
 from ldpspatial.planning import plan as make_plan
 
@@ -38,7 +39,9 @@ def plan(
     that size lose by themselves; "total" bounds the distance from the people to the estimate,
     and the grid to "take" has the smallest, up to 5 %. "k-RR" marks grids on which a report
     ignores distance. On that grid the mechanism is then measured against the recommended disk
-    with a cross-validated estimate, and the better of the two is named with its options.
+    with a cross-validated estimate, and is named with its options unless the disk is better by
+    more than chance. Where even that is no better than a uniform map, beyond chance, nothing
+    is recommended.
 
     \b
     Examples:
@@ -59,13 +62,7 @@ def plan(
     _show(result)
     for warning in result.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    best = result.recommended
-    click.echo(
-        f"Take {best.cells} x {best.cells} cells of {_metres(best.cell_m)} m: people are then off "
-        f"by about {_metres(best.total_m)} m on these maps (root mean square); "
-        f"a map that knows nothing is off by {_metres(result.uniform_m)} m."
-    )
-    _show_designs(result)
+    click.echo(_advice(result) if result.tells_something else _no_advice(result))
 
 
 def _show(result: Plan) -> None:
@@ -74,9 +71,10 @@ def _show(result: Plan) -> None:
         f"{result.side_m / 1000:g} km square, {result.mechanism}"
     )
     header = ("cells", "cell m", "radius", "W2 m", "grid m", "total m", "misplaced", "note")
+    taken = result.recommended if result.tells_something else None
     rows = []
     for row in result.rows:
-        notes = ("k-RR", row.is_randomised_response), ("take", row is result.recommended)
+        notes = ("k-RR", row.is_randomised_response), ("take", row is taken)
         rows.append(
             (
                 str(row.cells),
@@ -92,19 +90,41 @@ def _show(result: Plan) -> None:
     show_table(title, header, rows)
 
 
-def _show_designs(result: Plan) -> None:
-    """Say what to collect with on the recommended grid, and how it measured against the other."""
-    best = result.recommended_design
+def _advice(result: Plan) -> str:
+    """Say which grid to take, what to collect with on it, and how that measured."""
+    grid, best = result.recommended, result.recommended_design
     other = next(design for design in result.designs if design is not best)
-    options = f"--mechanism {best.mechanism}"
+    options, aside = f"--mechanism {best.mechanism}", ""
     if best.squared_radius is not None:
         options += f" --squared-radius {best.squared_radius}"
-    click.echo(
-        f"Collect with {options} and estimate with --rule {best.rule}: W2 "
-        f"{_metres(best.w2_m)} ± {_metres(best.standard_error_m)} m on that grid, against "
-        f"{_metres(other.w2_m)} ± {_metres(other.standard_error_m)} m with {other.mechanism} and "
-        f"--rule {other.rule}."
+        aside = f" (the radius is that of --for-users {result.devices})"
+    level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
+    return (
+        f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m: people are then off "
+        f"by about {_metres(best.total_m)} m on these maps (root mean square); "
+        f"a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
+        f"Collect with {options} and estimate with --rule {best.rule}{aside}: {_measured(best)}, "
+        f"against {_measured(other)} with {other.mechanism} and --rule {other.rule}{level}."
     )
+
+
+def _no_advice(result: Plan) -> str:
+    """Say how far off people are with either design, where not to collect at all is as good."""
+    grid, best = result.recommended, result.recommended_design
+    other = next(design for design in result.designs if design is not best)
+    return (
+        f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
+        f"{_metres(best.total_m)} m with {best.mechanism} and --rule {best.rule} on these maps "
+        "(root mean square), which is no better beyond chance than a map that knows nothing, "
+        f"off by {_metres(result.uniform_m)} m; with {other.mechanism} and --rule {other.rule} "
+        f"they are off by {_metres(other.total_m)} m. "
+        "It takes more devices, a larger epsilon or other cells."
+    )
+
+
+def _measured(design: Design) -> str:
+    w2, chance = _metres(design.w2_m), _metres(design.standard_error_m)
+    return f"total {_metres(design.total_m)} m, W2 {w2} ± {chance} m"
 
 
 def _metres(length: float) -> str:

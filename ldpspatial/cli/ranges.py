@@ -21,7 +21,7 @@ from ldpspatial.cli.output import progress, show_table
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.counts import check_counts
-from ldpspatial.estimation.regional import METHODS, share_intervals
+from ldpspatial.estimation.regional import COUNT_METHODS, share_intervals
 from ldpspatial.estimation.stopping import STOPPING_RULES, stopping_rule
 from ldpspatial.estimation.uncertainty import Interval
 from ldpspatial.files.atomic import replacing
@@ -56,11 +56,21 @@ class Region:
     show_default=True, help="Probability with which one interval covers the truth.",
 )  # fmt: skip
 @click.option(
-    "--method", type=click.Choice(METHODS), default="auto", show_default=True,
+    "--method", type=click.Choice(COUNT_METHODS), default="auto", show_default=True,
     help="auto: fisher to 20 cells a side, likelihood to 32, bootstrap beyond.",
 )  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Seed of what bootstrap draws: the same seed gives the same intervals.",
+)  # fmt: skip
 def ranges(
-    estimate: Path, regions: Path, table: Path | None, drawn: Path | None, level: float, method: str
+    estimate: Path,
+    regions: Path,
+    table: Path | None,
+    drawn: Path | None,
+    level: float,
+    method: str,
+    seed: int,
 ) -> None:
     """Tell how many people are in rectangles and polygons.
 
@@ -100,7 +110,7 @@ def ranges(
         found = read_regions(regions, collection.grid)
         stage("intervals")
         try:
-            shares = share_intervals(result, level, method, np.random.default_rng())
+            shares = share_intervals(result, level, method, np.random.default_rng(seed))
         except InputError as error:  # at the command line arguments are options
             message = str(error).replace("method='bootstrap'", "--method bootstrap")
             raise InputError(message) from None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import Collection
+from client_sdk import Collection, ResponseTable
 from ldpspatial.cli.output import write_json
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
@@ -100,11 +100,12 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
         "epsilon": collection.epsilon,
         "cells": table.cells,
         "radius": table.radius,
+        "squared_radius": squared_radius(table),
         "output_cells": table.output_size,
         "n": estimate.n,
         "estimator": {
             "rule": estimate.rule,
-            "kernel_width_cells": estimate.width,
+            "kernel_width_cells": estimate.kernel_width,
             "iterations": estimate.iterations,
             "converged": estimate.converged,
             "log_likelihood": estimate.log_likelihood,
@@ -116,6 +117,16 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
             "plausible": fit.is_plausible(),
         },
     }
+
+
+def squared_radius(table: ResponseTable) -> int | None:
+    """Return the squared radius of a plain disk; the others have whole radii alone."""
+    return table.squared_radius if table.mechanism == "disk" else None
+
+
+def real_radius(squared: int | None) -> str:
+    """Return what to say after the disk's reach in cells: the radius that tells disks apart."""
+    return "" if squared is None else f", squared radius {squared} ({math.sqrt(squared):.2f} cells)"
 
 
 def fit_verdict(summary: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from ldpspatial.cli.options import (
     grid_options,
     make_grid,
     mechanism_options,
+    wanted_squared_radius,
 )
 from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
 from ldpspatial.cli.results import (
@@ -24,6 +25,7 @@ from ldpspatial.cli.results import (
     estimate_summary,
     fit_verdict,
     intervals,
+    real_radius,
     write_estimate,
 )
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
@@ -100,7 +102,7 @@ def simulate(**options: Any) -> None:
             options["epsilon"],
             options["mechanism"],
             options["radius"],
-            squared_radius=options["squared_radius"],
+            squared_radius=wanted_squared_radius(options),
         )
         summary = _run(folder, collection, people, options, stage, advance)
     _report(options["out"], summary)
@@ -239,7 +241,8 @@ def _report(out: Path, summary: dict[str, Any]) -> None:
         f"{summary['n']} people, each with {summary['epsilon']:g}-LDP per report",
         {
             "grid": f"{summary['cells']} x {summary['cells']} cells",
-            "mechanism": f"{summary['mechanism']}, disk radius {summary['radius']}",
+            "mechanism": f"{summary['mechanism']}, disk radius {summary['radius']}"
+            + real_radius(summary["squared_radius"]),
             "left out": f"{summary['outside']} outside, {summary['missing']} without position",
             "exact W2 of the map": error,
             "check": fit_verdict(summary),

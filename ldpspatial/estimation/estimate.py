@@ -12,6 +12,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.counts import check_counts, whole_number
 from ldpspatial.estimation.em import Progress, expectation_maximisation
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
+from ldpspatial.estimation.kernel_channel import ALL
 from ldpspatial.estimation.regional import share_intervals
 from ldpspatial.estimation.sieve import cross_validate, fit_sieve
 from ldpspatial.estimation.smoothing import Smoother, smoother
@@ -48,7 +49,7 @@ class Estimate:
         Reports by output cell, shaped like ``channel.support``.
     width : float
         Standard deviation in cells of the kernels that make up the density, after
-        cross-validation; 0 for cells themselves.
+        cross-validation; 0 for cells themselves, infinite for kernels of all widths at once.
     """
 
     density: Array
@@ -63,6 +64,11 @@ class Estimate:
     smooth: Smoother | None = field(repr=False, default=None)
     stop: StoppingRule | None = field(repr=False, default=None)
     width: float = 0.0
+
+    @property
+    def kernel_width(self) -> float | str:
+        """``width`` for files and tables, which have no infinity: "all" in place of it."""
+        return "all" if self.width == ALL else self.width
 
     @property
     def n(self) -> int:
@@ -143,12 +149,15 @@ class Estimate:
             Share of each cell that the region covers, as :mod:`ldpspatial.regions` makes them;
             a bool array for whole cells.
         level : float in (0, 1)
-        method : {"auto", "likelihood", "fisher", "bootstrap"}
+        method : {"auto", "likelihood", "fisher", "bootstrap", "scores"}
             "likelihood": all shares that the likelihood-ratio test does not reject, with
             f >= 0; to 64 cells a side, narrower than "fisher" and right for all but maps of a
             few crowded cells. "fisher" and "bootstrap" as in :meth:`uncertainty`.
-            "auto": fisher to 20 cells a side, likelihood to 32 and where fisher cannot,
-            bootstrap beyond.
+            "scores": for reports that are sets (OUE, OLH, subset selection) and no others, the
+            mean of what each tells alone, -+ z standard errors; right for every map and side.
+            "fisher" and "likelihood" are refused there, and "bootstrap" covers too seldom.
+            "auto": scores for sets; else fisher to 20 cells a side, likelihood to 32 and where
+            fisher cannot, bootstrap beyond.
         rng : numpy.random.Generator
             Needed by "bootstrap" only.
 
@@ -156,8 +165,8 @@ class Estimate:
         -------
         Interval
             ``estimate`` is the share in this density. EM stops early, so on rare occasions
-            it lies outside an interval that comes from the counts alone ("likelihood",
-            "fisher"). The interval is then left as it is: widened, it would tell of the
+            it lies outside an interval that comes from the reports alone ("likelihood",
+            "fisher", "scores"). The interval is then left as it is: widened, it would tell of the
             stopping rule, and the counts do speak against the estimate.
 
         Raises

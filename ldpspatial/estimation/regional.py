@@ -1,6 +1,7 @@
 """Intervals for the share of people in a region, given as weights of the cells.
 
-Three methods. "fisher" and "bootstrap" are those of :mod:`ldpspatial.estimation.uncertainty`.
+Four methods. "fisher" and "bootstrap" are those of :mod:`ldpspatial.estimation.uncertainty`,
+"scores", for reports that are sets, that of :mod:`ldpspatial.estimation.scores`.
 "likelihood" inverts the likelihood-ratio test of the share under what every density obeys,
 f >= 0 and sum f = 1: its interval is the range of r.f over the densities f whose log-likelihood
 is within chi2_1(level) / 2 of the largest, r the weights. (Rust and Burrus 1972 for Gaussian
@@ -31,22 +32,22 @@ from scipy.stats import norm
 from client_sdk.validate import is_number
 from ldpspatial.channel import MATRIX_LIMIT, Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.uncertainty import Interval, Uncertainty, _bounds, _reach, is_conditional
+from ldpspatial.estimation.scores import score_bounds
+from ldpspatial.estimation.uncertainty import Interval, is_conditional
 
 if TYPE_CHECKING:
     from ldpspatial.estimation.estimate import Estimate
 
 Array = NDArray[np.float64]
 
-METHODS = ("auto", "likelihood", "fisher", "bootstrap")
+COUNT_METHODS = ("auto", "likelihood", "fisher", "bootstrap")  # of reports that can be counted
+METHODS = (*COUNT_METHODS, "scores")
 # To the first fisher, which holds for every map, is at most some times as wide; to the second a
 # region takes seconds (docs/estimation.md).
 AUTO_FISHER_CELLS, AUTO_LIKELIHOOD_CELLS = 20, 32
 LIKELIHOOD_CELLS = 64  # the Hessian has d^4 entries, and its sum takes d^6 steps
 LEAST_DROP = 1e-6  # nats; a level so near 0 that less is allowed gives this much wider intervals
-ROUNDING = (
-    1e-13  # a mean log-likelihood holds no smaller drop for certain; matters from 10^13 reports
-)
+ROUNDING = 1e-13  # no smaller drop of a mean log-likelihood is certain; matters from 10^13 reports
 GAP = 1e-6  # parts of the allowed drop by which a maximum may be missed
 CLOSE = 0.02  # relative distance from the allowed drop; the end is off by about its square / 8
 TIGHT, LEAST_GAP = 1e-4, 1e-9  # of an end, relative to its distance from the middle, or a share
@@ -78,11 +79,13 @@ def share_intervals(
         raise InputError(f"level must lie between 0 and 1, got {level!r}")
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if method != "bootstrap" and is_conditional(estimate.channel):  # measured: no coverage
-        raise InputError(
-            "method must be bootstrap, with rng, where the channel knows only the reports that "
-            f"came, got {method!r}; it knows nothing of EM's bias"
-        )
+    if is_conditional(estimate.channel):
+        method = "scores" if method == "auto" else method
+        if method not in ("scores", "bootstrap"):  # measured: no coverage
+            raise InputError(
+                "method must be scores, or bootstrap with rng, where the channel knows only the "
+                f"reports that came, got {method!r}; bootstrap knows nothing of EM's bias"
+            )
     side = max(estimate.channel.input_shape)
     if method == "auto" and side <= AUTO_FISHER_CELLS:
         try:
@@ -92,10 +95,12 @@ def share_intervals(
     if method == "auto":
         method = "likelihood" if side <= AUTO_LIKELIHOOD_CELLS else "bootstrap"
     bounds: Callable[[Array], tuple[float, float]]
-    if method == "likelihood":
+    if method == "scores":
+        bounds = score_bounds(estimate.channel, estimate.counts, level)
+    elif method == "likelihood":
         bounds = LikelihoodRegions(estimate.channel, estimate.counts, level).bounds
     else:
-        bounds = _normal_bounds(estimate.uncertainty(level, method, rng))
+        bounds = estimate.uncertainty(level, method, rng).bounds
     return ShareIntervals(method, estimate.density, bounds)
 
 
@@ -115,17 +120,6 @@ def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:
     if bad.any():
         raise InputError(f"region_weights must lie in [0, 1], got {values[bad][0]}")
     return values
-
-
-def _normal_bounds(uncertainty: Uncertainty) -> Callable[[Array], tuple[float, float]]:
-    """Return the function from weights to estimate -+ z standard errors, cut to [0, 1]."""
-
-    def bounds(weights: Array) -> tuple[float, float]:
-        center, error = uncertainty._of_weights(weights)
-        lower, upper = _bounds(np.float64(center), _reach(uncertainty.level) * error)
-        return float(lower), float(upper)
-
-    return bounds
 
 
 @dataclass(frozen=True)

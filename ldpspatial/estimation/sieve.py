@@ -12,6 +12,10 @@ place of it:
   folds, which for counts of independent reports is the same as splitting the reports, and each fold
   is predicted from the others. Of all widths that predict as well as the best within one standard
   error, the widest is taken (Breiman et al. 1984, section 3.4.3).
+- Peaks on an even ground have no common width, and no cell there is empty. A mixture of kernels of
+  all widths, without that prior, is taken where it predicts better than every single width by more
+  than one standard error. The uniform map is taken where no width is better by more than two: from
+  next to no information, a map that was fitted to noise is several times as far off.
 - One step of plain EM on cells ends it. From a prior f it gives the expected histogram of the very
   users who reported, given their reports, and that is what a map is held against: at large epsilon
   reports say more of who was there than any smooth law does.
@@ -24,14 +28,13 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from ldpspatial.channel import Channel
 from ldpspatial.estimation.em import Fit, Iteration, Progress
+from ldpspatial.estimation.kernel_channel import ALL, WIDTHS, SmoothedChannel, tried_widths
 
 Array = NDArray[np.float64]
 
-WIDTHS = (0.0, 0.6, 1.0, 1.6, 2.5, 4.0, 6.3, 10.0, 16.0)  # cells; steps of 10^(1/5)
 SPARSITY = 0.25  # users; measured: .2 to .35 are alike (docs/recommended.md)
 CROWDED = 10  # users a cell, below which there is less sparsity in proportion
 FOLDS = 5
@@ -40,54 +43,20 @@ GAIN = 0.5  # nats that count as better: from mark to mark, and from width to wi
 SLOW = 0.1  # or, from mark to mark, this part of the path's largest gain: EM begins slowly
 CLIMB = 10  # times its last gain that a path may still rise
 HOPELESS = 4.0  # standard errors behind the best at which wider kernels are not tried
-TRUNCATE = 6.0  # widths at which a kernel ends: e^-18 of it is left
+CHANCE = 2.0  # standard errors by which a width must be ahead of the uniform map
 LEAST = 1e-300  # probability of a left-out report that the others call impossible
 
 
-class SmoothedChannel:
-    """A channel whose inputs are the weights of Gaussian kernels in place of cells.
-
-    Parameters
-    ----------
-    channel : Channel
-    width : float >= 0
-        Standard deviation of the kernels in cells. They reflect at the edges, so that no mass
-        leaves the map.
-    """
-
-    def __init__(self, channel: Channel, width: float):
-        self.channel = channel
-        self.width = width
-        self.input_shape = channel.input_shape
-        self.support = channel.support
-        self.epsilon = channel.epsilon
-        self._kernels = tuple(_kernel(side, width) for side in channel.input_shape)
-
-    def smooth(self, weights: Array) -> Array:
-        """Return the density that the weights of the kernels make."""
-        if self.width == 0:
-            return weights
-        down, across = self._kernels
-        return np.asarray(down @ weights @ across)
-
-    def forward(self, density: Array) -> Array:
-        """Return the distribution of reports under weights of kernels."""
-        return self.channel.forward(self.smooth(density))
-
-    def adjoint(self, ratio: Array) -> Array:
-        """Return the adjoint; the kernels are their own mirror images."""
-        return self.smooth(self.channel.adjoint(ratio))
-
-
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Choice:
-    """Width and steps by cross-validation; the wider is the greater.
+    """Width and steps by cross-validation.
 
     Attributes
     ----------
     width : float
-        Standard deviation of the kernels in cells; 0 is plain EM.
+        Standard deviation of the kernels in cells; 0 for cells themselves, ``ALL``.
     steps : int
+        0 for the uniform map.
     behind : float
         How many nats the choice predicts worse than the best one found.
     standard_error : float
@@ -125,20 +94,28 @@ def cross_validate(
     if max_iterations == 1:  # the last step is all there is time for
         return Choice(0.0, 0, 0.0, GAIN)
     parts = _split(counts, folds)
-    widths = [width for width in widths if width <= min(channel.input_shape) / 4]
+    widths = tried_widths(widths, channel)
     paths: list[_Path] = []
-    best = _Path(0, -np.inf, [])
+    best = NO_PATH
     for width in widths:
         path = _best_steps(SmoothedChannel(channel, width), parts, max_iterations - 1, best)
         paths.append(path)
         best = max(best, path, key=lambda each: each.score)
         if _is_hopeless(parts, best, path):
             break
-    leads = [
-        (width, path.steps, *_behind(parts, best, path))
+    choices = [
+        Choice(width, path.steps, *_behind(parts, best, path))
         for width, path in zip(widths, paths, strict=False)
     ]
-    return max(Choice(*lead) for lead in leads if lead[2] <= lead[3])
+    flat = Choice(widths[-1], 0, *_behind(parts, best, _uniform(channel, parts)))
+    if flat.behind <= CHANCE * flat.standard_error:
+        return flat
+    if len(widths) > 1:  # without a rival: this path begins too slowly to be judged by its start
+        mixed = _best_steps(SmoothedChannel(channel, ALL), parts, max_iterations - 1, NO_PATH)
+        ahead, error = _behind(parts, mixed, best)
+        if ahead > error:
+            return Choice(ALL, mixed.steps, 0.0, error)
+    return [choice for choice in choices if choice.behind <= choice.standard_error][-1]
 
 
 def fit_sieve(
@@ -155,7 +132,7 @@ def fit_sieve(
     progress : callable (step, log-likelihood), optional
     """
     kernels = SmoothedChannel(channel, width)
-    run = Iteration(kernels, counts, sparsity=_sparsity(kernels, counts))
+    run = Iteration(kernels, counts, start=kernels.start, sparsity=_sparsity(kernels, counts))
     trace = [run.log_likelihood]
     for step in range(1, steps + 2):
         if step == steps + 1:
@@ -167,8 +144,16 @@ def fit_sieve(
     return Fit(run.density, trace, converged=True)
 
 
-def _sparsity(channel: SmoothedChannel, counts: Array) -> float:
-    cells = channel.input_shape[0] * channel.input_shape[1]
+def _uniform(channel: Channel, parts: list[Array]) -> "_Path":
+    rows, columns = channel.input_shape
+    predicted = channel.forward(np.full((rows, columns), 1 / (rows * columns)))
+    return _Path(0, sum(_score(part, predicted) for part in parts), [predicted] * len(parts))
+
+
+def _sparsity(kernels: SmoothedChannel, counts: Array) -> float:
+    if kernels.width == ALL:
+        return 0.0
+    cells = kernels.input_shape[0] * kernels.input_shape[1]
     return SPARSITY * min(1.0, float(counts.sum()) / (CROWDED * cells))
 
 
@@ -181,6 +166,9 @@ class _Path:
     predictions: list[Array]
 
 
+NO_PATH = _Path(0, -np.inf, [])
+
+
 def _best_steps(
     channel: SmoothedChannel, parts: list[Array], most_steps: int, rival: _Path
 ) -> _Path:
@@ -190,12 +178,12 @@ def _best_steps(
     """
     whole = np.sum(parts, axis=0)
     runs = [
-        Iteration(channel, left, sparsity=_sparsity(channel, left))
+        Iteration(channel, left, start=channel.start, sparsity=_sparsity(channel, left))
         for left in (whole - part for part in parts)
     ]
     # Without any report there is nothing to learn: such a run stays at the uniform density.
     taught = [run for run, part in zip(runs, parts, strict=True) if (part != whole).any()]
-    best, worse, step, largest = _Path(0, -np.inf, []), 0, 0, 0.0
+    best, worse, step, largest = NO_PATH, 0, 0, 0.0
     for mark in _marks(most_steps):
         for run in taught:
             for _ in range(mark - step):
@@ -265,11 +253,3 @@ def _split(counts: Array, folds: int) -> list[Array]:
         parts.append(part.astype(np.float64))
         whole = whole - part
     return [*parts, whole.astype(np.float64)]
-
-
-def _kernel(side: int, width: float) -> Array:
-    """Return the (side, side) matrix of one-dimensional kernels, symmetric, rows summing to 1."""
-    if width == 0:
-        return np.eye(side)
-    kernel = gaussian_filter1d(np.eye(side), width, axis=0, mode="reflect", truncate=TRUNCATE)
-    return np.asarray(kernel, np.float64)

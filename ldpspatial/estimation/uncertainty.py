@@ -13,7 +13,8 @@ Two methods, with different promises (docs/estimation.md has the measured covera
 
 A channel may know only the reports that came, as far as their likelihoods go: its attribute
 ``conditional`` is then True. The law of all reports is not to be had from it. So "fisher", which
-needs it, refuses, and "bootstrap" draws again from the reports that came (Efron 1979).
+needs it, refuses, and "bootstrap" draws again from the reports that came (Efron 1979). Shares of
+regions are had from scores there (:mod:`ldpspatial.estimation.scores`).
 """
 
 from collections.abc import Callable
@@ -93,9 +94,13 @@ class Uncertainty:
                 f"mask must be a bool array of shape {self.lower.shape}, "
                 f"got {cells.dtype} of shape {cells.shape}"
             )
-        center, error = self._of_weights(cells.astype(np.float64))
-        lower, upper = _bounds(np.float64(center), _reach(self.level) * error)
-        return Interval(float(self._density[cells].sum()), float(lower), float(upper))
+        return Interval(float(self._density[cells].sum()), *self.bounds(cells.astype(np.float64)))
+
+    def bounds(self, weights: Array) -> tuple[float, float]:
+        """Return lower and upper bound of the share in a region with these weights of the cells."""
+        center, error = self._of_weights(weights)
+        lower, upper = cut_to_shares(np.float64(center), standard_errors(self.level) * error)
+        return float(lower), float(upper)
 
 
 def fisher(estimate: "Estimate", level: float) -> Uncertainty:
@@ -119,7 +124,7 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
     # f is the EM density here too, whose information was inverted: only then is no variance
     # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
     variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
-    least = (_reach(level) / n) ** 2
+    least = (standard_errors(level) / n) ** 2
 
     def of_weights(weights: Array) -> tuple[float, float]:
         flat = weights.ravel()
@@ -206,17 +211,17 @@ def _pointwise(
     variance: Array,
     of_weights: Callable[[Array], tuple[float, float]],
 ) -> Uncertainty:
-    reach = _reach(level) * np.sqrt(np.maximum(variance, 0))
-    lower, upper = _bounds(center, reach)
+    reach = standard_errors(level) * np.sqrt(np.maximum(variance, 0))
+    lower, upper = cut_to_shares(center, reach)
     return Uncertainty(level, method, lower, upper, of_weights, estimate.density)
 
 
-def _reach(level: float) -> float:
+def standard_errors(level: float) -> float:
     """Return how many standard errors an interval of this level reaches to either side."""
     return float(norm.isf((1 - level) / 2))
 
 
-def _bounds(center: Array | np.float64, reach: Array | float) -> tuple[Array, Array]:
+def cut_to_shares(center: Array | np.float64, reach: Array | float) -> tuple[Array, Array]:
     """Cut intervals to [0, 1], never to nothing.
 
     An unbiased estimate may be negative. Its interval then starts at 0 and reaches as far as if

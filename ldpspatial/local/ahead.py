@@ -58,13 +58,12 @@ class Ahead(LocalRelease):
         )
         return replace(claim, conditions=(*claim.conditions, *more))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean over the rounds of the mean distance of an observer's guess, in cells.
 
         A run's tree depends on the data, this number must not: it is for the tree in which every
         node is split.
         """
-        check_loss(epsilon)
         return levels_privacy(cells, OWN_BIT, other_bit(epsilon))
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:

@@ -14,12 +14,16 @@ import numpy as np
 
 from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import draw_many
-from client_sdk.validate import MAX_EPSILON
 from ldpspatial.channel import StampChannel
-from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.estimation.stopping import CROSS_VALIDATED
-from ldpspatial.local.local_release import LocalRelease, square_side
+from ldpspatial.local.local_release import (
+    LocalRelease,
+    check_side,
+    device_epsilon,
+    estimator_name,
+    input_errors,
+    square_side,
+)
 from ldpspatial.local_privacy import local_privacy
 from ldpspatial.release import PrivacyClaim, Released
 from ldpspatial.users import UserCells
@@ -41,17 +45,18 @@ class DiskRelease(LocalRelease):
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from."""
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells."""
+        check_side(cells)  # before a large table is made in vain
         return local_privacy(StampChannel(self.table(cells, epsilon)))
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: the ratio of the table's whole weights is at most e^epsilon."""
         claim = super().claim(epsilon)
-        if epsilon > MAX_EPSILON:
-            raise InputError(f"epsilon must be at most {MAX_EPSILON}, got {epsilon!r}")
+        device_epsilon(epsilon)
         return claim
 
+    @input_errors()
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user from the table and estimate the density from their counts."""
         claim = self.claim(epsilon)
@@ -67,11 +72,11 @@ class DiskRelease(LocalRelease):
             found.density,
             claim,
             {
-                "estimator": "sieve" if found.rule == CROSS_VALIDATED else "em",
+                "estimator": estimator_name(found),
                 "radius": table.radius,
                 "realised_epsilon": log(table.max_ratio()),
                 "iterations": found.iterations,
-                "width": found.width,
+                "width": found.kernel_width,
             },
             found,
         )

@@ -13,12 +13,11 @@ import numpy as np
 
 from client_sdk import ResponseTable, response_table
 from ldpspatial.local.dam import DiskRelease
-from ldpspatial.local.local_release import PUBLIC_MAP
+from ldpspatial.local.local_release import PUBLIC_MAP, public_number
 from ldpspatial.local.trajectories import (
     Ints,
     check_share,
     drawn_visits,
-    public_number,
     share_of,
     trails_of,
     trajectory_claim,
@@ -69,7 +68,7 @@ class DamTrajectory(DiskRelease):
         found = super().release(_one_visit_each(visits, users), epsilon, rng)
         spent = share_of(epsilon, Fraction(1, self.slots))
         facts: dict[str, Fact] = {
-            "estimator": "em",
+            "realised_epsilon": self.slots * float(found.facts["realised_epsilon"]),
             "reports_per_user": self.slots,
             "epsilon_per_report": spent,
         }
@@ -100,7 +99,6 @@ class DamPoints(DiskRelease):
         found = super().release(_one_visit_each(trails.cells, users), epsilon, rng)
         longest = int(trails.lengths.max())
         facts: dict[str, Fact] = {
-            "estimator": "em",
             "reports_per_user_most": longest,
             "epsilon_of_longest_trajectory": longest * epsilon,
         }

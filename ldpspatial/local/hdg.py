@@ -8,17 +8,20 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.validate import whole_number
 from ldpspatial.local.local_hashing import (
     hash_values,
     keep_probability,
     olh_counts,
     olh_frequencies,
 )
-from ldpspatial.local.local_release import LocalRelease, square_side
+from ldpspatial.local.local_release import (
+    LocalRelease,
+    check_side,
+    public_number,
+    square_side,
+)
 from ldpspatial.local.quadtree import (
     assign_groups,
-    check_side,
     full_depth,
     partition_privacy,
     ranges,
@@ -64,7 +67,7 @@ class Hdg(LocalRelease):
     usual_users: int = 100_000
 
     def __post_init__(self) -> None:
-        whole_number("usual_users", self.usual_users, 1, 10**12)
+        public_number("usual_users", self.usual_users, 1, 10**12)
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: one OLH report a user, on a grid drawn without a look at the data."""
@@ -73,10 +76,9 @@ class Hdg(LocalRelease):
         grid = "the grid that a user reports on is drawn without looking at any position"
         return replace(claim, conditions=(*claim.conditions, grid))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean over the grids of the mean distance of an observer's guess, in cells."""
         check_side(cells)
-        check_loss(epsilon)
         partitions = () if cells == 1 else _axes(cells, self.usual_users, epsilon).partitions()
         keep, other = keep_probability(epsilon), 1 / hash_values(epsilon)
         return partition_privacy(cells, partitions, keep, other)

@@ -50,9 +50,8 @@ class Hio(LocalRelease):
         level = "the level that a user reports on is drawn without looking at any position"
         return replace(claim, conditions=(*claim.conditions, level))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean over the levels of the mean distance of an observer's guess, in cells."""
-        check_loss(epsilon)
         return levels_privacy(cells, keep_probability(epsilon), 1 / hash_values(epsilon))
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:

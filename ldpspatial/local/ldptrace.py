@@ -11,13 +11,11 @@ from math import ceil
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import binom
 
 from ldpspatial.errors import InputError
-from ldpspatial.local.local_release import LocalRelease
+from ldpspatial.local.local_release import LocalRelease, public_number
 from ldpspatial.local.move_model import MarkovModel, MoveDomain, synthesise
-from ldpspatial.local.set_reports import exchangeable_privacy, on_simplex
+from ldpspatial.local.set_reports import cells_privacy, on_simplex
 from ldpspatial.local.trajectories import (
     Array,
     Ints,
@@ -25,13 +23,11 @@ from ldpspatial.local.trajectories import (
     adjacent_moves,
     check_share,
     density_of,
-    public_number,
     share_of,
     trails_of,
     trajectory_claim,
 )
-from ldpspatial.local.unary import oue_counts, oue_frequencies
-from ldpspatial.local_privacy import cell_distances
+from ldpspatial.local.unary import OWN_BIT, other_bit, oue_counts, oue_frequencies, size_law
 from ldpspatial.release import Fact, PrivacyClaim, Released
 from ldpspatial.users import Trails, UserCells
 
@@ -89,16 +85,14 @@ class LdpTrace(LocalRelease):
         """Return the part of epsilon of one report of phase 2, ``longest`` points kept."""
         return MOVES_PART / (longest + 1 if self.slots == "all" else 1)
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return how far off a guess of the first cell is from its report alone, in cells.
 
         The OUE report of the first cell at the public greatest length. It is a property of that
         one report: the others tell of the first cell too where people move little.
         """
         spent = share_of(epsilon, self.report_part(self.most_points))
-        others = binom.pmf(np.arange(cells**2), cells**2 - 1, expit(-spent))
-        sizes = np.convolve(others, [0.5, 0.5])  # the own bit is 1 half of the time
-        return exchangeable_privacy(cell_distances((cells, cells)), spent, sizes)
+        return cells_privacy(cells, spent, size_law(cells**2, OWN_BIT, other_bit(spent)))
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect lengths, then moves, and draw trajectories from what was estimated."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from client_sdk.kernels import compiled
+from ldpspatial.local.frequencies import share_variance, unbiased_shares
 from ldpspatial.local.set_reports import (
     Array,
     Ints,
@@ -27,7 +28,6 @@ from ldpspatial.local.set_reports import (
     SetRelease,
     SetReports,
     check_loss,
-    check_users,
     checked_values,
 )
 from ldpspatial.local.unary import size_law
@@ -62,7 +62,7 @@ class Olh(SetRelease):
         np.cumsum(_set_sizes(*drawn, size), out=starts[1:])
         cells = np.empty(starts[-1], np.min_scalar_type(size - 1))
         _fill_sets(*drawn, size, starts, cells)
-        return SetReports(starts, cells, size, epsilon)
+        return SetReports(starts, cells, size, epsilon, _lift(epsilon))
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw how many reports support each value and return unbiased shares of the values."""
@@ -84,28 +84,8 @@ def olh_counts(values: Ints, size: int, epsilon: float, rng: Rng) -> Ints:
     """Return how many of n users' reports support each value.
 
     A report is a hash function and one of its g hash values; it supports all values that the
-    function sends there.
-
-    Parameters
-    ----------
-    values : (n,) integer array in [0, size), n >= 0
-        One value a user.
-    size : int >= 1
-        Number of values.
-    epsilon : float > 0
-        Privacy loss of one report under replacement of the user's value.
-    rng : numpy.random.Generator
-        Draws every user's function and report.
-
-    Returns
-    -------
-    (size,) int64 array
-        Time n size, memory n.
-
-    Raises
-    ------
-    InputError
-        A value outside [0, size).
+    function sends there. All functions and reports are drawn, in time n size and memory n.
+    Arguments, shape and errors are those of :func:`ldpspatial.local.unary.oue_counts`.
     """
     check_loss(epsilon)
     given = checked_values(values, size)
@@ -114,25 +94,12 @@ def olh_counts(values: Ints, size: int, epsilon: float, rng: Rng) -> Ints:
 
 
 def olh_frequencies(counts: ArrayLike, n: int, epsilon: float) -> Array:
-    """Return unbiased shares of the values; they may be negative and need not sum to 1.
+    """Return the :func:`unbiased_shares` of n users' :func:`olh_counts`; they need not sum to 1.
 
-    Parameters
-    ----------
-    counts : array of int
-        From :func:`olh_counts`; any shape.
-    n : int >= 1
-        Number of users who reported.
-    epsilon : float > 0
-
-    Returns
-    -------
-    float64 array shaped like ``counts``
-        (c / n - 1/g) / (p - 1/g).
+    A report supports a value that the user does not hold with probability 1/g.
     """
     check_loss(epsilon)
-    check_users(n)
-    share = np.asarray(counts, np.float64) / n
-    return np.asarray((share - 1 / hash_values(epsilon)) / _lift(epsilon))
+    return unbiased_shares(counts, n, 1 / hash_values(epsilon), _lift(epsilon))
 
 
 def olh_variance(n: int, epsilon: float) -> float:
@@ -141,9 +108,7 @@ def olh_variance(n: int, epsilon: float) -> float:
     (1/g) (1 - 1/g) / (n (p - 1/g)^2), for n >= 1 users (Wang et al. 2017, equation 9).
     """
     check_loss(epsilon)
-    check_users(n)
-    g = hash_values(epsilon)
-    return (g - 1) / g**2 / (n * _lift(epsilon) ** 2)
+    return share_variance(n, 1 / hash_values(epsilon), _lift(epsilon))
 
 
 def draw_hashing(n: int, epsilon: float, rng: Rng) -> tuple[Ints, Ints]:

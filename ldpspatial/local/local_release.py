@@ -1,9 +1,17 @@
 """What all local releases share."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import ClassVar
 
+from client_sdk import ParameterError
+from client_sdk.validate import MAX_CELLS, exact_epsilon, whole_number
+from ldpspatial.channel import MATRIX_LIMIT
 from ldpspatial.errors import InputError
+from ldpspatial.estimation import Estimate
+from ldpspatial.estimation.stopping import CROSS_VALIDATED
 from ldpspatial.release import TAKING_PART, Model, PrivacyClaim, Release, check_epsilon
 from ldpspatial.users import UserCells
 
@@ -11,20 +19,30 @@ ONE_REPORT = "one report a user, of one of the user's positions drawn uniformly"
 PUBLIC_MAP = "the square and its cells are public"
 
 
+@contextmanager
+def input_errors() -> Iterator[None]:
+    """Raise as InputError what the client refuses: a release has one kind of error."""
+    try:
+        yield
+    except ParameterError as error:
+        raise InputError(str(error)) from None
+
+
 class LocalRelease(Release):
     """A release whose users randomise before anything leaves the device."""
 
     model: ClassVar[Model] = "local"
 
-    @abstractmethod
+    @input_errors()
     def local_privacy(self, cells: int, epsilon: float) -> float:
         """Return how far off an observer's guess of one person is, from all that one user sends.
 
         Parameters
         ----------
-        cells : int
-            Side of the map in cells.
+        cells : int in [1, 4096]
+            Side of the map in cells; some releases take short sides only.
         epsilon : float > 0
+            One that the release has a claim for.
 
         Returns
         -------
@@ -32,7 +50,19 @@ class LocalRelease(Release):
             Mean distance in cells between the cell that was reported on and a guess from the
             posterior, uniform prior (:mod:`ldpspatial.local_privacy`). It is no promise: the claim
             is.
+
+        Raises
+        ------
+        InputError
+            No number of cells, or too many; no epsilon, or one without a claim.
         """
+        side = public_number("cells", cells, 1, MAX_CELLS)
+        self.claim(epsilon)
+        return self._local_privacy(side, float(epsilon))
+
+    @abstractmethod
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return the local privacy at arguments that are in order."""
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP of one report a user; releases that promise something else override it."""
@@ -46,3 +76,36 @@ def square_side(name: str, users: UserCells) -> int:
     if rows != columns:
         raise InputError(f"{name} needs a square map, got {rows} x {columns} cells")
     return rows
+
+
+@input_errors()
+def public_number(field: str, value: object, low: int, high: int) -> int:
+    """Return a whole number in [low, high] as an int, or raise InputError."""
+    return whole_number(field, value, low, high)
+
+
+def side_within(name: str, cells: object, most: int) -> int:
+    """Return the side of a map, or refuse one that is longer than a release takes."""
+    side = public_number("cells", cells, 1, MAX_CELLS)
+    if side > most:
+        raise InputError(f"cells must lie in [1, {most}] for {name}, got {side}")
+    return side
+
+
+def check_side(side: object) -> None:
+    """Refuse a side that is none, or too long for a matrix of all pairs of cells."""
+    if public_number("cells", side, 1, MAX_CELLS) ** 4 > MATRIX_LIMIT:
+        raise InputError(f"cells must be smaller for a matrix of all pairs of cells, got {side}")
+
+
+@input_errors()
+def device_epsilon(epsilon: object) -> Fraction:
+    """Return epsilon as the exact number that tables are made for, or refuse it."""
+    return exact_epsilon(epsilon)
+
+
+def estimator_name(found: Estimate) -> str:
+    """Return how a density was found, as a fact: EM, smoothed EM or a sieve."""
+    if found.rule == CROSS_VALIDATED:
+        return "sieve"
+    return "em" if found.smooth is None else "ems"

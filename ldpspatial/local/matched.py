@@ -16,7 +16,7 @@ import numpy as np
 from client_sdk import Grid
 from client_sdk.validate import MAX_EPSILON, MICRO
 from ldpspatial.errors import InputError
-from ldpspatial.local.local_release import LocalRelease, square_side
+from ldpspatial.local.local_release import LocalRelease, input_errors, square_side
 from ldpspatial.local.planar_laplace import RATES, PlanarLaplace
 from ldpspatial.local.sem_geo_i import SemGeoI, least_epsilon
 from ldpspatial.local_privacy import calibrate
@@ -91,6 +91,7 @@ class Matched(LocalRelease):
         """What tables call it: which release, matched to which."""
         return f"{self.inner.name} matched to {self.to.name}"
 
+    @input_errors()
     def match(self, epsilon: float) -> Match:
         """Return what runs, and at which epsilon, when ``to`` runs at this one.
 
@@ -108,12 +109,12 @@ class Matched(LocalRelease):
         match = self.match(epsilon)
         claim = match.release.claim(match.epsilon)
         equal = (
-            f"local privacy equal to that of {self.to.name} at epsilon {epsilon:g} on "
+            f"local privacy equal to that of {self.to.name} at epsilon {float(epsilon):g} on "
             f"{self.cells} x {self.cells} cells, uniform prior"
         )
         return replace(claim, conditions=(*claim.conditions, equal))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the local privacy of the release inside at its own epsilon, in cells."""
         if cells != self.cells:
             raise InputError(
@@ -162,7 +163,7 @@ def _match(matched: Matched, epsilon: float) -> Match:
     if isinstance(inner, SemGeoI):
         return _match_sets(inner, cells, target)
     most = RATES[1] if isinstance(inner, PlanarLaplace) else MOST
-    found = calibrate(lambda e: inner.local_privacy(cells, e), target, LEAST, most)
+    found = calibrate(lambda e: inner._local_privacy(cells, e), target, LEAST, most)
     return Match(inner, found, target)
 
 

@@ -37,7 +37,7 @@ class Mdsw(WaveRelease):
         claim = super().claim(epsilon)
         return replace(claim, conditions=(*claim.conditions, ONE_COORDINATE))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells.
 
         The observer knows which coordinate was reported and guesses the other from the prior.
@@ -61,16 +61,16 @@ class Mdsw(WaveRelease):
         table = square_wave_table(side, epsilon)
         position = np.divmod(users.one_cell_each(rng), side)
         asked = rng.integers(2, size=len(users))
-        marginals, iterations = [], 0
+        found = []
+        marginals = []
         for axis in (0, 1):
             reports = table.draw(position[axis][asked == axis], rng)
             if len(reports):
-                found = self.marginal(table, reports, epsilon)
-                marginals.append(found.density[0])
-                iterations += found.iterations
+                found.append(self.marginal(table, reports, epsilon))
+                marginals.append(found[-1].density[0])
             else:  # nobody was asked: nothing is known
                 marginals.append(np.full(side, 1 / side))
-        return Released(np.outer(*marginals), claim, self.facts(table, 1, iterations))
+        return Released(np.outer(*marginals), claim, self.facts(table, 1, *found))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class MdswJoint(WaveRelease):
         claim = super().claim(epsilon)
         return replace(claim, conditions=(*claim.conditions, BOTH_COORDINATES))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess from both reports, in cells."""
         reported = offset_law(square_wave_table(cells, epsilon, parts=2).matrix())
         return _mean_distance(reported, reported)
@@ -108,7 +108,7 @@ class MdswJoint(WaveRelease):
         counts = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size)
         channel = ProductChannel(wave, wave, epsilon)
         found = estimate(channel, counts, self.rule, self.smoother)
-        return Released(found.density, claim, self.facts(table, 2, found.iterations), found)
+        return Released(found.density, claim, self.facts(table, 2, found), found)
 
 
 def _mean_distance(down: Array, across: Array) -> float:

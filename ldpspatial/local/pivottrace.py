@@ -13,7 +13,7 @@ import numpy as np
 
 from client_sdk.kernels import compiled
 from ldpspatial.dense_channels import MatrixChannel
-from ldpspatial.local.local_release import LocalRelease
+from ldpspatial.local.local_release import LocalRelease, check_side, public_number
 from ldpspatial.local.pivot_reports import (
     block_around,
     block_cells,
@@ -25,7 +25,6 @@ from ldpspatial.local.pivot_reports import (
 from ldpspatial.local.trajectories import (
     Ints,
     evenly_spaced,
-    public_number,
     share_of,
     trails_of,
     trajectory_claim,
@@ -92,12 +91,13 @@ class PivotTrace(LocalRelease):
             for pivots, targets in ((odd, even), (even, odd))
         )
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return how far off a guess of one point is from one report of a pivot, in cells.
 
         In the first copy, in a region that is the whole map. It is a property of that one report,
         not of the trajectory.
         """
+        check_side(cells)
         everywhere = block_cells(np.array([0, cells - 1, 0, cells - 1]))
         spent = share_of(epsilon, self.parts()[0][0])
         laws = [nearness_law(row, column, everywhere, spent) for row, column in everywhere]

@@ -21,7 +21,14 @@ from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import LikelihoodGain, estimate
 from ldpspatial.files.points import Points
-from ldpspatial.local.local_release import ONE_REPORT, PUBLIC_MAP, LocalRelease, square_side
+from ldpspatial.local.local_release import (
+    ONE_REPORT,
+    PUBLIC_MAP,
+    LocalRelease,
+    estimator_name,
+    side_within,
+    square_side,
+)
 from ldpspatial.local_privacy import local_privacy
 from ldpspatial.release import (
     TAKING_PART,
@@ -112,7 +119,7 @@ class PlanarLaplace(LocalRelease):
         self.claim(epsilon)
         return planar_laplace_channel(cells, (epsilon, epsilon))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess from a reported cell, in cells."""
         return local_privacy(self.channel(cells, epsilon))
 
@@ -169,7 +176,7 @@ class PlanarLaplace(LocalRelease):
         rule = noise_patches(channel) if self.rule == "scaled" else self.rule
         found = estimate(channel, counts, rule)
         facts: dict[str, Fact] = {
-            "estimator": "em",
+            "estimator": estimator_name(found),
             "notion": f"geo-indistinguishability per {self.unit}, not epsilon-LDP",
             "epsilon_per_cell": max(rates),
             "iterations": found.iterations,
@@ -226,8 +233,7 @@ def planar_laplace_channel(cells: int, rates: Rates) -> MatrixChannel:
     rates : (float, float) in [1e-6, 1000]
         Epsilon per height of a cell and per width.
     """
-    if not 1 <= cells <= MOST_CELLS:
-        raise InputError(f"cells must lie in [1, {MOST_CELLS}] for planar-laplace, got {cells}")
+    cells = side_within(PlanarLaplace.name, cells, MOST_CELLS)
     epsilon = sqrt(rates[0] * rates[1])
     if cells == 1:  # which is at both edges
         return MatrixChannel(np.ones((1, 1)), (1, 1), epsilon)

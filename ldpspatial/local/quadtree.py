@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from ot.utils import proj_simplex
 from scipy.sparse import csr_array
 
-from client_sdk.validate import MAX_CELLS, whole_number
-from ldpspatial.channel import MATRIX_LIMIT
-from ldpspatial.errors import InputError
+from ldpspatial.local.local_release import check_side
 from ldpspatial.local_privacy import cell_distances
 
 Array = NDArray[np.float64]
@@ -249,12 +247,6 @@ def assign_groups(users: int, groups: int, rng: np.random.Generator) -> Ints:
     The groups depend on the number of users alone, never on their positions.
     """
     return np.asarray(rng.permutation(users) % groups)
-
-
-def check_side(side: int) -> None:
-    """Refuse a side that is none, or too long for a matrix of the distances of all cells."""
-    if whole_number("cells", side, 1, MAX_CELLS) ** 4 > MATRIX_LIMIT:
-        raise InputError(f"cells must be smaller for a matrix of distances, got {side}")
 
 
 def levels_privacy(side: int, own: float, other: float) -> float:

@@ -1,15 +1,14 @@
 """k-ary randomised response on the cells of the map: the client's table at disk radius 0."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import draw_many
-from client_sdk.validate import MAX_CELLS, whole_number
 from ldpspatial.local.dam import DiskRelease
-from ldpspatial.local.local_release import square_side
+from ldpspatial.local.local_release import input_errors, square_side
 from ldpspatial.local.set_reports import (
     Array,
     Estimator,
@@ -42,18 +41,17 @@ class KRr(DiskRelease):
         """Return the table that devices draw from: whole weights, no disk around the own cell."""
         return response_table("dam", epsilon, cells, radius=0)
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells."""
-        side = whole_number("cells", cells, 1, MAX_CELLS)
-        always_one = np.zeros(side * side + 1)
+        always_one = np.zeros(cells**2 + 1)
         always_one[1] = 1
-        return cells_privacy(side, epsilon, always_one)
+        return cells_privacy(cells, epsilon, always_one)
 
+    @input_errors()
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user and estimate the density."""
         if self.estimator == "em":
-            found = super().release(users, epsilon, rng)
-            return replace(found, facts={"estimator": "em", **found.facts})
+            return super().release(users, epsilon, rng)
         claim = self.claim(epsilon)
         side = square_side(self.name, users)
         table = self.table(side, epsilon)

@@ -18,7 +18,7 @@ from client_sdk.validate import MAX_EPSILON, MICRO, exact_epsilon
 from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.local.local_release import LocalRelease, square_side
+from ldpspatial.local.local_release import LocalRelease, side_within, square_side
 from ldpspatial.local.planar_laplace import geo_claim, noise_patches
 from ldpspatial.local.set_reports import check_users
 from ldpspatial.local.subset_exponential import (
@@ -95,8 +95,7 @@ class SemGeoI(LocalRelease):
         InputError
             A field that leaves no choice on this map: k must be below d^2 (1 on a single cell).
         """
-        if not 1 <= cells <= MOST_CELLS:
-            raise InputError(f"cells must lie in [1, {MOST_CELLS}] for {self.name}, got {cells}")
+        cells = side_within(self.name, cells, MOST_CELLS)
         most = max(1, cells**2 - 1)
         if self.size is None:
             return max(1, ceil(cells**2 * float(expit(-epsilon * _mean_distance(cells)))))
@@ -111,7 +110,7 @@ class SemGeoI(LocalRelease):
         epsilon = self.claim(epsilon).epsilon
         return subset_exponential(cells, self.subset_size(cells, epsilon), exact_epsilon(epsilon))
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells.
 
         Exact up to 100,000 sets (k = 1 on every map, k = 2 up to 21 x 21 cells), otherwise an

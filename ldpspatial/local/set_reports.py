@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from ot.utils import proj_simplex
 
-from client_sdk.kernels import compiled
-from client_sdk.validate import MAX_CELLS, MAX_EPSILON, whole_number
+from client_sdk.validate import MAX_EPSILON
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.local.local_release import LocalRelease, square_side
+from ldpspatial.local.local_release import LocalRelease, estimator_name, square_side
+from ldpspatial.local.set_sums import add_to_sets, sum_over_sets
 from ldpspatial.release import Fact, PrivacyClaim, Released, check_epsilon
 from ldpspatial.users import UserCells
 
@@ -54,12 +54,16 @@ class SetReports:
         Number of values that there are.
     epsilon : float
         Privacy loss of one report.
+    lift : float > 0
+        p - q: by how much a set holds the user's own value more probably than another given one.
+        Of no meaning where there is one value only.
     """
 
     starts: Ints = field(repr=False)
     cells: Cells = field(repr=False)
     size: int
     epsilon: float
+    lift: float
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -100,7 +104,7 @@ class SetChannel:
         flat = np.ascontiguousarray(density, np.float64).ravel()
         if flat.size != self.reports.size:
             raise InputError(f"density must have shape {self.input_shape}, got {density.shape}")
-        inside = _sum_over_sets(self.reports.starts, self.reports.cells, flat)
+        inside = sum_over_sets(self.reports.starts, self.reports.cells, flat)
         return np.asarray(flat.sum() + expm1(self.epsilon) * inside)
 
     def adjoint(self, ratio: Array) -> Array:
@@ -108,8 +112,27 @@ class SetChannel:
         values = np.ascontiguousarray(ratio, np.float64)
         if values.shape != (len(self.reports),):
             raise InputError(f"ratio must have shape ({len(self.reports)},), got {values.shape}")
-        held = _add_to_sets(self.reports.starts, self.reports.cells, values, self.reports.size)
+        held = add_to_sets(self.reports.starts, self.reports.cells, values, self.reports.size)
         return np.asarray(values.sum() + expm1(self.epsilon) * held).reshape(self.input_shape)
+
+    @property
+    def score_step(self) -> float:
+        """By how much a score is higher where a set holds one more cell of a region."""
+        return 1 / self.reports.lift
+
+    def scores(self, weights: Array) -> Array:
+        """Return (n,) array: of each report S alone, an unbiased share of a region.
+
+        Sets hold w in the mean q sum w + (p - q) w.f for weights w, so (w(S) - q sum w) / (p - q)
+        is unbiased. It is taken of w less its mean c, which is added afterwards: sum f = 1. The
+        size of S then tells nothing; where that is random, scores of large regions vary less.
+        """
+        flat = np.ascontiguousarray(weights, np.float64).ravel()
+        if flat.size != self.reports.size:
+            raise InputError(f"weights must have shape {self.input_shape}, got {weights.shape}")
+        mean = flat.mean()
+        inside = sum_over_sets(self.reports.starts, self.reports.cells, flat - mean)
+        return np.asarray(mean + self.score_step * inside)
 
 
 @dataclass(frozen=True)
@@ -151,11 +174,9 @@ class SetRelease(LocalRelease):
         check_loss(epsilon)
         return super().claim(epsilon)
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells."""
-        check_loss(epsilon)
-        side = whole_number("cells", cells, 1, MAX_CELLS)
-        return cells_privacy(side, epsilon, self.set_sizes(side * side, epsilon))
+        return cells_privacy(cells, epsilon, self.set_sizes(cells**2, epsilon))
 
     def release(self, users: UserCells, epsilon: float, rng: Rng) -> Released:
         """Draw one report a user and estimate the density."""
@@ -175,7 +196,8 @@ class SetRelease(LocalRelease):
             )
         reports = self.reports(users.one_cell_each(rng), size, epsilon, rng)
         found = estimate(SetChannel(reports, users.shape), np.ones(len(reports)), self.rule)
-        return Released(found.density, claim, {**facts, "iterations": found.iterations}, found)
+        facts |= {"estimator": estimator_name(found), "iterations": found.iterations}
+        return Released(found.density, claim, facts, found)
 
 
 def exchangeable_privacy(distances: Array, epsilon: float, sizes: Array) -> float:
@@ -271,29 +293,3 @@ def check_users(n: int) -> None:
     """Refuse a frequency of nobody."""
     if n < 1:
         raise InputError(f"n must be at least 1, got {n!r}")
-
-
-@compiled
-def _sum_over_sets(starts, cells, density):  # type: ignore[no-untyped-def]
-    sums = np.empty(starts.size - 1)
-    for i in range(sums.size):
-        first, end = starts[i], starts[i + 1]
-        a = b = c = d = 0.0  # four sums: additions that need not wait for one another
-        for k in range(first, end - 3, 4):
-            a += density[cells[k]]
-            b += density[cells[k + 1]]
-            c += density[cells[k + 2]]
-            d += density[cells[k + 3]]
-        for k in range(end - (end - first) % 4, end):
-            a += density[cells[k]]
-        sums[i] = (a + b) + (c + d)
-    return sums
-
-
-@compiled
-def _add_to_sets(starts, cells, ratio, size):  # type: ignore[no-untyped-def]
-    sums = np.zeros(size)
-    for i in range(ratio.size):
-        for k in range(starts[i], starts[i + 1]):
-            sums[cells[k]] += ratio[i]
-    return sums

@@ -14,13 +14,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.errors import ParameterError
 from client_sdk.exact import BITS, ONE, exp_below
 from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT, exact_epsilon, whole_number
 from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, estimate
-from ldpspatial.local.local_release import LocalRelease
+from ldpspatial.local.local_release import (
+    LocalRelease,
+    device_epsilon,
+    estimator_name,
+    input_errors,
+)
 from ldpspatial.release import Fact, PrivacyClaim, Released
 from ldpspatial.users import UserCells
 
@@ -101,10 +105,11 @@ def optimal_half_width(epsilon: float) -> float:
     >>> round(optimal_half_width(1.0), 6)
     0.256083
     """
-    m, k = information_terms(_exponent(epsilon))
+    m, k = information_terms(device_epsilon(epsilon))
     return k / (2 * m)
 
 
+@input_errors()
 def square_wave_table(
     cells: int, epsilon: float, radius: int | None = None, parts: int = 1
 ) -> SquareWaveTable:
@@ -127,15 +132,11 @@ def square_wave_table(
     InputError
         A parameter breaks its rule.
     """
-    exponent = _exponent(epsilon)
-    try:
-        d = whole_number("cells", cells, 1, MAX_CELLS)
-        exponent /= whole_number("parts", parts, 1, 2)
-        m, k = information_terms(exponent)
-        widest = d * k // (2 * m) if radius is None else radius
-        b = whole_number("radius", widest, 0, 2 * d)
-    except ParameterError as error:
-        raise InputError(str(error)) from None
+    d = whole_number("cells", cells, 1, MAX_CELLS)
+    exponent = exact_epsilon(epsilon) / whole_number("parts", parts, 1, 2)
+    m, k = information_terms(exponent)
+    widest = d * k // (2 * m) if radius is None else radius
+    b = whole_number("radius", widest, 0, 2 * d)
     lift = exp_below(exponent)
     waves = (SquareWaveTable(d, b, 1 << s, lift << s >> BITS) for s in range(52, -1, -1))
     return next(wave for wave in waves if wave.total_weight < WEIGHT_LIMIT)
@@ -202,6 +203,10 @@ class WaveRelease(LocalRelease):
     smoothing: bool = True
     rule: str = "scaled"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.smoothing, bool):
+            raise InputError(f"smoothing must be True or False, got {self.smoothing!r}")
+
     @property
     def smoother(self) -> str | None:
         """Name of the smoother."""
@@ -210,7 +215,7 @@ class WaveRelease(LocalRelease):
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: the ratio of the whole weights is at most e^epsilon."""
         claim = super().claim(epsilon)
-        _exponent(epsilon)
+        device_epsilon(epsilon)
         return claim
 
     def marginal(self, table: SquareWaveTable, reports: Ints, epsilon: float) -> Estimate:
@@ -218,13 +223,13 @@ class WaveRelease(LocalRelease):
         channel = MatrixChannel(table.matrix(), (1, table.cells), epsilon)
         return estimate(channel, table.counts(reports), self.rule, self.smoother)
 
-    def facts(self, table: SquareWaveTable, reports: int, iterations: int) -> dict[str, Fact]:
+    def facts(self, table: SquareWaveTable, reports: int, *found: Estimate) -> dict[str, Fact]:
         """Return the facts of a run in which every user sent that many reports."""
         return {
-            "estimator": "ems" if self.smoothing else "em",
+            "estimator": estimator_name(found[0]),
             "radius": table.radius,
             "realised_epsilon": reports * log(table.max_ratio()),
-            "iterations": iterations,
+            "iterations": sum(one.iterations for one in found),
         }
 
 
@@ -234,7 +239,7 @@ class SquareWave(WaveRelease):
 
     name: ClassVar[str] = "sw-ems"
 
-    def local_privacy(self, cells: int, epsilon: float) -> float:
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells of a row of that many."""
         return float(offset_law(square_wave_matrix(cells, epsilon)) @ np.arange(cells))
 
@@ -253,12 +258,4 @@ class SquareWave(WaveRelease):
         table = square_wave_table(columns, epsilon)
         reports = table.draw(users.one_cell_each(rng), rng)
         found = self.marginal(table, reports, epsilon)
-        return Released(found.density, claim, self.facts(table, 1, found.iterations), found)
-
-
-def _exponent(epsilon: object) -> Fraction:
-    """Return epsilon as an exact number, or refuse it."""
-    try:
-        return exact_epsilon(epsilon)
-    except ParameterError as error:
-        raise InputError(str(error)) from None
+        return Released(found.density, claim, self.facts(table, 1, found), found)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk.kernels import compiled
+from ldpspatial.local.frequencies import unbiased_shares
 from ldpspatial.local.set_reports import (
     Array,
     Cells,
@@ -50,7 +51,8 @@ class SubsetSelection(SetRelease):
         given = checked_values(values, size)
         own = rng.random(len(given)) < inclusion_probability(size, epsilon)
         others = subset_size(size, epsilon) - own.astype(np.int64)
-        return SetReports(*draw_subsets(given, own, others, size, rng), size, epsilon)
+        sets = draw_subsets(given, own, others, size, rng)
+        return SetReports(*sets, size, epsilon, _lift(size, epsilon))
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw reports and return unbiased shares of the values."""
@@ -77,31 +79,24 @@ def inclusion_probability(size: int, epsilon: float) -> float:
 
 
 def subset_frequencies(hits: ArrayLike, n: int, epsilon: float) -> Array:
-    """Return unbiased shares of the values; they may be negative, and sum to 1.
+    """Return the :func:`unbiased_shares` of n users' (m,) hits of values; they sum to 1.
 
-    Parameters
-    ----------
-    hits : (m,) array of int
-        In how many reports each value is.
-    n : int >= 1
-        Number of users who reported.
-    epsilon : float > 0
-
-    Returns
-    -------
-    (m,) float64 array
-        (h / n - q) / (p - q), where q = (p (k - 1) + (1 - p) k) / (m - 1) is the probability
-        that a subset holds a given other cell; all 1 where m = 1.
+    A subset holds a given other cell with probability q = (p (k - 1) + (1 - p) k) / (m - 1).
     """
     check_users(n)
-    share = np.asarray(hits, np.float64) / n
-    size = share.size
+    size = np.size(hits)
     if size == 1:
         return np.ones(1)
     k, p = subset_size(size, epsilon), inclusion_probability(size, epsilon)
-    # p - q = (p m - k) / (m - 1), written without a difference of like numbers
-    lift = k * (size - k) * expm1(epsilon) / ((size - 1) * (k * exp(epsilon) + size - k))
-    return np.asarray((share - (k - p) / (size - 1)) / lift)
+    return unbiased_shares(hits, n, (k - p) / (size - 1), _lift(size, epsilon))
+
+
+def _lift(size: int, epsilon: float) -> float:
+    """Return p - q = (p m - k) / (m - 1), written without a difference of like numbers."""
+    if size == 1:
+        return 1.0  # there is no other value
+    k = subset_size(size, epsilon)
+    return k * (size - k) * expm1(epsilon) / ((size - 1) * (k * exp(epsilon) + size - k))
 
 
 def draw_subsets(

@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import ParameterError
 from client_sdk.kernels import compiled
-from client_sdk.validate import MAX_EPSILON, MIN_EPSILON, whole_number
+from client_sdk.validate import MAX_EPSILON, MIN_EPSILON
 from ldpspatial.errors import InputError
 from ldpspatial.local.local_release import PUBLIC_MAP, square_side
 from ldpspatial.release import TAKING_PART, PrivacyClaim, check_epsilon
@@ -48,14 +47,6 @@ def trajectory_claim(epsilon: float, *conditions: str) -> PrivacyClaim:
     if not LEAST_EPSILON <= epsilon <= MAX_EPSILON:
         raise InputError(f"epsilon must lie in [{LEAST_EPSILON:f}, {MAX_EPSILON}], got {epsilon!r}")
     return PrivacyClaim("local", epsilon, unit="trajectory", conditions=(*COMMON, *conditions))
-
-
-def public_number(field: str, value: object, low: int, high: int) -> int:
-    """Return a whole number in [low, high] as an int, or raise InputError."""
-    try:
-        return whole_number(field, value, low, high)
-    except ParameterError as error:
-        raise InputError(str(error)) from None
 
 
 def share_of(epsilon: float, part: Fraction) -> float:

@@ -1,7 +1,7 @@
 """Optimised unary encoding: one random bit a cell (Wang et al., USENIX Security 2017)."""
 
 from dataclasses import dataclass
-from math import sinh, tanh
+from math import tanh
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import binom
 
+from ldpspatial.local.frequencies import share_variance, unbiased_shares
 from ldpspatial.local.set_reports import (
     Array,
     Ints,
@@ -16,7 +17,6 @@ from ldpspatial.local.set_reports import (
     SetRelease,
     SetReports,
     check_loss,
-    check_users,
     checked_values,
 )
 from ldpspatial.local.subset_selection import draw_subsets
@@ -44,7 +44,8 @@ class Oue(SetRelease):
         given = checked_values(values, size)
         own = rng.random(len(given)) < OWN_BIT
         others = rng.binomial(size - 1, other_bit(epsilon), len(given))
-        return SetReports(*draw_subsets(given, own, others, size, rng), size, epsilon)
+        sets = draw_subsets(given, own, others, size, rng)
+        return SetReports(*sets, size, epsilon, _lift(epsilon))
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw how often each bit is 1 and return unbiased shares of the values."""
@@ -102,25 +103,12 @@ def oue_counts(values: Ints, size: int, epsilon: float, rng: Rng) -> Ints:
 
 
 def oue_frequencies(counts: ArrayLike, n: int, epsilon: float) -> Array:
-    """Return unbiased shares of the values; they may be negative and need not sum to 1.
+    """Return the :func:`unbiased_shares` of n users' :func:`oue_counts`; they need not sum to 1.
 
-    Parameters
-    ----------
-    counts : array of int
-        From :func:`oue_counts`; any shape.
-    n : int >= 1
-        Number of users who reported.
-    epsilon : float > 0
-
-    Returns
-    -------
-    float64 array shaped like ``counts``
-        (c / n - q) / (1/2 - q), where 1/2 - q = tanh(eps / 2) / 2.
+    The bits of values that a user does not hold are 1 with probability q = 1 / (e^eps + 1).
     """
     check_loss(epsilon)
-    check_users(n)
-    share = np.asarray(counts, np.float64) / n
-    return np.asarray((share - other_bit(epsilon)) / (tanh(epsilon / 2) / 2))
+    return unbiased_shares(counts, n, other_bit(epsilon), _lift(epsilon))
 
 
 def oue_variance(n: int, epsilon: float) -> float:
@@ -130,5 +118,9 @@ def oue_variance(n: int, epsilon: float) -> float:
     equation 7). A value that a share f of them hold adds f / n to it.
     """
     check_loss(epsilon)
-    check_users(n)
-    return 1 / (n * sinh(epsilon / 2) ** 2)
+    return share_variance(n, other_bit(epsilon), _lift(epsilon))
+
+
+def _lift(epsilon: float) -> float:
+    """Return 1/2 - q, written without a difference of like numbers."""
+    return tanh(epsilon / 2) / 2

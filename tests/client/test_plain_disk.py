@@ -91,6 +91,15 @@ def test_every_squared_radius_gives_the_formula_rounded_down(epsilon: Any, cells
         assert set(table.output_cells()) == naive.output_domain(cells, offsets)
 
 
+def test_the_squared_radius_is_that_of_the_farthest_cell_and_makes_the_same_table() -> None:
+    sums = [x * x + y * y for x, y in product(range(11), repeat=2)]
+    for squared in range(101):
+        table = disk(2, 5, squared)
+        assert table.squared_radius == max(s for s in sums if s <= squared)
+        assert disk(2, 5, table.squared_radius) == table
+    assert {disk(2, 5, squared).radius for squared in (4, 5, 8)} == {2}
+
+
 def test_no_cell_is_mixed() -> None:
     """Under any position, a report has one of two weights, at the ratio e^epsilon."""
     table = disk(2, 9, 13)

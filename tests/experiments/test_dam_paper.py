@@ -2,7 +2,6 @@
 
 import gzip
 import sys
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -11,13 +10,10 @@ import ot
 import pytest
 from click.testing import CliRunner
 
-from experiments.dam_paper.claims import Claim, claims_table, counts, judged, steps, versus
 from experiments.dam_paper.figure8 import figure8, radii
 from experiments.dam_paper.figure9 import figure9
 from experiments.dam_paper.figure13 import figure13
-from experiments.dam_paper.hidden import order_table, told_apart, turned_table
 from experiments.dam_paper.mechanisms import (
-    DAM,
     DAM_NS,
     HUEM,
     K_RR,
@@ -27,9 +23,7 @@ from experiments.dam_paper.mechanisms import (
     releases,
     sets_of_one_cell,
 )
-from experiments.dam_paper.plays import Errors
 from experiments.dam_paper.published_sinkhorn import WithSinkhorn, published_sinkhorn
-from experiments.dam_paper.report import means_table
 from experiments.dam_paper.settings import CHICAGO_PARTS, CRIME, NEW_YORK_PARTS, ROWS, Row, Setting
 from experiments.sources import CHICAGO, NEW_YORK, Array
 from experiments.tables import DOCS
@@ -106,6 +100,8 @@ def test_a_command_runs_resumes_and_writes_the_docs(
     assert text.endswith(f"\n<!-- /{name} -->\nafter\n")
     assert "nan" not in text
     assert all(f"| {place} |" in text for place in ("Crime", "Assaults", "NYC"))
+    of_another_notion = [line for line in text.splitlines() if "SEM-Geo-I" in line]
+    assert all("(geo-indistinguishability)" in line for line in of_another_notion)
     assert {p.name for p in docs.glob("*.png")} == {f"{name}{ending}.png" for ending in figures}
     files = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     again = CliRunner().invoke(command, given, catch_exceptions=False)
@@ -200,87 +196,3 @@ def test_the_published_distance_leaves_the_map_as_it_is() -> None:
     assert (found.density == plain.density).all()
     assert found.facts["sinkhorn"] == published_sinkhorn(people.density, plain.density)
     assert {**found.facts, **plain.facts} == found.facts
-
-
-AT, NEXT = Setting(10, 3.5), Setting(15, 3.5)  # radii 2 and 3
-ROW = Row("e-i", "cells", (AT, NEXT), published_sinkhorn=True)
-
-
-def made(values: dict[tuple[str, Setting], tuple[list[float], list[float]]]) -> Errors:
-    """Errors of a data set, W2 in cells and the published distance, by release and setting."""
-    return Errors(
-        {
-            ("SZipf", label, at): [
-                {"data": "part", "users": 5, "cells": at.cells, "repeat": repeat,
-                 "w2": w2 / at.cells, "facts": {"sinkhorn": far, "sinkhorn_self": 0.1}}
-                for repeat, (w2, far) in enumerate(zip(*runs, strict=True))
-            ]
-            for (label, at), runs in values.items()
-        }
-    )  # fmt: skip
-
-
-LOW, HIGH = [1.0, 1.1, 1.2], [2.0, 2.15, 2.2]
-
-
-def test_parts_of_a_data_set_are_averaged() -> None:
-    rows = [
-        {"data": part, "users": 5, "cells": 10, "repeat": repeat, "w2": w2, "facts": {}}
-        for part, errors in {"a": (0.1, 0.2), "b": (0.3, 0.6)}.items()
-        for repeat, w2 in enumerate(errors)
-    ]
-    errors = Errors({("Crime", DAM, AT): rows})
-    assert errors.of("Crime", DAM, AT) == pytest.approx([2.0, 4.0])
-
-
-def test_claims_are_judged_by_paired_intervals() -> None:
-    errors = made({(DAM, AT): (LOW, HIGH), (MDSW, AT): (HIGH, LOW),
-                   (DAM, NEXT): (HIGH, LOW), (MDSW, NEXT): (HIGH, LOW)})  # fmt: skip
-    pairs = list(versus(DAM, MDSW)(errors, "SZipf", ROW, "w2"))
-    assert list(pairs[0][0]) == pytest.approx(LOW)
-    assert list(pairs[0][1]) == pytest.approx(HIGH)
-    rises = list(steps([DAM, MDSW], rising=True)(errors, "SZipf", ROW, "w2"))
-    assert len(pairs) == len(rises) == 2
-    table = claims_table(errors, [Claim("DAM wins", ("e-i",), versus(DAM, MDSW))], [ROW])
-    assert table.splitlines()[2] == (
-        "| DAM wins | e-i | true here and there: 1/1/0 | not true | SZipf 1/1/0 |"
-    )
-
-
-def test_one_law_is_no_pair() -> None:
-    at = Setting(5, 3.5)
-    row = Row("e-i", "cells", (at,), published_sinkhorn=True)
-    errors = made({(DAM, at): (LOW, LOW), (HUEM, at): (HIGH, HIGH)})
-    assert list(versus(DAM, HUEM)(errors, "SZipf", row, "w2")) == []
-
-
-def test_words_for_tallies() -> None:
-    assert judged(Counter(lower=3)) == "true"
-    assert judged(Counter(lower=3, level=1)) == "true here and there"
-    assert judged(Counter(level=2, higher=1)) == "not true"
-    assert counts(Counter(lower=3, higher=1)) == "3/0/1"
-
-
-def test_pairs_that_the_published_distance_turns_round() -> None:
-    errors = made({(DAM, AT): (LOW, HIGH), (MDSW, AT): (HIGH, LOW), (K_RR, AT): (LOW, LOW),
-                   (DAM, NEXT): (LOW, LOW), (MDSW, NEXT): (LOW, LOW)})  # fmt: skip
-    assert [pair[1:3] for pair in told_apart(errors, [AT, NEXT])] == [(DAM, MDSW), (K_RR, MDSW)]
-    assert order_table(errors, ROW).splitlines()[2:] == [
-        "| d = 10 | 2 | 0 | 1 | 1 | 1 |",
-        "| d = 15 | 0 | 0 | 0 | 0 | 0 |",
-    ]
-    assert (
-        turned_table(errors, ROW, 5)
-        .splitlines()[2]
-        .startswith("| SZipf | d = 10 | DAM | MDSW | 1.100 ± 0.248 | 2.117 ±")
-    )
-    assert turned_table(made({(DAM, AT): (LOW, LOW), (DAM, NEXT): (LOW, LOW)}), ROW, 5) == (
-        "No pair is turned round."
-    )
-
-
-def test_a_release_that_did_not_run_leaves_a_gap() -> None:
-    errors = made({(DAM, AT): (LOW, LOW), (DAM, NEXT): (LOW, LOW), (SEM_EM, NEXT): (LOW, LOW)})
-    assert (
-        means_table(errors, ROW).splitlines()[3] == "| SZipf | SEM-Geo-I, EM | – | 1.100 ± 0.248 |"
-    )

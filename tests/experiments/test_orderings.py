@@ -39,6 +39,9 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     text = page.read_text()
     assert len([line for line in text.splitlines() if "mdsw" in line]) > len(few) / 2
     assert "nan" not in text
+    named = [line for line in text.splitlines() if "sem-geo-i" in line]
+    assert len(named) == sum("sem-geo-i" in f"{each.first} {each.second}" for each in few) > 0
+    assert all("inverse (geo-indistinguishability) |" in line for line in named)
     files = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     assert any(p.suffix == ".jsonl" for p in files)
     again = CliRunner().invoke(orderings, given, catch_exceptions=False)

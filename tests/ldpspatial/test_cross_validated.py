@@ -11,7 +11,7 @@ from ldpspatial import Estimate, StampChannel, estimate, wasserstein
 from ldpspatial.channel import Channel
 from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.sieve import WIDTHS
+from ldpspatial.estimation.kernel_channel import ALL, WIDTHS
 from ldpspatial.estimation.stopping import CROSS_VALIDATED, RULES
 from ldpspatial.local.set_reports import SetChannel
 from ldpspatial.local.subset_selection import SubsetSelection
@@ -48,7 +48,10 @@ ONE_CELL = StampChannel(response_table("dam", 1.0, 1, 2))
 TWO = StampChannel(response_table("dam", 3.5, 2, 1))
 NINE = StampChannel(response_table("dam", 0.1, 9, 4))
 NO_PRIVACY = MatrixChannel(np.eye(64), (8, 8), 9.0)  # most reports are impossible to most folds
+PEAKS = StampChannel(response_table("disk", 5.0, 12))
+PEAK_COUNTS = counts_of(PEAKS, spots(12), 20_000, seed=20_000)
 EDGES = {
+    "peaks on even ground": (PEAKS, PEAK_COUNTS),
     **{f"one cell, {n}": drawn(ONE_CELL, n) for n in (1, 2, 1_000)},
     **{f"2 x 2, {n}": drawn(TWO, n) for n in (1, 2, 3, 10**9)},
     **{f"5 x 5, {n}": drawn(CHANNEL, n) for n in (1, 2, 3, 4, 10, 10**9, 10**15)},
@@ -74,7 +77,8 @@ def test_the_estimate_is_a_density_with_its_likelihood(name: str) -> None:
     found = estimate(channel, counts, CROSS_VALIDATED, max_iterations=300)
     check_density(found)
     assert found.rule == CROSS_VALIDATED
-    assert found.width in WIDTHS
+    assert found.width in (*WIDTHS, ALL)
+    assert found.kernel_width == ("all" if found.width == ALL else found.width)
     assert 1 <= found.iterations <= 300
     # The trace is that of the counts under the density that is returned.
     predicted, seen = channel.forward(found.density), counts > 0
@@ -95,7 +99,7 @@ def test_counts_of_any_shape_give_a_density(cells: int, epsilon: float, seed: in
 
 def test_one_report_leaves_the_map_as_smooth_as_it_can_be() -> None:
     found = estimate(CHANNEL, one_place(CHANNEL, 1), CROSS_VALIDATED)
-    assert (found.width, found.iterations) == (1.0, 2)
+    assert (found.width, found.iterations) == (1.0, 1)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 10_000])
@@ -136,6 +140,16 @@ def test_again_gives_the_same_map_for_the_same_counts(rule: str, truth: Array) -
     other = found.again(counts_of(CHANNEL, truth, 5_000, seed=5), 10_000)
     assert other.sum() == pytest.approx(1, abs=1e-12)
     assert not np.array_equal(other, found.density)
+
+
+def test_kernels_of_all_widths_are_found_again_and_named() -> None:
+    found = estimate(PEAKS, PEAK_COUNTS, CROSS_VALIDATED)
+    assert (found.width, found.kernel_width) == (ALL, "all")
+    np.testing.assert_array_equal(found.again(PEAK_COUNTS, 10_000), found.density)
+    region = np.zeros((12, 12))
+    region[:6] = 1
+    share = found.share(region, 0.95, "fisher")
+    assert share.lower <= spots(12)[:6].sum() <= share.upper
 
 
 @pytest.mark.parametrize("conditional", [False, True])
@@ -185,8 +199,9 @@ def test_the_normal_map_is_nearer_to_the_truth(mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["disk", "dam"])
-def test_three_spots_on_even_ground_are_the_worst_case(mechanism: str) -> None:
-    # Peaks and an even ground have no common width: 1.13 and 1.19 of the distance of "scaled" on 24
-    # other seeds. The ratio of four runs has a standard deviation of .03.
+def test_three_spots_on_even_ground_are_nearer_by_kernels_of_all_widths(mechanism: str) -> None:
+    # Peaks and an even ground have no common width. With all widths at once .90 and .87 of the
+    # distance of "scaled" on 24 other seeds, and the ratio of four runs has a standard deviation of
+    # .03; with single widths only it is 1.19 and 1.14: that fails.
     plain, sieved = distances(mechanism, spots(15), 4)
-    assert sieved.mean() <= 1.3 * plain.mean()
+    assert sieved.mean() <= 1.02 * plain.mean()

@@ -200,9 +200,22 @@ def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
     square = disk_squared_radius(found.recommended.cells, 3.5, 3000)
     assert (disk.mechanism, disk.squared_radius, disk.rule) == ("disk", square, "cross-validated")
     assert found.recommended_design is min(found.designs, key=lambda design: design.total_m)
+    assert disk.over_planned.mean_m == pytest.approx(planned.total_m - disk.total_m)
+    assert disk.over_planned.is_ahead
+    assert found.tells_something
     # About half of the error, over maps and repeats; chance is a few per cent of it.
     assert disk.w2_m + 4 * disk.standard_error_m < planned.w2_m
     assert planned.w2_m == pytest.approx(found.recommended.w2_m, rel=0.3)
+
+
+def test_where_nothing_beats_a_uniform_map_it_is_said_of_the_recommended_disk_too() -> None:
+    found = plan(12_000, 0.01, 100, seeded(), cells=[5], repeats=2)
+    assert not found.tells_something
+    assert {*found.designs[1].no_better_than_uniform} == {*found.maps}
+    assert len(found.warnings) == len(found.maps)
+    for name, text in zip(found.maps, found.warnings, strict=True):
+        assert text.startswith(f"{name}: 100 dam reports at epsilon 0.01 are too few, on every ")
+        assert text.endswith("; disk with rule cross-validated is no better")
 
 
 @pytest.mark.parametrize("mechanism", ["dam-ns", "huem"])

@@ -19,8 +19,8 @@ from ldpspatial.estimation import regional
 from ldpspatial.estimation.regional import (
     AUTO_FISHER_CELLS,
     AUTO_LIKELIHOOD_CELLS,
+    COUNT_METHODS,
     LIKELIHOOD_CELLS,
-    METHODS,
     LikelihoodRegions,
     share_intervals,
 )
@@ -226,7 +226,7 @@ def test_an_estimate_that_the_counts_reject_is_left_outside_of_its_interval() ->
 
 
 def test_nowhere_everywhere_and_a_single_cell_are_certain() -> None:
-    for method in METHODS:
+    for method in COUNT_METHODS:
         for level in (0.1, 1 - 1e-16):
             rng = np.random.default_rng(1)
             found = example()
@@ -272,6 +272,8 @@ def test_methods_and_generators_that_are_none_are_refused() -> None:
         example().share(np.ones((5, 5)), method="magic")
     with pytest.raises(InputError, match="rng must be a numpy Generator"):
         example().share(np.ones((5, 5)), method="bootstrap")
+    with pytest.raises(InputError, match="scores needs reports that are sets, got StampChannel"):
+        example().share(np.ones((5, 5)), method="scores")
 
 
 def test_maps_beyond_the_limits_are_refused() -> None:

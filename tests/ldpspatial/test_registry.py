@@ -1,14 +1,29 @@
 """Every release keeps the rules that comparison relies on."""
 
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from client_sdk import Grid
+from client_sdk.validate import shown
 from experiments.claims import claims_table
 from ldpspatial.errors import InputError
+from ldpspatial.local import (
+    Dam,
+    DamTrajectory,
+    LdpTrace,
+    LocalRelease,
+    Matched,
+    SemGeoI,
+    SquareWave,
+)
 from ldpspatial.registry import find_releases, releases
 from ldpspatial.release import Release
 from ldpspatial.users import UserCells, cells_by_user
@@ -33,9 +48,22 @@ PROMISED = {
 UNITS = {"ldptrace": "trajectory", "pivottrace": "trajectory", "dam-trajectory": "trajectory"}
 UNITS["dam-points"] = "report"
 GEO = {"sem-geo-i", "planar-laplace"}
+HUGE = 10**400  # more than a float holds
+NO_EPSILONS = [0, -1.0, float("inf"), float("nan"), "1", None, True, HUGE, Fraction(1, HUGE)]
+NO_CELLS = [0, -1, 2.5, "a", None, True, np.bool_(True), [3], float("nan"), 5000, HUGE]
 RELATIONS = {"local": "replace", "distributed": "zero", "central": "add or remove"}
 
+LOCAL: dict[str, LocalRelease] = {
+    **{name: each for name, each in releases().items() if isinstance(each, LocalRelease)},
+    "sw-ems": SquareWave(),
+    "matched": Matched(SemGeoI(), Dam(), cells=3),
+    "dam-trajectory, 4 slots": DamTrajectory(slots=4),
+    "ldptrace, one slot": LdpTrace("one"),
+}
+ANY_SIDE = {"k-rr", "oue", "olh", "subset-selection", "mdsw", "mdsw-joint", "sw-ems", "ldptrace"}
+
 every_release = pytest.mark.parametrize("name", list(releases()))
+every_local_release = pytest.mark.parametrize("release", LOCAL.values(), ids=LOCAL)
 
 
 def people(shape: tuple[int, int], seed: int = 1) -> UserCells:
@@ -122,7 +150,7 @@ def test_parameters_are_frozen(name: str) -> None:
 
 
 @every_release
-@pytest.mark.parametrize("epsilon", [0, -1.0, float("inf"), float("nan"), "1", None, True])
+@pytest.mark.parametrize("epsilon", NO_EPSILONS, ids=shown)
 def test_bad_epsilons_are_refused(name: str, epsilon: object) -> None:
     with pytest.raises(InputError, match="epsilon"):
         releases()[name].run(
@@ -131,6 +159,63 @@ def test_bad_epsilons_are_refused(name: str, epsilon: object) -> None:
             epsilon,  # type: ignore[arg-type]
             np.random.default_rng(1),
         )
+
+
+@every_local_release
+@pytest.mark.parametrize(
+    "epsilon", [*NO_EPSILONS, 1001, 1e-13, [1.0], 1j, Decimal("sNaN")], ids=shown
+)
+def test_an_observer_is_refused_epsilons_that_the_claim_refuses(
+    release: LocalRelease, epsilon: Any
+) -> None:
+    for refuses in (release.claim, lambda given: release.local_privacy(3, given)):
+        with pytest.raises(InputError, match=r"epsilon must .*, got") as caught:
+            refuses(epsilon)
+        assert len(str(caught.value)) < 200
+
+
+@every_local_release
+def test_an_observer_is_refused_the_epsilons_that_this_very_claim_refuses(
+    release: LocalRelease,
+) -> None:
+    def refusal(call: Callable[[], object]) -> str:
+        try:
+            call()
+        except InputError as error:
+            return str(error)
+        return ""
+
+    for epsilon in (25, 1e-9, 1e-6, 2e-6, 1e-4):  # which some of them take
+        refused = refusal(partial(release.claim, epsilon))
+        assert not refused or "must" in refused
+        assert refusal(partial(release.local_privacy, 3, epsilon)) == refused
+
+
+@every_local_release
+@pytest.mark.parametrize("cells", NO_CELLS, ids=shown)
+def test_an_observer_is_refused_what_is_no_number_of_cells(
+    release: LocalRelease, cells: Any
+) -> None:
+    with pytest.raises(InputError, match="cells must be a whole number from 1 to 4096, got"):
+        release.local_privacy(cells, 1.0)
+
+
+@every_local_release
+def test_an_observer_of_a_large_map_has_an_answer_or_a_rule(release: LocalRelease) -> None:
+    # Maps of 108 x 108 cells are the smallest whose pairs of cells are too many for a matrix.
+    if release.name in ANY_SIDE:
+        assert 0 < release.local_privacy(108, 1.0) < 108
+        return
+    for cells in (108, 4096):
+        with pytest.raises(InputError, match=r"cells must (be smaller|lie in)|matched on 3 x 3"):
+            release.local_privacy(cells, 1.0)
+
+
+@every_local_release
+def test_numbers_of_any_kind_are_numbers(release: LocalRelease) -> None:
+    expected = release.local_privacy(3, 0.5)
+    for epsilon in (Fraction(1, 2), Decimal("0.5"), np.float32(0.5), np.float64(0.5)):
+        assert release.local_privacy(np.int64(3), epsilon) == expected  # type: ignore[arg-type]
 
 
 def test_the_page_of_claims_is_what_the_code_says() -> None:

@@ -1,11 +1,14 @@
 """Claims: what they say, and what they imply under replacement."""
 
+from decimal import Decimal
+from fractions import Fraction
 from math import e, exp, inf
 
 import numpy as np
 import pytest
 
 from client_sdk import Grid
+from client_sdk.validate import shown
 from ldpspatial.errors import InputError
 from ldpspatial.non_private import NonPrivate
 from ldpspatial.release import NEIGHBOURS, PrivacyClaim
@@ -51,7 +54,12 @@ def test_the_non_private_release_is_the_users_own_map() -> None:
     assert found.claim.epsilon == inf
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, inf, float("nan"), "1", None, True])
+@pytest.mark.parametrize(
+    "epsilon",
+    [0, -1, inf, float("nan"), "1", None, True, 10**400, 10**5000, -(10**400),
+     Fraction(1, 10**400), Decimal("1E+999999"), Decimal("sNaN")],
+    ids=shown,
+)  # fmt: skip
 def test_bad_epsilons(epsilon: object) -> None:
     with pytest.raises(InputError, match="epsilon must be a positive finite number"):
         NonPrivate().run([[0.5, 0.5]], Grid.plane(0, 0, 2, 2), epsilon, np.random.default_rng(1))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Kernels, folds and the choice among widths: against the dense twin, and by made-up examples."""
+"""Folds and the choice among widths: against the dense twin, and by made-up examples."""
 
 from collections import Counter
 from itertools import product
@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from client_sdk import response_table
+from client_sdk import ResponseTable, response_table
 from ldpspatial import StampChannel, estimate
 from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.estimation import sieve
 from ldpspatial.estimation.em import Iteration
+from ldpspatial.estimation.kernel_channel import ALL, WIDTHS, SmoothedChannel
 from ldpspatial.estimation.stopping import CROSS_VALIDATED
 from tests.support import naive_channel, naive_sieve
 from tests.support.naive_sieve import counts_of, slope, spots
@@ -23,42 +24,6 @@ from tests.support.naive_sieve import counts_of, slope, spots
 Array = NDArray[np.float64]
 FALSE_ALARM = 1e-6
 CHANNEL = StampChannel(response_table("dam", 3.5, 5, radius=2))
-
-
-# Kernels.
-
-
-@given(st.integers(1, 40), st.sampled_from(sieve.WIDTHS))
-@settings(max_examples=60, deadline=None)
-def test_kernels_are_symmetric_and_doubly_stochastic(side: int, width: float) -> None:
-    shape = (side, min(side, 3))
-    smoothed = sieve.SmoothedChannel(MatrixChannel(np.eye(side * shape[1]), shape, 1.0), width)
-    units = np.eye(side * shape[1]).reshape(-1, *shape)
-    blur = np.array([smoothed.smooth(unit).ravel() for unit in units])
-    np.testing.assert_allclose(blur, blur.T, atol=1e-15)
-    np.testing.assert_allclose(blur.sum(axis=0), 1, rtol=1e-12)
-    assert blur.min() >= 0
-    np.testing.assert_allclose(blur, naive_sieve.blur(shape, width), atol=1e-13)
-    if width == 0:
-        np.testing.assert_array_equal(blur, np.eye(len(blur)))
-
-
-@given(
-    st.sampled_from([("dam", 2.0, 9, 3), ("huem", 5.0, 7, None), ("dam", 1.0, 24, 12)]),
-    st.sampled_from(sieve.WIDTHS),
-    st.integers(0, 10**6),
-)
-@settings(max_examples=40, deadline=None)
-def test_the_adjoint_of_a_smoothed_channel_is_its_adjoint(
-    how: tuple[str, float, int, int | None], width: float, seed: int
-) -> None:
-    channel = sieve.SmoothedChannel(StampChannel(response_table(*how)), width)
-    rng = np.random.default_rng(seed)
-    weights = rng.dirichlet(np.full(how[2] ** 2, 0.1)).reshape(channel.input_shape)
-    ratio = rng.exponential(size=channel.support.shape) * channel.support
-    forth = (channel.forward(weights) * ratio).sum()
-    assert forth == pytest.approx((weights * channel.adjoint(ratio)).sum(), rel=1e-11)
-    assert channel.forward(weights).sum() == pytest.approx(1, abs=1e-12)
 
 
 # The choice.
@@ -74,37 +39,56 @@ def test_the_choice_is_that_of_the_dense_twin(
 ) -> None:
     assert callable(truth)
     table = response_table(mechanism, epsilon, cells)
+    counts = counts_of(StampChannel(table), truth((cells, cells)), n, seed=n)
+    check_choice(table, counts, 60)
+
+
+def test_the_choice_of_all_widths_is_that_of_the_dense_twin() -> None:
+    table = response_table("disk", 5.0, 12)
+    counts = counts_of(StampChannel(table), spots(12), 20_000, seed=20_000)
+    assert check_choice(table, counts, 100).width == ALL
+
+
+def check_choice(table: ResponseTable, counts: Array, most: int) -> sieve.Choice:
     channel = StampChannel(table)
-    counts = counts_of(channel, truth((cells, cells)), n, seed=n)
-    found = sieve.cross_validate(channel, counts, 60)
+    found = sieve.cross_validate(channel, counts, most)
     folds = [naive_channel.gathered(table, part) for part in sieve._split(counts, sieve.FOLDS)]
     matrix, shape = naive_channel.matrix(table), channel.input_shape
-    width, steps, behind, error = naive_sieve.choose(matrix, shape, folds, list(sieve.WIDTHS), 60)
+    width, steps, behind, error = naive_sieve.choose(matrix, shape, folds, list(WIDTHS), most)
     assert (found.width, found.steps) == (width, steps)
     assert found.behind == pytest.approx(behind, abs=1e-7)
     assert found.standard_error == pytest.approx(error, abs=1e-7)
-    assert found.behind <= found.standard_error
+    assert found.behind <= found.standard_error * (1 if found.steps else 2)
+    return found
 
 
-def made_up(monkeypatch: pytest.MonkeyPatch, *tilts: float) -> tuple[sieve.Choice, list[float]]:
+def made_up(
+    monkeypatch: pytest.MonkeyPatch, *tilts: float, every: float = 0.4, flat: float = 0.4
+) -> tuple[sieve.Choice, list[float]]:
     """Choose among paths of which path k gives two kinds of report 1/2 -+ tilts[k].
 
     There are 200 reports of each kind, so a tilt of 0 predicts best. It is ahead of tilt t by
     -200 ln(1 - 4 t^2) nats, with a standard error of 10 ln((1 + 2 t) / (1 - 2 t)); for small t
-    these are equal at t = 1/20, and the first is four times the second at t = 1/5.
+    these are equal at t = 1/20, and the first is four times the second at t = 1/5. ``every`` is
+    the tilt of kernels of all widths, ``flat`` that of the uniform map.
     """
     tried: list[float] = []
 
-    def path(
-        channel: sieve.SmoothedChannel, parts: list[Array], most: int, rival: sieve._Path
-    ) -> sieve._Path:
-        tilt = tilts[len(tried)]
-        tried.append(channel.width)
+    def tilted(tilt: float, steps: int, parts: list[Array]) -> sieve._Path:
         predicted = np.array([0.5 - tilt, 0.5 + tilt])
         score = sum(float(part @ np.log(predicted)) for part in parts)
-        return sieve._Path(len(tried), score, [predicted] * len(parts))
+        return sieve._Path(steps, score, [predicted] * len(parts))
+
+    def path(
+        channel: SmoothedChannel, parts: list[Array], most: int, rival: sieve._Path
+    ) -> sieve._Path:
+        if channel.width == ALL:
+            return tilted(every, 99, parts)
+        tried.append(channel.width)
+        return tilted(tilts[len(tried) - 1], len(tried), parts)
 
     monkeypatch.setattr(sieve, "_best_steps", path)
+    monkeypatch.setattr(sieve, "_uniform", lambda channel, parts: tilted(flat, 0, parts))
     channel = MatrixChannel(np.full((2, 64), 0.5), (8, 8), 1.0)
     return sieve.cross_validate(channel, np.array([200.0, 200.0]), 100, (0, 0.5, 1, 1.5)), tried
 
@@ -121,10 +105,15 @@ def made_up(monkeypatch: pytest.MonkeyPatch, *tilts: float) -> tuple[sieve.Choic
         ((0, 1e-12, 0, 1e-12), 0, 3),  # and rounding does not make a difference
     ],
 )
+@pytest.mark.parametrize("every", [0.4, 0.06])
 def test_the_widest_within_one_standard_error_of_the_best_is_taken(
-    tilts: tuple[float, ...], best: int, chosen: int, monkeypatch: pytest.MonkeyPatch
+    tilts: tuple[float, ...],
+    best: int,
+    chosen: int,
+    every: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    choice, tried = made_up(monkeypatch, *tilts)
+    choice, tried = made_up(monkeypatch, *tilts, every=every)
     assert tried == [0, 0.5, 1, 1.5]
     assert (choice.width, choice.steps) == (tried[chosen], chosen + 1)
     at, low = tilts[chosen], tilts[best]
@@ -134,11 +123,50 @@ def test_the_widest_within_one_standard_error_of_the_best_is_taken(
     assert choice.standard_error == pytest.approx(max(10 * abs(leads[1] - leads[0]), 0.5))
 
 
+@pytest.mark.parametrize("behind", [0.06, 0.1, 0.3])
+def test_all_widths_at_once_are_taken_where_every_single_one_is_clearly_worse(
+    behind: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice, _ = made_up(monkeypatch, 0.4, behind, behind, 0.4, every=0)
+    assert (choice.width, choice.steps, choice.behind) == (ALL, 99, 0)
+    error = 10 * (log(1 + 2 * behind) - log(1 - 2 * behind))
+    assert choice.standard_error == pytest.approx(error)
+
+
+@pytest.mark.parametrize("tilts", [(0.4, 0, 0.4, 0.4), (0.4, 0.04, 0.4, 0.4)])
+def test_all_widths_at_once_are_not_taken_within_one_standard_error(
+    tilts: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert made_up(monkeypatch, *tilts, every=0)[0].width == 0.5
+
+
+def test_the_uniform_map_is_kept_where_nothing_is_clearly_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for flat in (0, 0.04, 0.09):  # .1 is where it is two standard errors behind, or nearly so
+        choice, _ = made_up(monkeypatch, 0, 0.06, 0.06, 0.06, flat=flat)
+        assert (choice.width, choice.steps) == (1.5, 0)
+    assert made_up(monkeypatch, 0, 0.06, 0.06, 0.06, flat=0.11)[0].steps == 1
+    # It is held against single widths: kernels of all widths fit more slowly, and are tried last.
+    assert made_up(monkeypatch, *[0.06] * 4, every=0, flat=0.062)[0].steps == 0
+    assert made_up(monkeypatch, *[0.06] * 4, every=0, flat=0.2)[0].width == ALL
+
+
 def test_widths_beyond_a_hopeless_one_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made_up(monkeypatch, 0, 0.19, 0.15, 0)[1] == [0, 0.5, 1, 1.5]
     choice, tried = made_up(monkeypatch, 0, 0.04, 0.21, 0)
     assert (choice.width, tried) == (0.5, [0, 0.5, 1])
     assert made_up(monkeypatch, 0.3, 0.25, 0, 0)[0].width == 1.5  # the first may be bad
+
+
+def test_without_reports_that_tell_anything_the_map_stays_uniform() -> None:
+    # At epsilon .01 a thousand reports cannot tell any map from the uniform one.
+    channel = StampChannel(response_table("disk", 0.01, 12, squared_radius=20))
+    for seed in range(10):
+        counts = counts_of(channel, slope((12, 12)), 1_000, seed)
+        assert sieve.cross_validate(channel, counts, 10_000).steps == 0
+        found = estimate(channel, counts, CROSS_VALIDATED)
+        assert found.density.max() / found.density.min() < 1.01
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (2, 7), (3, 50), (5, 5), (16, 17)])
@@ -147,7 +175,7 @@ def test_kernels_are_no_wider_than_a_quarter_of_the_map(shape: tuple[int, int]) 
     channel = MatrixChannel(np.full((3, size), 1 / 3), shape, 1.0)
     # The reports tell nothing: all widths predict the same, and the widest is taken.
     found = estimate(channel, [20, 30, 10], CROSS_VALIDATED)
-    assert found.width == max(width for width in sieve.WIDTHS if 4 * width <= min(shape))
+    assert found.width == max(width for width in WIDTHS if 4 * width <= min(shape))
     np.testing.assert_allclose(found.density, 1 / size, rtol=1e-12)
 
 
@@ -211,7 +239,7 @@ def test_the_last_step_gives_the_expected_histogram_of_the_users() -> None:
     # E[1{user in x} | report y] = f(x) M(y, x) / sum over x' of f(x') M(y, x'), report by report.
     counts = counts_of(CHANNEL, slope((5, 5)), 300, seed=8)
     before = sieve.fit_sieve(CHANNEL, counts, 1.0, 3)
-    kernels = sieve.SmoothedChannel(CHANNEL, 1.0)
+    kernels = SmoothedChannel(CHANNEL, 1.0)
     run = Iteration(kernels, counts, sparsity=sieve._sparsity(kernels, counts))
     for _ in range(3):
         run.step()

@@ -1,6 +1,6 @@
 """Cross-validation of kernels, one number after another; and maps to try it on."""
 
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,17 @@ def blur(shape: tuple[int, int], width: float) -> Array:
     return np.asarray(np.kron(kernel(shape[0], width), kernel(shape[1], width)), np.float64)
 
 
-def step(dense: Array, weights: Array, reports: Array) -> Array:
+def mixture(shape: tuple[int, int], widths: list[float]) -> tuple[Array, Array]:
+    """Return the matrix from kernels of all widths, side by side, and the weights they begin with.
+
+    A kernel that is one cell begins with a tenth of the weight of the others.
+    """
+    size = shape[0] * shape[1]
+    weights = np.repeat([1.0 if width else 0.1 for width in widths], size)
+    return np.hstack([blur(shape, width) for width in widths]), weights / weights.sum()
+
+
+def step(dense: Array, weights: Array, reports: Array, sparsity: float) -> Array:
     """Take one step of EM that empties what explains too little; without reports nothing moves."""
     if reports.sum() == 0:
         return weights
@@ -35,7 +45,7 @@ def step(dense: Array, weights: Array, reports: Array) -> Array:
     for j, count in enumerate(reports):
         if count > 0:
             gathered += count / predicted[j] * dense[j]
-    pruned = 0.25 * min(1, reports.sum() / (10 * len(weights)))
+    pruned = sparsity * min(1, reports.sum() / (10 * len(weights)))
     weights = np.array([max(users - pruned, 0) for users in weights * gathered])
     return np.asarray(weights / weights.sum())
 
@@ -51,19 +61,23 @@ def marks(most: int) -> list[int]:
 Best = tuple[int, float, list[list[float]]]
 
 
-def walk(dense: Array, folds: list[Array], most: int, rival: Best | None) -> Best:
-    """Return steps, score and each fold's log-probabilities at the best mark of one width."""
+def walk(
+    dense: Array, start: Array, sparsity: float, folds: list[Array], most: int, rival: Best | None
+) -> Best:
+    """Return steps, score and each fold's log-probabilities at the best mark of one path."""
     total = np.sum(folds, axis=0)
-    weights = [np.full(dense.shape[1], 1 / dense.shape[1]) for _ in folds]
+    weights = [start for _ in folds]
     best: Best = (0, -np.inf, [[0.0]])
     worse, done = 0, 0
     gains = [0.0]
     for mark in marks(most):
         for _ in range(mark - done):
-            weights = [step(dense, w, total - fold) for w, fold in zip(weights, folds, strict=True)]
+            weights = [
+                step(dense, w, total - fold, sparsity)
+                for w, fold in zip(weights, folds, strict=True)
+            ]
         done = mark
-        logs = [[log(max(p, 1e-300)) for p in dense @ w] for w in weights]
-        score = sum(float(fold @ each) for fold, each in zip(folds, logs, strict=True))
+        score, logs = judged(folds, [dense @ w for w in weights])
         gain = score - best[1]
         worse = 0 if gain > min(0.5, max(gains) / 10) else worse + 1
         gains += [gain] if mark > 1 else []
@@ -72,6 +86,12 @@ def walk(dense: Array, folds: list[Array], most: int, rival: Best | None) -> Bes
         if worse == 2 or (rival and score + 10 * gain < rival[1] and lost(folds, rival, best)):
             break
     return best
+
+
+def judged(folds: list[Array], predictions: list[Array]) -> tuple[float, list[list[float]]]:
+    """Return the log-likelihood of all folds, and the log-probabilities it is made of."""
+    logs = [[log(max(p, 1e-300)) for p in predicted] for predicted in predictions]
+    return sum(float(fold @ each) for fold, each in zip(folds, logs, strict=True)), logs
 
 
 def lost(folds: list[Array], rival: Best, best: Best) -> bool:
@@ -96,21 +116,36 @@ def choose(
     matrix: Array, shape: tuple[int, int], folds: list[Array], widths: list[float], most: int
 ) -> tuple[float, int, float, float]:
     """Return width, steps, what it predicts worse than the best, and the standard error."""
-    tried: list[tuple[float, Best]] = []
+    even = np.full(shape[0] * shape[1], 1 / (shape[0] * shape[1]))
+    widths = [width for width in widths if width <= min(shape) / 4]
+    tried: list[Best] = []
     for width in widths:
-        if width > min(shape) / 4:
+        ahead = best_of(tried) if tried else None
+        tried.append(walk(matrix @ blur(shape, width), even, 0.25, folds, most - 1, ahead))
+        if lost(folds, best_of(tried), tried[-1]):
             break
-        ahead = max((best for _, best in tried), key=lambda best: best[1]) if tried else None
-        path = walk(matrix @ blur(shape, width), folds, most - 1, ahead)
-        tried.append((width, path))
-        if lost(folds, max((best for _, best in tried), key=lambda best: best[1]), path):
-            break
-    ahead = max((best for _, best in tried), key=lambda best: best[1])
-    for width, (steps, _, logs) in reversed(tried):
-        behind, error = lead(folds, ahead[2], logs)
+    best = best_of(tried)
+    found = []
+    for width, (steps, _, logs) in zip(widths, tried, strict=False):
+        behind, error = lead(folds, best[2], logs)
         if behind <= error:
-            return width, steps, behind, error
-    raise AssertionError("the best one is as good as the best one")
+            found.append((width, steps, behind, error))
+    _, logs = judged(folds, [matrix @ even] * len(folds))
+    behind, error = lead(folds, best[2], logs)
+    if behind <= 2 * error:
+        return widths[-1], 0, behind, error
+    if len(widths) > 1:
+        blurs, start = mixture(shape, widths)
+        mixed = walk(matrix @ blurs, start, 0, folds, most - 1, None)
+        ahead_by, error = lead(folds, mixed[2], best[2])
+        if ahead_by > error:
+            return inf, mixed[0], 0.0, error
+    return found[-1]
+
+
+def best_of(paths: list[Best]) -> Best:
+    """Return the first of the paths with the highest score."""
+    return max(paths, key=lambda path: path[1])
 
 
 def counts_of(channel: Channel, density: Array, n: int, seed: int) -> Array:

@@ -97,6 +97,11 @@ class ResponseTable:
         """Reach b of the disk in cells; 0 means k-ary randomised response."""
         return len(self.octant) - 1
 
+    @property
+    def squared_radius(self) -> int:
+        """Largest x^2 + y^2 of the disk: a circle through its farthest cell, in squared cells."""
+        return max(x * x + (len(row) - 1) ** 2 for x, row in enumerate(self.octant))
+
     @cached_property
     def weights(self) -> DiskWeights:
         """Weights of the disk: mapping (drow, dcol) -> int."""

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk import Collection, Grid
+from client_sdk import Collection, Grid, response_table
+from ldpspatial import recommended
 from tests.support.command_line import refusal, run, succeed
 
 SQUARE = ("--center", "52.52,13.405", "--side-km", 20)
@@ -33,6 +34,34 @@ def test_a_disk_may_have_a_real_radius(tmp_path: Path) -> None:
     made = Collection.create("noon", grid, 3.5, "disk", squared_radius=13)
     assert path.read_bytes() == made.to_json().encode()
     assert "disk, disk radius 3 cells, 437 output cells" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (4, "squared radius 4 (2.00 cells)"),
+        (5, "squared radius 5 (2.24 cells)"),
+        (7, "squared radius 5 (2.24 cells)"),  # the same cells
+        (8, "squared radius 8 (2.83 cells)"),
+    ],
+)
+def test_disks_of_one_reach_are_told_apart(given: int, said: str, tmp_path: Path) -> None:
+    options = (*SQUARE, *NEW, *DISK, "--squared-radius", given, "--out", tmp_path / "c.json")
+    text = succeed("collection", "new", "noon", *options).stdout
+    assert f"output cells, {said}\n" in text
+    assert "disk radius 2 cells" in text
+    plain = succeed("collection", "new", "c", *SQUARE, *NEW, "--out", tmp_path / "dam.json").stdout
+    assert "squared" not in plain
+
+
+def test_the_radius_for_so_many_users_is_the_recommended_one(tmp_path: Path) -> None:
+    path = tmp_path / "berlin.json"
+    options = (*SQUARE, *NEW, *DISK, "--for-users", 10_000, "--out", path)
+    text = succeed("collection", "new", "noon", *options).stdout
+    release = recommended(cells=15, epsilon=3.5, n_users=10_000)
+    table = Collection.from_json(path.read_text()).table
+    assert table == response_table("disk", 3.5, 15, squared_radius=release.squared_radius)
+    assert "squared radius 5 (2.24 cells)" in text
 
 
 @pytest.mark.parametrize(
@@ -90,6 +119,10 @@ def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", -1), "from 0 to 900, got -1"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 2.5), "is not a valid integer"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 4, "--radius", 2), "must not both be"),
+        (("c", *SQUARE, *NEW, "--for-users", 9), "--for-users goes with --mechanism disk."),
+        (("c", *SQUARE, *NEW, *DISK, "--for-users", 9, "--radius", 0), "takes the place of"),
+        (("c", *SQUARE, *NEW, *DISK, "--for-users", 9, "--squared-radius", 5), "takes the place"),
+        (("c", *SQUARE, *NEW, *DISK, "--for-users", 0), "0 is not in the range 1<=x<="),
     ],
 )
 def test_bad_designs_are_refused_and_write_nothing(

@@ -4,13 +4,15 @@ import re
 
 import pytest
 
+from ldpspatial.designs import Design, Lead
+from ldpspatial.planning import Plan, PlanRow
 from tests.support.command_line import refusal, run
 
-SMALL = ("plan", "--side-km", 12, "--epsilon", 3.5, "--devices", 300, "--repeats", 2)
+SMALL = ("plan", "--side-km", 12, "--epsilon", 3.5, "--devices", 300, "--repeats", 2, "--seed", 1)
 
 
 def test_every_grid_has_a_line_and_one_is_recommended() -> None:
-    result = run(*SMALL, "--cells", 8, "--cells", 5, "--mechanism", "huem", "--seed", 1)
+    result = run(*SMALL, "--cells", 8, "--cells", 5, "--mechanism", "huem")
     assert result.exit_code == 0
     title, header, *rows, advice, design = result.stdout.splitlines()
     assert title == "300 devices, 3.5-LDP per report, 12 km square, huem"
@@ -28,6 +30,55 @@ def test_grids_without_a_disk_are_marked_and_warned_of_once() -> None:
     assert "k-RR, take" in result.stdout
     assert result.stderr.count("the disk radius is 0") == 1
     assert "Warning" not in result.stdout
+
+
+def show(monkeypatch: pytest.MonkeyPatch, lead: Lead, over_uniform: float) -> list[str]:
+    """Show a made-up plan, the disk ahead of dam by ``lead``, and return the lines of advice."""
+    far, level = Lead(over_uniform, 1.0), Lead(0.0, 0.0)
+    dam = Design("dam", None, "scaled", 520.0, 9.0, 666.0, level, far, ())
+    disk = Design("disk", 5, "cross-validated", 303.0, 12.0, 666.0 - lead.mean_m, lead, far, ())
+    row = PlanRow(15, 800.0, 3, 500.0, 11.0, 326.0, 650.0, 0.2, ())
+    made = Plan(12e3, 3.5, 7000, "dam", ("m",), (row,), 2470.0, (), (dam, disk))
+    monkeypatch.setattr("ldpspatial.cli.plan.make_plan", lambda *_, **__: made)
+    _, _, row_shown, *advice = run(*SMALL).stdout.splitlines()
+    assert row_shown.endswith("take") == made.tells_something
+    return advice
+
+
+def test_the_total_is_that_of_the_recommended_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, design = show(monkeypatch, Lead(180.0, 10.0), 1000.0)
+    assert grid == (
+        "Take 15 x 15 cells of 800 m: people are then off by about 486 m on these maps "
+        "(root mean square); a map that knows nothing is off by 2470 m."
+    )
+    assert design == (
+        "Collect with --mechanism disk --squared-radius 5 and estimate with --rule cross-validated "
+        "(the radius is that of --for-users 7000): total 486 m, W2 303 ± 12 m, "
+        "against total 666 m, W2 520 ± 9 m with dam and --rule scaled."
+    )
+
+
+def test_a_lead_within_chance_is_called_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, design = show(monkeypatch, Lead(18.0, 10.0), 1000.0)
+    assert "people are then off by about 666 m on" in grid
+    assert design.startswith("Collect with --mechanism dam and estimate with --rule scaled: total ")
+    assert design.endswith("with disk and --rule cross-validated; no difference beyond chance.")
+    behind = show(monkeypatch, Lead(-80.0, 10.0), 1000.0)[1]
+    assert behind.startswith("Collect with --mechanism dam and ")
+    assert behind.endswith(
+        "against total 746 m, W2 303 ± 12 m with disk and --rule cross-validated."
+    )
+
+
+def test_nothing_is_recommended_that_is_no_better_than_a_uniform_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (line,) = show(monkeypatch, Lead(18.0, 10.0), 2.0)
+    assert line.startswith(
+        "Nothing to recommend: on 15 x 15 cells people are off by about 666 m with dam and --rule "
+        "scaled on these maps (root mean square), which is no better beyond chance than a map that "
+        "knows nothing, off by 2470 m; with disk and --rule cross-validated they are off by 648 m."
+    )
 
 
 def test_lengths_of_a_small_square_keep_their_digits() -> None:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from client_sdk import Collection, response_table
+from ldpspatial import recommended
 from ldpspatial.cli.output import RESULTS
 from ldpspatial.counting import count_reports
 from ldpspatial.metrics import wasserstein
@@ -128,6 +129,27 @@ def test_a_disk_may_have_a_real_radius(tmp_path: Path) -> None:
     table = Collection.from_json((tmp_path / "out" / "collection.json").read_text()).table
     assert table == response_table("disk", 2, 5, squared_radius=5)
     assert (found["mechanism"], found["radius"], found["n"]) == ("disk", 2, 500)
+
+
+@pytest.mark.parametrize("squared", [5, 8])
+def test_disks_of_one_reach_are_told_apart(squared: int, tmp_path: Path) -> None:
+    arguments = ("--map", "szipf", "--people", 50, *FIVE_CELLS, "--intervals", "none")
+    disk = ("--mechanism", "disk", "--squared-radius", squared)
+    text = succeed("simulate", *arguments, *disk, "--out", tmp_path / "disk").stdout
+    assert f"disk, disk radius 2, squared radius {squared} ({squared**0.5:.2f} cells)\n" in text
+    found = summary_of(tmp_path / "disk")
+    assert (found["radius"], found["squared_radius"]) == (2, squared)
+    assert simulate(tmp_path / "dam", *arguments)["squared_radius"] is None
+
+
+def test_a_disk_may_have_the_recommended_radius(tmp_path: Path) -> None:
+    arguments = ("--map", "szipf", "--people", 500, *FIVE_CELLS, "--intervals", "none")
+    found = simulate(tmp_path / "out", *arguments, "--mechanism", "disk", "--for-users", 10_000)
+    release = recommended(cells=5, epsilon=2, n_users=10_000)
+    table = response_table("disk", 2, 5, squared_radius=release.squared_radius)
+    assert Collection.from_json((tmp_path / "out" / "collection.json").read_text()).table == table
+    assert found["squared_radius"] == table.squared_radius
+    assert found["estimator"]["rule"] == "scaled"
 
 
 def test_the_smoothness_of_the_map_may_be_found_too(tmp_path: Path) -> None:

@@ -134,6 +134,19 @@ def test_bootstrap_is_a_method_too(played: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [regions]
 
 
+def test_bootstrap_repeats_itself_with_its_seed(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    written = []
+    for name, seed in (("a", ()), ("b", ()), ("c", ("--seed", 0)), ("d", ("--seed", 1))):
+        out = tmp_path / f"{name}.csv"
+        succeed("ranges", played, regions, "--csv", out, "--method", "bootstrap", *seed)
+        written.append(rows_of(out)[0])
+    assert written[0] == written[1] == written[2]
+    assert written[3]["lower"] != written[0]["lower"]
+    assert written[3]["share"] == written[0]["share"]
+    assert "--seed" in refusal("ranges", played, regions, "--seed", -1)
+
+
 def test_a_method_that_cannot_names_the_option(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,41 +7,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from client_sdk import Grid
 from ldpspatial import wasserstein
-from ldpspatial.datasets import synthetic_maps
-from ldpspatial.errors import InputError
 from ldpspatial.local import ahead
 from ldpspatial.local.ahead import Ahead, grow
 from ldpspatial.local.quadtree import full_tree
-from ldpspatial.local.unary import oue_counts, oue_variance
-from ldpspatial.users import UserCells, cells_by_user, user_cells
+from ldpspatial.local.unary import oue_variance
+from ldpspatial.users import cells_by_user
 from tests.support import naive_local_trees as naive
-
-
-def normal_users(n: int, side: int) -> UserCells:
-    law = synthetic_maps()["normal"]
-    grid = Grid.plane(law.y0, law.x0, law.side, side)
-    return user_cells(law.draw(n, np.random.default_rng(1)), grid)
-
-
-Asked = list[tuple[np.ndarray, int, np.ndarray]]
+from tests.support import tree_releases as shared
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Values, number of values and counts of every question that AHEAD asks."""
-    seen: Asked = []
-
-    def recording(
-        values: np.ndarray, size: int, epsilon: float, rng: np.random.Generator
-    ) -> np.ndarray:
-        counts = oue_counts(values, size, epsilon, rng)
-        seen.append((values, size, counts))
-        return counts
-
-    monkeypatch.setattr(ahead, "oue_counts", recording)
-    return seen
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[shared.Question]:
+    return shared.recorded(monkeypatch, ahead, "oue_counts")
 
 
 def noise(number: int, leaf: naive.Rectangle) -> float:
@@ -114,13 +92,13 @@ def test_no_report_is_likelier_elsewhere_than_is_claimed(epsilon: float) -> None
     assert Ahead().claim(epsilon).epsilon == epsilon
 
 
-def test_reports_have_the_law_of_the_channel(asked: Asked) -> None:
+def test_reports_have_the_law_of_the_channel(asked: list[shared.Question]) -> None:
     # One user on 2 x 2 cells: chi-square over the 16 possible reports, at 1e-6.
     users = cells_by_user([0], [2], (2, 2))
     rng = np.random.default_rng(3)
     for _ in range(2500):
         Ahead().release(users, 1.0, rng)
-    seen = np.bincount([int(counts @ [1, 2, 4, 8]) for _, _, counts in asked], minlength=16)
+    seen = np.bincount([int(counts @ [1, 2, 4, 8]) for *_, counts in asked], minlength=16)
     right, louder = (
         stats.chisquare(seen, law[:, 2] * 2500).pvalue for law in reports_of_both(np.arange(4), 1.0)
     )
@@ -128,23 +106,16 @@ def test_reports_have_the_law_of_the_channel(asked: Asked) -> None:
 
 
 def test_the_claim_says_what_it_rests_on() -> None:
-    claim = Ahead().claim(1.0)
-    assert (claim.model, claim.delta, claim.unit, claim.neighbours) == (
-        "local",
-        0,
-        "user",
-        "replace",
-    )
-    assert "the cells of a round depend on the noisy reports of earlier rounds alone" in (
-        claim.conditions
+    shared.check_claim(
+        Ahead(), 1.0, "the cells of a round depend on the noisy reports of earlier rounds alone"
     )
 
 
-def test_each_user_answers_in_one_round_about_all_leaves(asked: Asked) -> None:
+def test_each_user_answers_in_one_round_about_all_leaves(asked: list[shared.Question]) -> None:
     users = cells_by_user(np.arange(1000), np.arange(1000) % 64, (8, 8))
     found = Ahead().release(users, 2.0, np.random.default_rng(5))
-    assert sorted(len(values) for values, _, _ in asked) == [333, 333, 334]
-    sizes = [size for _, size, _ in asked]
+    assert sorted(len(values) for values, *_ in asked) == [333, 333, 334]
+    sizes = [size for _, size, *_ in asked]
     assert sizes[0] == 4
     assert sizes == sorted(sizes)
     assert sizes[-1] == found.facts["leaves"]
@@ -170,25 +141,15 @@ def test_splits_follow_from_reports_and_not_from_positions(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("side", [8, 10])
 def test_it_finds_the_map(side: int) -> None:
-    users = normal_users(50_000, side)
-    found = Ahead().release(users, 3.0, np.random.default_rng(2))
-    assert wasserstein(users.density, found.density) < 0.7
-    assert wasserstein(users.density, np.full((side, side), 1 / side**2)) > 1.5
+    shared.check_map_is_found(Ahead(), side)
 
 
 def test_range_queries_beat_randomised_response() -> None:
-    users = normal_users(100_000, 16)
-    found = Ahead().release(users, 1.0, np.random.default_rng(2)).density
-    rival = naive.k_rr_projected(users.density, 100_000, 1.0, np.random.default_rng(3))
-    error, rival_error = (
-        naive.rectangle_error(f, users.density, np.random.default_rng(4)) for f in (found, rival)
-    )
-    assert error < 0.05
-    assert rival_error > 4 * error
+    shared.check_ranges_beat_randomised_response(Ahead())
 
 
 def test_consistency_beats_the_leaves_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    users = normal_users(100_000, 64)
+    users = shared.normal_users(100_000, 64)
     errors: dict[str, list[float]] = {"agreed": [], "alone": []}
     for seed in range(5):
         found = Ahead().release(users, 0.5, np.random.default_rng(seed)).density
@@ -205,21 +166,12 @@ def test_consistency_beats_the_leaves_alone(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("side", [1, 2, 3, 10])
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 20])
 def test_few_users_and_the_ends_of_epsilon(side: int, epsilon: float) -> None:
-    for n in (1, 2, 3, 30):
-        users = cells_by_user(np.arange(n), np.arange(n) % side**2, (side, side))
-        found = Ahead().release(users, epsilon, np.random.default_rng(1))
-        assert found.density.shape == (side, side)
-        assert found.density.min() >= 0
-        assert found.density.sum() == pytest.approx(1, abs=1e-9)
+    for n, found in shared.check_few_users(Ahead(), side, epsilon).items():
         assert found.facts["rounds"] == min((side - 1).bit_length(), n)
 
 
 def test_equal_seeds_give_equal_maps() -> None:
-    users = cells_by_user(np.arange(50), np.arange(50) % 16, (4, 4))
-    before = users.visits.copy()
-    first, again = (Ahead().release(users, 2.0, np.random.default_rng(9)) for _ in range(2))
-    assert (first.density == again.density).all()
-    assert (users.visits != before).nnz == 0
+    shared.check_equal_seeds(Ahead())
 
 
 def test_local_privacy_is_that_of_the_full_tree() -> None:
@@ -249,16 +201,4 @@ def test_the_threshold_takes_the_variance_of_the_users_of_the_round(
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="ahead needs a square map, got 2 x 3 cells"):
-        Ahead().release(cells_by_user([0], [0], (2, 3)), 1.0, np.random.default_rng(1))
-    users = cells_by_user([0], [0], (2, 2))
-    for epsilon in (0.0, -1.0, 1e-30, 20.5, float("nan")):
-        with pytest.raises(InputError, match="epsilon must"):
-            Ahead().release(users, epsilon, np.random.default_rng(1))
-        with pytest.raises(InputError, match="epsilon must"):
-            Ahead().local_privacy(2, epsilon)
-    nobody = cells_by_user(np.zeros(0, int), np.zeros(0, int), (2, 2))
-    with pytest.raises(InputError, match="n must be at least 1"):
-        Ahead().release(nobody, 1.0, np.random.default_rng(1))
-    with pytest.raises(InputError, match="cells must be smaller"):
-        Ahead().local_privacy(200, 1.0)
+    shared.check_bad_input(Ahead())

@@ -1,7 +1,7 @@
 """DAM per trajectory and per visit: the client's table, a public number of reports."""
 
 from fractions import Fraction
-from math import exp
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -64,6 +64,15 @@ def test_the_slots_together_spend_epsilon() -> None:
     found = DamTrajectory(slots=3).release(walkers(20, 5), 2.1, np.random.default_rng(1))
     assert found.facts["reports_per_user"] == 3
     assert found.facts["epsilon_per_report"] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_the_realised_epsilon_is_that_of_all_reports_of_a_trajectory(slots: int) -> None:
+    release = DamTrajectory(slots=slots)
+    found = release.release(walkers(20, 5), 2.0, np.random.default_rng(1))
+    together = slots * log(release.table(5, 2.0).max_ratio())
+    assert found.facts["realised_epsilon"] == pytest.approx(together, rel=1e-12)
+    assert 1.9999 < together <= 2.0
 
 
 def test_one_slot_is_the_table_of_dam_and_its_local_privacy() -> None:

@@ -5,40 +5,20 @@ from math import exp
 import numpy as np
 import pytest
 
-from client_sdk import Grid
 from ldpspatial import wasserstein
-from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.local import hdg
 from ldpspatial.local.hdg import Hdg, granularities
-from ldpspatial.local.local_hashing import hash_values, keep_probability, olh_counts
+from ldpspatial.local.local_hashing import hash_values, keep_probability
 from ldpspatial.local.set_reports import on_simplex
-from ldpspatial.users import UserCells, cells_by_user, user_cells
+from ldpspatial.users import cells_by_user
 from tests.support import naive_local_trees as naive
-
-
-def normal_users(n: int, side: int) -> UserCells:
-    law = synthetic_maps()["normal"]
-    grid = Grid.plane(law.y0, law.x0, law.side, side)
-    return user_cells(law.draw(n, np.random.default_rng(1)), grid)
-
-
-Asked = list[tuple[np.ndarray, int, float]]
+from tests.support import tree_releases as shared
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Values, number of values and epsilon of every question that HDG asks."""
-    seen: Asked = []
-
-    def recording(
-        values: np.ndarray, size: int, epsilon: float, rng: np.random.Generator
-    ) -> np.ndarray:
-        seen.append((values, size, epsilon))
-        return olh_counts(values, size, epsilon, rng)
-
-    monkeypatch.setattr(hdg, "olh_counts", recording)
-    return seen
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[shared.Question]:
+    return shared.recorded(monkeypatch, hdg, "olh_counts")
 
 
 def test_granularities_follow_the_guideline() -> None:
@@ -80,24 +60,21 @@ def test_no_report_is_likelier_elsewhere_than_is_claimed(epsilon: float) -> None
     assert (channel.max(axis=1) / channel.min(axis=1)).max() == pytest.approx(
         exp(epsilon), rel=1e-12
     )
-    claim = Hdg().claim(epsilon)
-    assert (claim.epsilon, claim.model, claim.neighbours) == (epsilon, "local", "replace")
-    assert "the grid that a user reports on is drawn without looking at any position" in (
-        claim.conditions
-    )
+    condition = "the grid that a user reports on is drawn without looking at any position"
+    shared.check_claim(Hdg(), epsilon, condition)
 
 
-def test_each_user_answers_about_one_grid(asked: Asked) -> None:
+def test_each_user_answers_about_one_grid(asked: list[shared.Question]) -> None:
     at = np.random.default_rng(1).integers(0, 64, 10_000)
     users = cells_by_user(np.arange(10_000), at, (8, 8))
     found = Hdg().release(users, 2.0, np.random.default_rng(5))
     fine, coarse = int(found.facts["g1"]), int(found.facts["g2"])
-    assert [size for _, size, _ in asked] == [fine, fine, coarse**2] == [8, 8, 4]
-    assert sorted(len(values) for values, _, _ in asked) == [3333, 3333, 3334]
-    assert {epsilon for _, _, epsilon in asked} == {2.0}
+    assert [size for _, size, *_ in asked] == [fine, fine, coarse**2] == [8, 8, 4]
+    assert sorted(len(values) for values, *_ in asked) == [3333, 3333, 3334]
+    assert {epsilon for *_, epsilon, _ in asked} == {2.0}
 
 
-def test_who_answers_about_what_does_not_depend_on_positions(asked: Asked) -> None:
+def test_who_answers_about_what_does_not_depend_on_positions(asked: list[shared.Question]) -> None:
     # Users of the first half are in row 0, others in row 7; then the other way round.
     for first in (0, 7):
         cells = np.where(np.arange(200) < 100, first, 7 - first) * 8
@@ -162,11 +139,7 @@ def test_grids_that_exclude_each_other_leave_a_density() -> None:
 
 @pytest.mark.parametrize("side", [8, 10])
 def test_it_finds_the_map(side: int) -> None:
-    users = normal_users(50_000, side)
-    found = Hdg().release(users, 3.0, np.random.default_rng(2))
-    assert wasserstein(users.density, found.density) < 0.7
-    assert wasserstein(users.density, np.full((side, side), 1 / side**2)) > 1.5
-    assert found.facts["estimator"] == "weighted update"
+    assert shared.check_map_is_found(Hdg(), side).facts["estimator"] == "weighted update"
 
 
 def test_rows_are_rows() -> None:
@@ -176,18 +149,11 @@ def test_rows_are_rows() -> None:
 
 
 def test_range_queries_beat_randomised_response() -> None:
-    users = normal_users(100_000, 16)
-    found = Hdg().release(users, 1.0, np.random.default_rng(2)).density
-    rival = naive.k_rr_projected(users.density, 100_000, 1.0, np.random.default_rng(3))
-    error, rival_error = (
-        naive.rectangle_error(f, users.density, np.random.default_rng(4)) for f in (found, rival)
-    )
-    assert error < 0.05
-    assert rival_error > 4 * error
+    shared.check_ranges_beat_randomised_response(Hdg())
 
 
 def test_the_fine_ranges_add_to_the_coarse_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    users = normal_users(100_000, 16)
+    users = shared.normal_users(100_000, 16)
     found = Hdg().release(users, 1.0, np.random.default_rng(2)).density
     scaled = hdg._scaled
     monkeypatch.setattr(hdg, "_scaled", lambda matrix, parts: scaled(matrix, parts[2:]))
@@ -198,20 +164,11 @@ def test_the_fine_ranges_add_to_the_coarse_grid(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("side", [1, 2, 3, 10])
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 20])
 def test_few_users_and_the_ends_of_epsilon(side: int, epsilon: float) -> None:
-    for n in (1, 2, 3, 30):
-        users = cells_by_user(np.arange(n), np.arange(n) % side**2, (side, side))
-        found = Hdg().release(users, epsilon, np.random.default_rng(1))
-        assert found.density.shape == (side, side)
-        assert found.density.min() >= 0
-        assert found.density.sum() == pytest.approx(1, abs=1e-9)
+    shared.check_few_users(Hdg(), side, epsilon)
 
 
 def test_equal_seeds_give_equal_maps() -> None:
-    users = cells_by_user(np.arange(50), np.arange(50) % 16, (4, 4))
-    before = users.visits.copy()
-    first, again = (Hdg().release(users, 2.0, np.random.default_rng(9)) for _ in range(2))
-    assert (first.density == again.density).all()
-    assert (users.visits != before).nnz == 0
+    shared.check_equal_seeds(Hdg())
 
 
 def test_local_privacy_is_the_mean_over_grids_of_the_sum_over_reports() -> None:
@@ -225,22 +182,10 @@ def test_local_privacy_is_the_mean_over_grids_of_the_sum_over_reports() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="hdg needs a square map, got 2 x 3 cells"):
-        Hdg().release(cells_by_user([0], [0], (2, 3)), 1.0, np.random.default_rng(1))
-    users = cells_by_user([0], [0], (2, 2))
-    for epsilon in (0.0, -1.0, 1e-30, 20.5, float("nan")):
-        with pytest.raises(InputError, match="epsilon must"):
-            Hdg().release(users, epsilon, np.random.default_rng(1))
-        with pytest.raises(InputError, match="epsilon must"):
-            Hdg().local_privacy(2, epsilon)
-    nobody = cells_by_user(np.zeros(0, int), np.zeros(0, int), (2, 2))
-    with pytest.raises(InputError, match="n must be at least 1"):
-        Hdg().release(nobody, 1.0, np.random.default_rng(1))
-    with pytest.raises(InputError, match="cells must be smaller"):
-        Hdg().local_privacy(200, 1.0)
+    shared.check_bad_input(Hdg())
 
 
 @pytest.mark.parametrize("users", [0, 1.5, "9", True])
 def test_bad_numbers_of_users(users: object) -> None:
-    with pytest.raises(ValueError, match="usual_users must"):
+    with pytest.raises(InputError, match="usual_users must"):
         Hdg(usual_users=users)  # type: ignore[arg-type]

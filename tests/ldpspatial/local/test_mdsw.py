@@ -276,6 +276,13 @@ def test_maps_that_are_no_square_and_empty_ones_are_refused(release: WaveRelease
 
 
 @every_release
+@pytest.mark.parametrize("smoothing", ["x", "", 1, 0, None])
+def test_a_bad_smoothing_is_refused(release: WaveRelease, smoothing: object) -> None:
+    with pytest.raises(InputError, match="smoothing must be True or False, got"):
+        replace(release, smoothing=smoothing)  # type: ignore[arg-type]
+
+
+@every_release
 def test_a_bad_rule_is_refused(release: WaveRelease) -> None:
     with pytest.raises(InputError, match="rule must be one of"):
         replace(release, rule="never").release(

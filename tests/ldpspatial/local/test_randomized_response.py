@@ -7,8 +7,8 @@ import pytest
 from mpmath import mp, mpf, workdps  # type: ignore[import-untyped]
 from scipy import stats
 
-from client_sdk import ParameterError
 from client_sdk.exact import ONE, exp_below
+from ldpspatial.errors import InputError
 from ldpspatial.local.randomized_response import KRr, krr_frequencies
 from ldpspatial.users import cells_by_user
 from tests.support import naive_local_sets as naive
@@ -82,5 +82,5 @@ def test_facts_name_the_estimator() -> None:
 
 
 def test_the_smallest_epsilon_is_that_of_devices() -> None:
-    with pytest.raises(ParameterError, match="epsilon"):
+    with pytest.raises(InputError, match="epsilon"):
         KRr().release(cells_by_user([0], [0], (2, 2)), 1e-7, np.random.default_rng(3))

@@ -58,9 +58,9 @@ def flat(sets: list[list[int]], kind: DTypeLike) -> NDArray[np.unsignedinteger]:
     return np.fromiter(chain.from_iterable(sets), kind)
 
 
-def drawn(sets: list[list[int]], size: int, epsilon: float) -> SetReports:
+def drawn(sets: list[list[int]], size: int, epsilon: float, lift: float = 0.3) -> SetReports:
     starts = np.cumsum([0, *map(len, sets)])
-    return SetReports(starts, flat(sets, np.uint16), size, epsilon)
+    return SetReports(starts, flat(sets, np.uint16), size, epsilon, lift)
 
 
 @every_law_and_side
@@ -87,7 +87,7 @@ def test_the_channel_is_its_definition_in_loops(size: int) -> None:
     sets = [rng.choice(size, min(k, size), replace=False).tolist() for k in lengths]
     kind = np.min_scalar_type(size - 1)
     starts = np.cumsum([0, *map(len, sets)])
-    reports = SetReports(starts, flat(sets, kind), size, 1.3)
+    reports = SetReports(starts, flat(sets, kind), size, 1.3, 0.3)
     channel = SetChannel(reports, (1, size))
     density, ratio = rng.dirichlet(np.ones(size)), rng.random(len(sets))
     rows = np.ones((len(sets), size))
@@ -96,6 +96,23 @@ def test_the_channel_is_its_definition_in_loops(size: int) -> None:
     np.testing.assert_allclose(channel.forward(density[None]), rows @ density, rtol=1e-12)
     np.testing.assert_allclose(channel.adjoint(ratio)[0], ratio @ rows, rtol=1e-12)
     assert channel.support.tolist() == [True] * len(sets)
+
+
+@every_law
+@pytest.mark.parametrize("weights", [[1, 0, 0, 0], [0.2, 0.9, 0, 0.5], [1, 1, 1, 1]])
+def test_the_score_of_a_report_is_the_weight_of_its_user_on_average(
+    name: str, weights: list[float]
+) -> None:
+    law = LAWS[name](4, Fraction(7, 2))
+    dense = naive.matrix(law)
+    holds = np.array([[x in report for x in range(4)] for report in law])
+    held = holds.T @ dense  # probability that a set holds one value under another
+    lift = held[0, 0] - held[0, 1]
+    np.testing.assert_allclose(held, held[0, 1] + lift * np.eye(4), rtol=1e-12)
+    channel = SetChannel(drawn([sorted(report) for report in law], 4, 1.2, lift), (2, 2))
+    scores = channel.scores(np.reshape(weights, (2, 2)))
+    np.testing.assert_allclose(scores @ dense, weights, atol=1e-12)
+    assert channel.score_step == 1 / lift
 
 
 @every_law
@@ -269,6 +286,8 @@ def test_bad_arrays() -> None:
     channel = SetChannel(reports, (2, 2))
     with pytest.raises(InputError, match=r"density must have shape \(2, 2\)"):
         channel.forward(np.ones((2, 3)))
+    with pytest.raises(InputError, match=r"weights must have shape \(2, 2\), got \(3,\)"):
+        channel.scores(np.ones(3))
     with pytest.raises(InputError, match=r"ratio must have shape \(2,\), got \(3,\)"):
         channel.adjoint(np.ones(3))
     for distances, sizes in ((np.ones((2, 3)), np.ones(3)), (np.ones((2, 2)), np.ones(2))):

@@ -142,13 +142,16 @@ def test_bad_input() -> None:
         subset_frequencies(np.zeros(4), 0, 1.0)
 
 
-@pytest.mark.parametrize("method", ["auto", "likelihood", "fisher"])
-def test_reports_that_are_sets_have_intervals_by_bootstrap_alone(method: str) -> None:
+@pytest.mark.parametrize("method", ["likelihood", "fisher"])
+def test_reports_that_are_sets_have_intervals_by_scores_or_bootstrap(method: str) -> None:
     # The likelihood ratio of sets covered in none of six runs where it should in 95 of 100.
     users = cells_by_user(np.arange(300), np.arange(300) % 9, (3, 3))
     found = SubsetSelection(estimator="em").release(users, 2.0, np.random.default_rng(1)).estimate
     assert found is not None
-    with pytest.raises(InputError, match="method must be bootstrap, with rng"):
+    with pytest.raises(InputError, match=f"must be scores, or bootstrap with rng,.* got '{method}"):
         found.share(np.eye(3), method=method)
+    for scores in ("auto", "scores"):
+        share = found.share(np.eye(3), method=scores)
+        assert 0 < share.lower < 1 / 3 < share.upper < 1
     share = found.share(np.eye(3), method="bootstrap", rng=np.random.default_rng(2))
     assert share.lower < share.estimate < share.upper
