@@ -5,9 +5,15 @@ scales alike and knows no number of users. W2 does not weigh them alike. For a s
 density, its square is the H^-1 norm (Peyre, ESAIM: COCV 2018): a wave of the error with Laplacian
 eigenvalue l counts 1 / l. Reports tell of a wave of the density with information
 n ((p - q) S)^2 / g, S the disk's Fourier transform at that wave, p and q the probabilities in and
-outside the disk, g the probability of a report under a uniform map. With a prior variance v of each
-wave the risk is the sum of 1 / (1 / v + information) / l: a wider disk loses fine waves, a smaller
-one spends its epsilon on telling neighbours apart.
+outside the disk, g the probability of a report under a uniform map.
+
+A map is held against the n people who reported, not against the law that they were drawn from.
+Chance moves each wave of theirs by a variance of s = 1 / (n cells^2), and 1 / information is that
+chance and the noise of reports in one. With a prior variance v of each wave of the law, what is
+left of theirs is (v + s) (1 - s information) / (1 + v information), and the risk the sum of that
+over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart;
+and where epsilon is so large that most reports are the own cell (s information near 1) there is
+nothing left to gain from a disk.
 
 The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
 the sieve estimate makes of real maps. Both numbers were set by measurement and matter little: the
@@ -54,7 +60,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     Examples
     --------
     >>> [disk_squared_radius(15, epsilon, 10_000) for epsilon in (1.4, 3.5, 5.0, 7.0)]
-    [20, 5, 2, 1]
+    [20, 5, 2, 0]
     """
     d = whole_number("cells", cells, 1, MAX_CELLS)
     loss = float(exact_epsilon(epsilon))
@@ -74,12 +80,14 @@ def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> 
     q = 1 / (area * exp(epsilon) + outputs - area)
     rise = (exp(epsilon) - 1) * q
     uniform = q + rise * area / cells**2
-    information = n_users * (rise * _transform(widths, cells)) ** 2 / uniform
+    information = n_users * (rise * _transform(widths, cells)).ravel()[1:] ** 2 / uniform
     wave = 2 - 2 * np.cos(pi * np.arange(min(cells, WAVES)) / cells)
     eigenvalue = (wave[:, None] + wave[None, :]).ravel()[1:]
     prior = eigenvalue**-SMOOTHNESS
     prior *= CONTRAST / (prior.sum() * cells**2)
-    spread = 1 / (1 / prior + information.ravel()[1:])
+    chance = 1 / (n_users * cells**2)
+    noise = np.maximum(1 - chance * information, 0)  # rounding alone goes below 0
+    spread = (prior + chance) * noise / (1 + prior * information)
     return float(cells * np.sqrt((spread / eigenvalue).sum()))
 
 

@@ -30,6 +30,7 @@ from experiments.tables import DOCS
 from ldpspatial.local import Dam
 from ldpspatial.metrics import wasserstein
 from ldpspatial.users import cells_by_user
+from tests.support.experiment_runs import run_and_resume
 
 PEOPLE = 20  # in each part of a city
 FEW = {
@@ -87,26 +88,13 @@ def test_a_command_runs_resumes_and_writes_the_docs(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command, options, figures = COMMANDS[name]
-    docs, out = tmp_path / "docs", tmp_path / "out"
-    docs.mkdir()
-    page = docs / "experiments.md"
-    page.write_text(f"before\n<!-- {name} -->\n<!-- /{name} -->\nafter\n")
-    monkeypatch.setattr("experiments.distributed.setup.DOCS", docs)
-    given = ["--data", str(data), "--out", str(out), "--repeats", "2", "--jobs", "1", *options]
-    first = CliRunner().invoke(command, [*given, "--write"], catch_exceptions=False)
-    assert first.exit_code == 0, first.output
-    text = page.read_text()
-    assert text.startswith(f"before\n<!-- {name} -->\n| ")
-    assert text.endswith(f"\n<!-- /{name} -->\nafter\n")
-    assert "nan" not in text
-    assert all(f"| {place} |" in text for place in ("Crime", "Assaults", "NYC"))
-    of_another_notion = [line for line in text.splitlines() if "SEM-Geo-I" in line]
+    given = ("--data", data, "--repeats", 2, *options)
+    found = run_and_resume(command, name, given, "\n| ", tmp_path, monkeypatch)
+    assert found.text.startswith(f"before\n<!-- {name} -->\n| ")
+    assert all(f"| {place} |" in found.text for place in ("Crime", "Assaults", "NYC"))
+    of_another_notion = [line for line in found.text.splitlines() if "SEM-Geo-I" in line]
     assert all("(geo-indistinguishability)" in line for line in of_another_notion)
-    assert {p.name for p in docs.glob("*.png")} == {f"{name}{ending}.png" for ending in figures}
-    files = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    again = CliRunner().invoke(command, given, catch_exceptions=False)
-    assert again.output.split("\n| ", 1)[1] == first.output.split("\n| ", 1)[1]
-    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == files
+    assert {p.name for p in found.docs.glob("*.png")} == {f"{name}{end}.png" for end in figures}
 
 
 def test_the_docs_want_all_panels(data: Path, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from experiments.distributed import figure8 as figure8_module
 from experiments.distributed import table1 as table1_module
@@ -36,6 +35,7 @@ from ldpspatial.distributed.flat import Flat
 from ldpspatial.distributed.non_private_tree import NonPrivateTree
 from ldpspatial.distributed.side_data import SideData
 from ldpspatial.metrics import l1, mean_squared_error
+from tests.support.experiment_runs import run_and_resume
 
 SMALL = ["--side", "32"]
 COMMANDS: dict[str, tuple[click.Command, list[str], list[str]]] = {  # options, figures of docs
@@ -81,25 +81,12 @@ def test_a_command_runs_resumes_and_writes_the_docs(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command, options, figures = COMMANDS[name]
-    docs, out = tmp_path / "docs", tmp_path / "out"
-    docs.mkdir()
-    page = docs / "experiments.md"
-    page.write_text(f"before\n<!-- {name} -->\n<!-- /{name} -->\nafter\n")
-    monkeypatch.setattr("experiments.distributed.setup.DOCS", docs)
-    given = ["--data", str(data), "--out", str(out), "--repeats", "2", "--jobs", "1", *options]
-    first = CliRunner().invoke(command, [*given, "--write"], catch_exceptions=False)
-    assert first.exit_code == 0, first.output
-    text = page.read_text()
-    assert text.startswith(f"before\n<!-- {name} -->\n| ")
-    assert text.endswith(f" |\n<!-- /{name} -->\nafter\n") or name == "distributed-table1"
-    assert "nan" not in text
+    given = ("--data", data, "--repeats", 2, *options)
+    found = run_and_resume(command, name, given, "| ", tmp_path, monkeypatch)
+    assert found.text.startswith(f"before\n<!-- {name} -->\n| ")
+    assert found.text.endswith(f" |\n<!-- /{name} -->\nafter\n") or name == "distributed-table1"
     # What Manhattan looks like may stay in --out, never in docs.
-    assert {p.name for p in docs.glob("*.png")} == {f"{name}{ending}.png" for ending in figures}
-    files = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
-    assert any(p.suffix == ".jsonl" for p in files)
-    again = CliRunner().invoke(command, given, catch_exceptions=False)
-    assert again.output.split("| ", 1)[1] == first.output.split("| ", 1)[1]
-    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == files
+    assert {p.name for p in found.docs.glob("*.png")} == {f"{name}{end}.png" for end in figures}
 
 
 def test_more_repeats_keep_the_first(data: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from experiments.local_ranges import LOCAL, REFERENCES, SLOW, crowds, local_ranges
 from experiments.pairs import errors_of, verdict
@@ -15,6 +14,7 @@ from ldpspatial.comparison.compare import compare_people
 from ldpspatial.errors import InputError
 from ldpspatial.local import Dam, KRr
 from ldpspatial.users import cells_by_user
+from tests.support.experiment_runs import run_and_resume
 
 NAME = "local-ranges"
 
@@ -39,28 +39,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_runs_resumes_and_writes_the_docs(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    docs, out = tmp_path / "docs", tmp_path / "out"
-    docs.mkdir()
-    page = docs / "experiments.md"
-    page.write_text(f"before\n<!-- {NAME} -->\n<!-- /{NAME} -->\nafter\n")
-    monkeypatch.setattr("experiments.distributed.setup.DOCS", docs)
-    monkeypatch.setattr("os.fsync", lambda _: None)  # no power cut here, and hundreds of runs
     monkeypatch.setattr("experiments.local_ranges.SIDES", (2, 4))
-    few = ["--data", str(data), "--out", str(out), "--jobs", "1", "--users", "150"]
-    few += ["--repeats", "1"]
-    first = CliRunner().invoke(local_ranges, [*few, "--write"], catch_exceptions=False)
-    assert first.exit_code == 0, first.output
-    text = page.read_text()
-    assert "nan" not in text
-    assert (docs / f"{NAME}.png").exists()
+    few = ("--data", data, "--users", 150, "--repeats", 1)
+    found = run_and_resume(local_ranges, NAME, few, "Error", tmp_path, monkeypatch)
+    assert (found.docs / f"{NAME}.png").exists()
     releases = len(LOCAL) + len(SLOW) + len(REFERENCES)
-    assert text.count("\n| new york | ") == 2 * releases + 4  # errors, and the best of a setting
-    assert text.count("| subset-selection | em | local, eps-LDP per user |") == 2 * 4
-    assert text.count("| central, DP (add or remove) per user |") == 2 * 4 * 2
-    kept = {path: path.read_bytes() for path in out.rglob("runs.jsonl")}
-    again = CliRunner().invoke(local_ranges, few, catch_exceptions=False)
-    assert again.output.split("Error", 1)[1] == first.output.split("Error", 1)[1]
-    assert {path: path.read_bytes() for path in kept} == kept
+    assert found.text.count("\n| new york | ") == 2 * releases + 4  # errors, and the best ones
+    assert found.text.count("| subset-selection | em | local, eps-LDP per user |") == 2 * 4
+    assert found.text.count("| central, DP (add or remove) per user |") == 2 * 4 * 2
 
 
 def test_people_are_the_same_at_both_resolutions(data: Path) -> None:

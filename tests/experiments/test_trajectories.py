@@ -23,6 +23,7 @@ from experiments.uniform import Uniform
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.non_private import NonPrivate
 from ldpspatial.users import UserCells, cells_by_user
+from tests.support.experiment_runs import run_and_resume
 
 NAME = "dam-figure14"
 
@@ -57,28 +58,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_runs_resumes_and_writes_the_docs(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    docs, out = tmp_path / "docs", tmp_path / "out"
-    docs.mkdir()
-    page = docs / "experiments.md"
-    page.write_text(f"before\n<!-- {NAME} -->\n<!-- /{NAME} -->\nafter\n")
-    monkeypatch.setattr("experiments.distributed.setup.DOCS", docs)
-    monkeypatch.setattr("os.fsync", lambda _: None)  # no power cut here, and hundreds of runs
-    given = ["--data", data, "--out", out, "--jobs", "1", "--walks", "6", "--repeats", "1"]
-    words = [str(word) for word in given]
-    first = CliRunner().invoke(figure14, [*words, "--write"], catch_exceptions=False)
-    assert first.exit_code == 0, first.output
-    text = page.read_text()
-    assert "nan" not in text
-    assert (docs / f"{NAME}.png").exists()
-    assert text.count("| San Francisco, taxis | DAM, every point: em |") == 2  # one a truth
-    assert text.count("local, eps-LDP per report") == 6
-    assert text.count("nobody sends | 0.00 |") == 6  # nothing to miss on one cell
-    assert "| San Francisco, taxis (12) | 6, 6, 6 |" in text
-    kept = {path: path.read_bytes() for path in out.rglob("runs.jsonl")}
-    assert len(kept) == 3 * 2
-    again = CliRunner().invoke(figure14, words, catch_exceptions=False)
-    assert again.output.split("Every", 1)[1] == first.output.split("Every", 1)[1]
-    assert {path: path.read_bytes() for path in kept} == kept
+    given = ("--data", data, "--walks", 6, "--repeats", 1)
+    found = run_and_resume(figure14, NAME, given, "Every", tmp_path, monkeypatch)
+    assert (found.docs / f"{NAME}.png").exists()
+    assert found.text.count("| San Francisco, taxis | DAM, every point: em |") == 2  # one a truth
+    assert found.text.count("local, eps-LDP per report") == 6
+    assert found.text.count("nobody sends | 0.00 |") == 6  # nothing to miss on one cell
+    assert "| San Francisco, taxis (12) | 6, 6, 6 |" in found.text
+    assert len(list(found.out.rglob("runs.jsonl"))) == 3 * 2
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:

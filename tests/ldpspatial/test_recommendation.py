@@ -17,7 +17,7 @@ from ldpspatial.users import user_cells
 
 def test_it_is_a_plain_disk_with_a_sieve_and_only_its_radius_changes() -> None:
     assert recommended(15, 3.5, 10_000) == Disk(squared_radius=5)
-    assert recommended(15, 3.5, 100_000) == Disk(squared_radius=5)
+    assert recommended(15, 3.5, 100_000) == Disk(squared_radius=4)
     assert recommended(np.int64(15), 3.5, np.int64(10_000)) == Disk(squared_radius=5)
 
 
