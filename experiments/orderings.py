@@ -1,5 +1,6 @@
 """Which of two local mechanisms is nearer to the truth: what is expected, and what comes out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import exp, inf, isnan, nan, sqrt
@@ -90,7 +91,10 @@ def orderings_expected() -> tuple[Ordering, ...]:
 
 @dataclass(frozen=True)
 class Reference:
-    """W2 in cells from another implementation of the same definitions: 5 seeds, epsilon 3.5."""
+    """W2 in cells from another implementation of the same definitions.
+
+    Of 5 seeds and REFERENCE_USERS people at epsilon 3.5.
+    """
 
     name: str
     cells: int
@@ -99,6 +103,7 @@ class Reference:
     error: float = nan
 
 
+REFERENCE_USERS = 100_000
 LIKELIHOOD = "(likelihood stop)"
 REFERENCES = (
     Reference("normal", 15, f"dam, em {LIKELIHOOD}", 0.362, 0.017),
@@ -142,10 +147,7 @@ def orderings(conduct: Conduct) -> None:
             ["map", "d", "eps", "A", "B", "W2 of A", "W2 of B", "A / B", "expected", "verdict"],
             [_ordering_row(each, tables[each.key]) for each in expected],
         ),
-        "orderings-reference": markdown(
-            ["map", "d", "mechanism, estimator", "reference", "here", "standard errors apart"],
-            [_reference_row(known, tables[known.name, known.cells, 3.5]) for known in REFERENCES],
-        ),
+        "orderings-reference": reference_table(tables, conduct.users),
     }
     for name, text in shown.items():
         click.echo(text)
@@ -208,12 +210,26 @@ def _ordering_row(each: Ordering, table: pa.Table) -> list[str]:
     ]  # fmt: skip
 
 
+def reference_table(tables: Mapping[Key, pa.Table], users: int) -> str:
+    """Return the references beside the runs; how far apart, where as many people are asked."""
+    rows = [_reference_row(known, tables[known.name, known.cells, 3.5]) for known in REFERENCES]
+    header = ["map", "d", "mechanism, estimator", "reference", "here", "standard errors apart"]
+    if users == REFERENCE_USERS:
+        return markdown(header, rows)
+    header[3:] = [f"reference, {REFERENCE_USERS:,} people", f"here, {users:,} people"]
+    return markdown(header, [row[:-1] for row in rows])
+
+
 def _reference_row(known: Reference, table: pa.Table) -> list[str]:
     found = errors_of(table, known.label, "w2")
     error = found.std(ddof=1) / sqrt(len(found)) if len(found) > 1 else nan
     apart = (found.mean() - known.mean) / sqrt(error**2 + known.error**2)
     return [
-        known.name, str(known.cells), known.label,
-        f"{known.mean:.3f}" + (f" ({known.error:.3f})" if not isnan(known.error) else ""),
-        f"{found.mean():.3f} ({error:.3f})", f"{apart:+.1f}" if not isnan(apart) else "",
+        known.name, str(known.cells), known.label, _with_error(known.mean, known.error),
+        _with_error(found.mean(), error), f"{apart:+.1f}" if not isnan(apart) else "",
     ]  # fmt: skip
+
+
+def _with_error(mean: float, error: float) -> str:
+    """Return "mean (standard error)", without the latter where it is not known."""
+    return f"{mean:.3f}" if isnan(error) else f"{mean:.3f} ({error:.3f})"

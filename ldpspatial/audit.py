@@ -38,6 +38,8 @@ class Audit:
     epsilon : float
         The privacy loss of one report that is claimed.
     cells, radius, output_size : int
+    squared_radius : int or None
+        Of a plain disk, whose radius need not be whole; None for other mechanisms.
     max_ratio : Fraction
         Largest weight over base weight.
     realised_ratio : Fraction
@@ -66,6 +68,7 @@ class Audit:
     cells: int
     radius: int
     output_size: int
+    squared_radius: int | None
     max_ratio: Fraction
     realised_ratio: Fraction
     bound: Fraction
@@ -139,6 +142,7 @@ def audit(source: ResponseTable | Collection, draws: int = 1_000_000) -> Audit:
         cells=table.cells,
         radius=table.radius,
         output_size=table.output_size,
+        squared_radius=table.squared_radius if table.mechanism == "disk" else None,
         max_ratio=largest,
         realised_ratio=realised,
         bound=bound,

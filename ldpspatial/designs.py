@@ -74,6 +74,11 @@ class Design:
     over_uniform: Lead
     no_better_than_uniform: tuple[str, ...]
 
+    @property
+    def is_single_cell(self) -> bool:
+        """Whether it is the disk of a single cell, so that reports ignore distance."""
+        return self.squared_radius == 0
+
 
 def measure_designs(
     table: ResponseTable,

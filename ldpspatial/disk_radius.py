@@ -11,9 +11,12 @@ A map is held against the n people who reported, not against the law that they w
 Chance moves each wave of theirs by a variance of s = 1 / (n cells^2), and 1 / information is that
 chance and the noise of reports in one. With a prior variance v of each wave of the law, what is
 left of theirs is (v + s) (1 - s information) / (1 + v information), and the risk the sum of that
-over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart;
-and where epsilon is so large that most reports are the own cell (s information near 1) there is
-nothing left to gain from a disk.
+over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart.
+
+A single cell, which is k-ary randomised response, sends false reports anywhere. Where people crowd,
+W2 pays more for them than this risk says, which looks at small errors of even maps. So it is taken
+only where every disk has half as much risk again: over 22 settings and eight maps, rough and
+smooth, that is where it was no worse.
 
 The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
 the sieve estimate makes of real maps. Both numbers were set by measurement and matter little: the
@@ -37,6 +40,7 @@ WAVES = 48  # waves along an axis; finer ones have next to no prior variance
 ALL_BELOW = 64  # all disks of a smaller squared radius are compared
 STEP = 1.1  # of larger ones those whose squared radii differ by this factor
 WIDEST = 4  # squared radii to this multiple of DAM's are compared
+ALONE = 1.5  # times the risk of a single cell that every disk must have, for the cell to be taken
 MAX_USERS = 10**12
 
 
@@ -60,7 +64,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     Examples
     --------
     >>> [disk_squared_radius(15, epsilon, 10_000) for epsilon in (1.4, 3.5, 5.0, 7.0)]
-    [20, 5, 2, 0]
+    [20, 5, 2, 1]
     """
     d = whole_number("cells", cells, 1, MAX_CELLS)
     loss = float(exact_epsilon(epsilon))
@@ -68,7 +72,10 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     if d == 1:
         return 0
     candidates = _squares(min(WIDEST * (optimal_squared_radius(epsilon, d) + 1), 4 * d * d))
-    return min(candidates, key=lambda square: disk_risk(d, loss, n, square))
+    risks = {square: disk_risk(d, loss, n, square) for square in candidates}
+    alone = risks.pop(0)
+    best = min(risks, key=lambda square: risks[square])
+    return 0 if ALONE * alone < risks[best] else best
 
 
 def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> float:

@@ -111,8 +111,7 @@ class UserCells:
         InputError
             There is no user.
         """
-        if len(self) == 0:
-            raise InputError("users must be at least one for a density, got none")
+        self.refuse_none()
         mean = np.asarray(self.distributions.sum(axis=0), dtype=np.float64).ravel() / len(self)
         return mean.reshape(self.shape)
 
@@ -125,12 +124,16 @@ class UserCells:
         InputError
             There is no user.
         """
-        if len(self) == 0:
-            raise InputError("users must be at least one for a density, got none")
+        self.refuse_none()
         visits = self.visits.astype(np.float64).sum(axis=0)  # sums of floats do not wrap
         shares = np.asarray(visits, dtype=np.float64).ravel()
         density: Array = (shares / shares.sum()).reshape(self.shape)
         return density
+
+    def refuse_none(self) -> None:
+        """Raise InputError where there is no user, whose density is none."""
+        if len(self) == 0:
+            raise InputError("users must be at least one for a density, got none")
 
     def one_cell_each(self, rng: np.random.Generator) -> Ints:
         """Return for each user the cell of one of their visits, drawn uniformly; shape (users,)."""

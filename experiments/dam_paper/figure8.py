@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from client_sdk.shrunken import optimal_radius
-from experiments.dam_paper.claims import counts, judged_least
+from experiments.dam_paper.claims import counts, judged_least, noted
 from experiments.dam_paper.options import users_option
 from experiments.dam_paper.plays import Errors, play
 from experiments.dam_paper.settings import Setting, data_sets
@@ -75,7 +75,7 @@ def verdicts(errors: Errors) -> str:
                           f"{judged_least(tally)}: {counts(tally)}"])  # fmt: skip
     header = ["data", "EM", "least at b =", f"below b = {best} (95 %)", f"above b = {best}",
               "least at the best radius"]  # fmt: skip
-    return markdown(header, lines)
+    return noted(markdown(header, lines), errors)
 
 
 def _listed(radii: list[int]) -> str:

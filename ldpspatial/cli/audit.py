@@ -12,6 +12,7 @@ from ldpspatial.audit import audit as examine
 from ldpspatial.cli.estimate import read_collection
 from ldpspatial.cli.options import SQUARED_RADIUS_HELP
 from ldpspatial.cli.output import progress, show
+from ldpspatial.cli.results import real_radius
 
 
 @click.command()
@@ -71,7 +72,7 @@ def _rows(result: Audit) -> dict[str, str]:
     promised = {True: "yes", False: "NO", None: "unknown name"}[result.as_promised]
     rows = {
         "claim": f"local, {result.epsilon:g}-LDP per report",
-        "disk radius": f"{result.radius}"
+        "disk radius": f"{result.radius}{real_radius(result.squared_radius)}"
         + (" (k-ary randomised response)" if result.radius == 0 else ""),
         "output cells": str(result.output_size),
         "max weight / base weight": f"{result.max_ratio} = {float(result.max_ratio):.12g}",

@@ -96,7 +96,7 @@ def _advice(result: Plan) -> str:
     other = next(design for design in result.designs if design is not best)
     options, aside = f"--mechanism {best.mechanism}", ""
     if best.squared_radius is not None:
-        options += f" --squared-radius {best.squared_radius}"
+        options += f" --squared-radius {best.squared_radius}{_single_cell(best)}"
         aside = f" (the radius is that of --for-users {result.devices})"
     level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
     return (
@@ -104,7 +104,8 @@ def _advice(result: Plan) -> str:
         f"by about {_metres(best.total_m)} m on these maps (root mean square); "
         f"a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
         f"Collect with {options} and estimate with --rule {best.rule}{aside}: {_measured(best)}, "
-        f"against {_measured(other)} with {other.mechanism} and --rule {other.rule}{level}."
+        f"against {_measured(other)} with {other.mechanism}{_single_cell(other)} "
+        f"and --rule {other.rule}{level}."
     )
 
 
@@ -114,12 +115,16 @@ def _no_advice(result: Plan) -> str:
     other = next(design for design in result.designs if design is not best)
     return (
         f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
-        f"{_metres(best.total_m)} m with {best.mechanism} and --rule {best.rule} on these maps "
-        "(root mean square), which is no better beyond chance than a map that knows nothing, "
-        f"off by {_metres(result.uniform_m)} m; with {other.mechanism} and --rule {other.rule} "
-        f"they are off by {_metres(other.total_m)} m. "
-        "It takes more devices, a larger epsilon or other cells."
+        f"{_metres(best.total_m)} m with {best.mechanism}{_single_cell(best)} and --rule "
+        f"{best.rule} on these maps (root mean square), which is no better beyond chance than a "
+        f"map that knows nothing, off by {_metres(result.uniform_m)} m; with "
+        f"{other.mechanism}{_single_cell(other)} and --rule {other.rule} they are off by "
+        f"{_metres(other.total_m)} m. It takes more devices, a larger epsilon or other cells."
     )
+
+
+def _single_cell(design: Design) -> str:
+    return " (a single cell: k-ary randomised response)" if design.is_single_cell else ""
 
 
 def _measured(design: Design) -> str:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +12,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from client_sdk import Collection, Grid
-from ldpspatial.cell_maps import cell_map
-from ldpspatial.channel import StampChannel
+from client_sdk import Grid
 from ldpspatial.cli.output import progress, show_table
+from ldpspatial.cli.results import read_estimate
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.regional import COUNT_METHODS, share_intervals
-from ldpspatial.estimation.stopping import STOPPING_RULES, stopping_rule
 from ldpspatial.estimation.uncertainty import Interval
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.columns import as_numbers, read_columns
@@ -32,6 +26,8 @@ from ldpspatial.regions import polygon, rectangle
 SIDES = ("south", "west", "north", "east")
 GEOJSON = (".geojson", ".json")
 NAME = 40  # characters of a name on the screen
+ROUNDING = 1e-9  # a share no farther outside of its interval than this is not
+CUT = 1e-3  # a cell of which less than this is in, or out, is not cut: files round their edges
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,21 @@ class Region:
     name: str
     geometry: dict[str, Any]
     weights: NDArray[np.float64]
+
+    @property
+    def cut(self) -> NDArray[np.bool_]:
+        """Mask of the cells that are neither in it nor out of it."""
+        return np.minimum(self.weights, 1 - self.weights) >= CUT
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A region with its share of the people, how many these are, and how much is in cut cells."""
+
+    region: Region
+    share: Interval
+    people: float
+    in_cut_cells: float  # of its estimate, from 0 to 1
 
 
 @click.command()
@@ -57,7 +68,8 @@ class Region:
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(COUNT_METHODS), default="auto", show_default=True,
-    help="auto: fisher to 20 cells a side, likelihood to 32, bootstrap beyond.",
+    help="auto: fisher to 20 cells a side, likelihood to 32, bootstrap beyond. The method scores, "
+    "for reports that are sets, is there for objects in Python only.",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True,
@@ -79,9 +91,12 @@ def ranges(
     or a GeoJSON FeatureCollection of polygons, longitude first, with the property name. Polygons
     need the extra regions: pip install "ldpspatial[regions]".
 
-    Each region gets its share of all people, an interval, and people: share times reports. A cell
-    that a region cuts counts in part, as if its people were spread evenly in it. Every interval
-    covers at its level by itself; of 100 at 95 %, about five miss.
+    Each region gets its share of all people, an interval, people (share times reports), and how
+    much of its share is in cells that it cuts. A cut cell counts with its covered part, as if its
+    people were spread evenly in it. Intervals cover that share of cells, every one at its level by
+    itself: of 100 at 95 %, about five miss. They know of the noise of the reports and not of
+    where people are within a cell: the people inside of a region that cuts cells are missed more
+    often. Draw regions along the edges of cells (those of estimate.geojson), or take finer cells.
 
     \b
     Methods:
@@ -116,57 +131,20 @@ def ranges(
             raise InputError(message) from None
         answers = []
         for region in found:
-            answers.append(shares.of(region.weights))
+            share = shares.of(region.weights)
+            part = _part_in(region.cut, region.weights * result.density)
+            answers.append(Answer(region, share, share.estimate * result.n, part))
             advance(len(answers), len(found))
     if table is not None:
-        _write_csv(table, found, answers, result.n)
+        _write_csv(table, answers)
     if drawn is not None:
         members = {"reports": result.n, "level": level, "method": shares.method}
         if collection.grid.kind == "plane":
             members["plane"] = True
-        _write_geojson(drawn, members, found, answers, result.n)
-    _show(
-        found,
-        answers,
-        result.n,
-        f"{100 * level:g} % intervals by {shares.method}, {result.n} reports",
-    )
+        _write_geojson(drawn, members, answers)
+    _show(answers, f"{100 * level:g} % intervals by {shares.method}, {result.n} reports")
     for written in filter(None, (table, drawn)):
         click.echo(f"Written to {written}")
-
-
-def read_estimate(path: Path) -> tuple[Collection, Estimate]:
-    """Read what ``write_npz`` wrote: the collection and the estimate of its reports."""
-    file = path / "estimate.npz" if path.is_dir() else path
-    existing_file(file)
-    try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as npz:
-            held = {name: npz[name] for name in npz.files}
-            document, rule = str(held["collection"]), str(held["rule"])
-            density, counts, trace = held["density"], held["counts"], held["trace"].tolist()
-            iterations, converged = int(held["iterations"]), bool(held["converged"])
-            likelihood = float(held["log_likelihood"])
-            width = float(held.get("width", 0.0))  # older files are of cells only
-    except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
-            zipfile.BadZipFile, zlib.error):  # fmt: skip
-        raise InputError(
-            "ESTIMATE must be an estimate.npz of simulate or estimate, or the folder that holds "
-            f"it, but {str(file)!r} is not"
-        ) from None
-    collection = Collection.from_json(document)
-    channel = StampChannel(collection.table)
-    return collection, Estimate(
-        density=cell_map("density", density, collection.grid),
-        log_likelihood=likelihood,
-        iterations=iterations,
-        converged=converged,
-        rule=rule,
-        trace=tuple(trace),
-        channel=channel,
-        counts=check_counts(channel, counts),
-        stop=stopping_rule(rule, channel) if rule in STOPPING_RULES else None,
-        width=width,
-    )
 
 
 def read_regions(path: Path, grid: Grid) -> list[Region]:
@@ -249,35 +227,38 @@ def _check_output(option: str, path: Path, suffix: str, inputs: tuple[Path, ...]
         raise InputError(f"{option} must not replace an input, got {str(path)!r}")
 
 
-def _write_csv(path: Path, regions: list[Region], answers: list[Interval], n: int) -> None:
-    shares = [answer.estimate for answer in answers]
+def _part_in(mask: NDArray[np.bool_], people: NDArray[np.float64]) -> float:
+    everyone = float(people.sum())
+    return float(people[mask].sum()) / everyone if everyone else 0.0
+
+
+def _write_csv(path: Path, answers: list[Answer]) -> None:
     columns = {
-        "name": [region.name for region in regions],
-        "share": shares,
-        "lower": [answer.lower for answer in answers],
-        "upper": [answer.upper for answer in answers],
-        "people": [share * n for share in shares],
+        "name": [answer.region.name for answer in answers],
+        "share": [answer.share.estimate for answer in answers],
+        "lower": [answer.share.lower for answer in answers],
+        "upper": [answer.share.upper for answer in answers],
+        "people": [answer.people for answer in answers],
+        "in_cut_cells": [answer.in_cut_cells for answer in answers],
     }
     with replacing(path) as stream:
         pa_csv.write_csv(pa.table(columns), stream)
 
 
-def _write_geojson(
-    path: Path, members: dict[str, Any], regions: list[Region], answers: list[Interval], n: int
-) -> None:
+def _write_geojson(path: Path, members: dict[str, Any], answers: list[Answer]) -> None:
     features = [
         {
             "type": "Feature",
-            "geometry": region.geometry,
+            "geometry": answer.region.geometry,
             "properties": {
-                "name": region.name,
-                "share": answer.estimate,
-                "lower": answer.lower,
-                "upper": answer.upper,
-                "people": answer.estimate * n,
+                "name": answer.region.name,
+                "share": answer.share.estimate,
+                "lower": answer.share.lower,
+                "upper": answer.share.upper,
+                "people": answer.people,
             },
         }
-        for region, answer in zip(regions, answers, strict=True)
+        for answer in answers
     ]
     head = json.dumps({"type": "FeatureCollection", **members})[:-1]
     lines = ",\n".join(json.dumps(feature, allow_nan=False) for feature in features)
@@ -285,10 +266,25 @@ def _write_geojson(
         stream.write(f'{head}, "features": [\n{lines}\n]}}\n'.encode())
 
 
-def _show(regions: list[Region], answers: list[Interval], n: int, title: str) -> None:
+def _show(answers: list[Answer], title: str) -> None:
     rows = []
-    for region, answer in zip(regions, answers, strict=True):
-        shares = [f"{share:.2%}" for share in (answer.estimate, answer.lower, answer.upper)]
-        name = "".join(filter(str.isprintable, region.name))[:NAME]
-        rows.append((name, *shares, f"{answer.estimate * n:.0f}"))
-    show_table(title, ("region", "share", "lower", "upper", "people"), rows)
+    for answer in answers:
+        share = answer.share
+        shares = [f"{each:.2%}" for each in (share.estimate, share.lower, share.upper)]
+        name = "".join(filter(str.isprintable, answer.region.name))[:NAME]
+        rows.append((name, *shares, f"{answer.people:.0f}", f"{answer.in_cut_cells:.0%}"))
+    show_table(title, ("region", "share", "lower", "upper", "people", "in cut cells"), rows)
+    if cutting := sum(bool(answer.region.cut.any()) for answer in answers):
+        click.echo(
+            f"{cutting} of {len(answers)} regions cut cells, in which intervals do not know where "
+            "people are: draw regions along the edges of cells, or take finer cells"
+        )
+    outside = sum(
+        not answer.share.lower - ROUNDING <= answer.share.estimate <= answer.share.upper + ROUNDING
+        for answer in answers
+    )
+    if outside:
+        click.echo(
+            f"{outside} of {len(answers)} shares outside of their intervals: the counts speak "
+            "against them, as often where nearly all people crowd into a few cells"
+        )

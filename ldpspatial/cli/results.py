@@ -1,7 +1,9 @@
-"""The files that every estimate is written to, by ``simulate``, ``demo`` and ``estimate``."""
+"""The files of an estimate: most commands write them, ``ranges`` reads the npz again."""
 
 import math
 import warnings
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Collection, ResponseTable
+from ldpspatial.cell_maps import cell_map
+from ldpspatial.channel import StampChannel
 from ldpspatial.cli.output import write_json
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
+from ldpspatial.estimation.counts import check_counts
+from ldpspatial.estimation.smoothing import SMOOTHERS, Smoother
+from ldpspatial.estimation.stopping import RULES, STOPPING_RULES, stopping_rule
 from ldpspatial.estimation.uncertainty import Uncertainty
 from ldpspatial.files.export import write_csv, write_geojson, write_npz
+from ldpspatial.files.table_layout import existing_file
 from ldpspatial.plotting import heat_map_figure, save_figure
 
 INTERVALS = ("auto", "fisher", "bootstrap", "none")
@@ -69,6 +77,60 @@ def write_estimate(
     write_json(folder / "summary.json", summary)
 
 
+def read_estimate(path: Path) -> tuple[Collection, Estimate]:
+    """Read what ``write_npz`` wrote: the collection and the estimate of its reports."""
+    file = path / "estimate.npz" if path.is_dir() else path
+    existing_file(file)
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as npz:
+            held = {name: npz[name] for name in npz.files}
+            document, rule = str(held["collection"]), str(held["rule"])
+            density, counts, trace = held["density"], held["counts"], held["trace"].tolist()
+            iterations, converged = int(held["iterations"]), bool(held["converged"])
+            likelihood = float(held["log_likelihood"])
+            width = float(held.get("width", 0.0))  # older files are of cells only
+            smoothing = str(held.get("smoothing", "none"))  # and do not tell
+    except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
+            zipfile.BadZipFile, zlib.error):  # fmt: skip
+        raise InputError(
+            "ESTIMATE must be an estimate.npz of simulate or estimate, or the folder that holds "
+            f"it, but {str(file)!r} is not"
+        ) from None
+    collection = Collection.from_json(document)
+    channel = StampChannel(collection.table)
+    return collection, Estimate(
+        density=cell_map("density", density, collection.grid),
+        log_likelihood=likelihood,
+        iterations=iterations,
+        converged=converged,
+        rule=rule,
+        trace=tuple(trace),
+        channel=channel,
+        counts=check_counts(channel, counts),
+        smooth=_smoother(smoothing, rule),
+        stop=stopping_rule(rule, channel) if rule in STOPPING_RULES else None,
+        width=width,
+    )
+
+
+def _smoother(smoothing: str, rule: str) -> Smoother | None:
+    """Return the smoother of an estimate that was read, by its names there.
+
+    What only its maker has, a smoother or stopping rule without a name here, is needed to
+    estimate again, and for nothing else: it is refused then.
+    """
+    if rule in RULES and smoothing in ("none", *SMOOTHERS):
+        return SMOOTHERS.get(smoothing)
+    return _lost
+
+
+def _lost(density: NDArray[np.float64]) -> NDArray[np.float64]:
+    raise InputError(
+        "method bootstrap estimates again, but ESTIMATE was made in Python with a smoothing or "
+        "rule that its file cannot hold: use --method fisher or likelihood"
+    )
+
+
 def _interval_summary(estimate: Estimate, uncertainty: Uncertainty | None) -> dict[str, Any] | None:
     """Say which intervals were written, and how many cells' estimates lie outside theirs."""
     if uncertainty is None:
@@ -106,6 +168,7 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
         "estimator": {
             "rule": estimate.rule,
             "kernel_width_cells": estimate.kernel_width,
+            "smoothing": estimate.smoothing,
             "iterations": estimate.iterations,
             "converged": estimate.converged,
             "log_likelihood": estimate.log_likelihood,

@@ -15,7 +15,7 @@ from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
 from ldpspatial.estimation.kernel_channel import ALL
 from ldpspatial.estimation.regional import share_intervals
 from ldpspatial.estimation.sieve import cross_validate, fit_sieve
-from ldpspatial.estimation.smoothing import Smoother, smoother
+from ldpspatial.estimation.smoothing import SMOOTHERS, Smoother, smoother
 from ldpspatial.estimation.stopping import (
     CROSS_VALIDATED,
     StoppingRule,
@@ -69,6 +69,13 @@ class Estimate:
     def kernel_width(self) -> float | str:
         """``width`` for files and tables, which have no infinity: "all" in place of it."""
         return "all" if self.width == ALL else self.width
+
+    @property
+    def smoothing(self) -> str:
+        """Name of the smoother, "none" without one, "custom" for a function without a name."""
+        if self.smooth is None:
+            return "none"
+        return next((name for name, known in SMOOTHERS.items() if known is self.smooth), "custom")
 
     @property
     def n(self) -> int:
@@ -164,10 +171,11 @@ class Estimate:
         Returns
         -------
         Interval
-            ``estimate`` is the share in this density. EM stops early, so on rare occasions
-            it lies outside an interval that comes from the reports alone ("likelihood",
-            "fisher", "scores"). The interval is then left as it is: widened, it would tell of the
-            stopping rule, and the counts do speak against the estimate.
+            ``estimate`` is the share in this density. It may lie outside an interval that comes
+            from the reports alone ("likelihood", "fisher", "scores"), and often does so where
+            nearly all people crowd into a few cells: no cell holds fewer than 0 people, so
+            that noise in the empty ones adds up at the cost of the crowded, and EM stops early.
+            The interval is left as it is; that of "fisher" is right there (docs/ranges.md).
 
         Raises
         ------

@@ -33,7 +33,7 @@ from client_sdk.validate import is_number
 from ldpspatial.channel import MATRIX_LIMIT, Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.scores import score_bounds
-from ldpspatial.estimation.uncertainty import Interval, is_conditional
+from ldpspatial.estimation.uncertainty import Interval, is_conditional, scaled_bounds, share_of
 
 if TYPE_CHECKING:
     from ldpspatial.estimation.estimate import Estimate
@@ -65,7 +65,7 @@ class ShareIntervals:
     def of(self, weights: ArrayLike) -> Interval:
         """Return the share in a region with these weights of the cells, and its interval."""
         checked = check_weights(weights, self._density.shape)
-        return Interval(float((checked * self._density).sum()), *self._bounds(checked))
+        return Interval(share_of(self._density, checked), *self._bounds(checked))
 
 
 def share_intervals(
@@ -170,14 +170,9 @@ class LikelihoodRegions:
 
     def bounds(self, weights: Array) -> tuple[float, float]:
         """Return the smallest and largest share of a region with these weights of the cells."""
-        flat = weights.ravel()
-        low, high = float(flat.min()), float(flat.max())
-        if low == high:  # nowhere, or everywhere
-            return low, high
-        unit = (flat - low) / (high - low)
-        ends = (1 - self._largest(1 - unit), self._largest(unit))
-        lower, upper = (float(low + (high - low) * end) for end in ends)
-        return lower, upper
+        return scaled_bounds(
+            weights.ravel(), lambda unit: (1 - self._largest(1 - unit), self._largest(unit))
+        )
 
     def _largest(self, weights: Array) -> float:
         """Return the largest share of weights in [0, 1] at the allowed drop, never too small."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.uncertainty import cut_to_shares, standard_errors
+from ldpspatial.estimation.uncertainty import cut_to_shares, scaled_bounds, standard_errors
 
 Array = NDArray[np.float64]
 
@@ -44,15 +44,14 @@ def score_bounds(
         raise InputError(f"method scores needs reports that are sets, got {type(channel).__name__}")
     n, reach, step = float(counts.sum()), standard_errors(level), channel.score_step
 
-    def bounds(weights: Array) -> tuple[float, float]:
-        low, high = float(weights.min()), float(weights.max())
-        if low == high or n < 2:  # nowhere, everywhere, or nobody to compare with
-            return low, high
-        scores = channel.scores((weights - low) / (high - low))
+    def of_unit(unit: Array) -> tuple[float, float]:
+        if n < 2:  # nobody to compare with
+            return 0.0, 1.0
+        scores = channel.scores(unit)
         center = float((counts * scores).sum()) / n
         variance = float((counts * (scores - center) ** 2).sum()) / (n - 1) / n
         error = np.sqrt(variance + (reach * step / n) ** 2)
         lower, upper = cut_to_shares(np.float64(center), reach * error)
-        return low + (high - low) * float(lower), low + (high - low) * float(upper)
+        return float(lower), float(upper)
 
-    return bounds
+    return lambda weights: scaled_bounds(weights, of_unit)

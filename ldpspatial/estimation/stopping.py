@@ -81,6 +81,11 @@ STOPPING_RULES = ("scaled", "likelihood", "published")
 CROSS_VALIDATED = "cross-validated"  # no rule of one run: see ldpspatial.estimation.sieve
 RULES = (*STOPPING_RULES, CROSS_VALIDATED)
 
+# A step gains at most epsilon nats a report, of at most 2^53 reports. From here on that is always
+# less than the tolerance, the first step is the last, and a larger power, which may be beyond all
+# floats, changes nothing.
+MOST_EXPONENT = 600.0
+
 
 def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
     """Return the rule of this name for a channel, or the rule itself."""
@@ -90,10 +95,20 @@ def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
         raise InputError(f"rule must be one of {', '.join(RULES)} or a StoppingRule, got {rule!r}")
     if rule == "scaled":
         rows, cols = channel.input_shape
-        return LikelihoodGain(2e-4 * sqrt(rows * cols) * exp(channel.epsilon), "scaled")
+        return LikelihoodGain(2e-4 * sqrt(rows * cols) * _power(channel), "scaled")
     if rule == "likelihood":
-        return LikelihoodGain(1e-3 * exp(channel.epsilon))
+        return LikelihoodGain(1e-3 * _power(channel))
     return Published()
+
+
+def _power(channel: Channel) -> float:
+    """Return e^eps, or a number that stops EM at the same step."""
+    if channel.epsilon == inf:
+        raise InputError(
+            "rule must be a LikelihoodGain or 'published' where epsilon is infinite: where some "
+            "reports are impossible it says nothing about the noise of the others"
+        )
+    return exp(min(channel.epsilon, MOST_EXPONENT))
 
 
 def _check_tolerance(tolerance: object) -> None:

@@ -83,7 +83,8 @@ class Uncertainty:
         -------
         Interval
             ``estimate`` is the EM estimate. With "fisher" the interval surrounds the unbiased
-            estimate instead, so in rare cases it excludes the EM estimate.
+            estimate instead. It may exclude the EM estimate, and often does where nearly all
+            people crowd into a few cells (:meth:`ldpspatial.estimation.Estimate.share`).
         """
         try:
             cells = np.asarray(mask)
@@ -94,13 +95,18 @@ class Uncertainty:
                 f"mask must be a bool array of shape {self.lower.shape}, "
                 f"got {cells.dtype} of shape {cells.shape}"
             )
-        return Interval(float(self._density[cells].sum()), *self.bounds(cells.astype(np.float64)))
+        weights = cells.astype(np.float64)
+        return Interval(share_of(self._density, weights), *self.bounds(weights))
 
     def bounds(self, weights: Array) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells."""
-        center, error = self._of_weights(weights)
-        lower, upper = cut_to_shares(np.float64(center), standard_errors(self.level) * error)
-        return float(lower), float(upper)
+
+        def of_unit(unit: Array) -> tuple[float, float]:
+            center, error = self._of_weights(unit)
+            lower, upper = cut_to_shares(np.float64(center), standard_errors(self.level) * error)
+            return float(lower), float(upper)
+
+        return scaled_bounds(weights, of_unit)
 
 
 def fisher(estimate: "Estimate", level: float) -> Uncertainty:
@@ -117,8 +123,11 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
             f"method fisher takes at most {FISHER_CELLS} cells a side, got {max(shape)}: "
             "use method='bootstrap'"
         )
-    precision = np.where(support, 1 / np.where(support, channel.forward(estimate.density), 1), 0)
-    information = _information(channel, precision)
+    # Where a prediction underflows, _inverse refuses what comes of it.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        law = np.where(support, channel.forward(estimate.density), 1)
+        precision = np.where(support, 1 / law, 0)
+        information = _information(channel, precision)
     inverse = _inverse(information)
     unbiased = (inverse @ channel.adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
     # f is the EM density here too, whose information was inverted: only then is no variance
@@ -130,8 +139,7 @@ def fisher(estimate: "Estimate", level: float) -> Uncertainty:
         flat = weights.ravel()
         share = float((weights * estimate.density).sum())
         spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
-        known = flat.min() == flat.max()  # nowhere, or everywhere
-        return float((weights * unbiased).sum()), float(np.sqrt(spread + (0 if known else least)))
+        return float((weights * unbiased).sum()), float(np.sqrt(spread + least))
 
     if unbiased.size > 1:  # a single cell is everywhere
         variance += least
@@ -190,7 +198,7 @@ def _inverse(information: Array) -> Array:
     """Return the inverse of a symmetric matrix that must be far enough from singular."""
     try:
         factor, lower = linalg.cho_factor(information, lower=True)
-    except linalg.LinAlgError:
+    except (linalg.LinAlgError, ValueError):  # ValueError: entries that are not finite
         condition = 0.0
     else:
         norm1 = np.abs(information).sum(axis=0).max()
@@ -230,3 +238,25 @@ def cut_to_shares(center: Array | np.float64, reach: Array | float) -> tuple[Arr
     lower = np.clip(np.minimum(center, 1) - reach, 0, 1)
     upper = np.clip(np.maximum(center, 0) + reach, 0, 1)
     return np.asarray(lower), np.asarray(upper)
+
+
+def scaled_bounds(
+    weights: Array, of_unit: Callable[[Array], tuple[float, float]]
+) -> tuple[float, float]:
+    """Return the bounds of a share by a method for weights that reach from 0 to 1.
+
+    What a method adds, and where it cuts, is meant as parts of everybody. Weights from low to high
+    hold low of everybody at least and high at most: they are scaled, and the bounds scaled back,
+    which leaves the weights of whole cells as they are.
+    """
+    low, high = float(weights.min()), float(weights.max())
+    if low == high:  # nowhere, or everywhere
+        return low, high
+    ends = of_unit((weights - low) / (high - low))
+    lower, upper = (float(np.clip(low * (1 - end) + high * end, low, high)) for end in ends)
+    return lower, upper
+
+
+def share_of(density: Array, weights: Array) -> float:
+    """Return the share in a region, kept from leaving what the weights allow by rounding."""
+    return float(np.clip((weights * density).sum(), weights.min(), weights.max()))

@@ -66,7 +66,7 @@ class Ahead(LocalRelease):
         """
         return levels_privacy(cells, OWN_BIT, other_bit(epsilon))
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Grow the tree round by round and estimate the density."""
         claim = self.claim(epsilon)
         side = square_side(self.name, users)

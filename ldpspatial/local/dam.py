@@ -21,7 +21,6 @@ from ldpspatial.local.local_release import (
     check_side,
     device_epsilon,
     estimator_name,
-    input_errors,
     square_side,
 )
 from ldpspatial.local_privacy import local_privacy
@@ -56,8 +55,7 @@ class DiskRelease(LocalRelease):
         device_epsilon(epsilon)
         return claim
 
-    @input_errors()
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user from the table and estimate the density from their counts."""
         claim = self.claim(epsilon)
         side = square_side(self.name, users)

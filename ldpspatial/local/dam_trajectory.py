@@ -13,7 +13,7 @@ import numpy as np
 
 from client_sdk import ResponseTable, response_table
 from ldpspatial.local.dam import DiskRelease
-from ldpspatial.local.local_release import PUBLIC_MAP, public_number
+from ldpspatial.local.local_release import PUBLIC_MAP
 from ldpspatial.local.trajectories import (
     Ints,
     check_share,
@@ -36,7 +36,7 @@ class DamTrajectory(DiskRelease):
 
     A report on a visit that was drawn uniformly is eps/s-LDP of the whole trajectory, as its law
     is a mixture of the table's rows; s reports compose to epsilon. Its local privacy is that of
-    one report about the visit that it is of.
+    one report, at eps/s, about the visit that it is of: the reports of all slots tell more.
 
     Attributes
     ----------
@@ -49,7 +49,12 @@ class DamTrajectory(DiskRelease):
     slots: int = 1
 
     def __post_init__(self) -> None:
-        public_number("slots", self.slots, 1, MOST_SLOTS)
+        self._keep_whole("slots", 1, MOST_SLOTS)
+
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """Whether there is one slot; with more, local privacy is of the report in one of them."""
+        return self.slots == 1
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table of one report, which spends epsilon / slots."""
@@ -62,10 +67,10 @@ class DamTrajectory(DiskRelease):
             check_share(epsilon, Fraction(1, self.slots))
         return claim
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw each user's reports from the table and estimate the density from all of them."""
         visits = drawn_visits(trails_of(self.name, users), self.slots, rng)
-        found = super().release(_one_visit_each(visits, users), epsilon, rng)
+        found = super()._release(_one_visit_each(visits, users), epsilon, rng)
         spent = share_of(epsilon, Fraction(1, self.slots))
         facts: dict[str, Fact] = {
             "realised_epsilon": self.slots * float(found.facts["realised_epsilon"]),
@@ -79,10 +84,16 @@ class DamTrajectory(DiskRelease):
 class DamPoints(DiskRelease):
     """DAM on every visit, epsilon each: the comparison of the paper, not one at equal privacy.
 
-    Its map weighs visits equally and not users.
+    Its map weighs visits equally and not users. Its local privacy is that of one report about the
+    visit that it is of: the reports of a trajectory tell more.
     """
 
     name: ClassVar[str] = "dam-points"
+
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """False: local privacy is of the report on one visit."""
+        return False
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table of one report."""
@@ -93,10 +104,10 @@ class DamPoints(DiskRelease):
         conditions = (LOSSES_ADD_UP, LENGTHS_TOLD, PUBLIC_MAP, TAKING_PART)
         return replace(super().claim(epsilon), unit="report", conditions=conditions)
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw a report on every visit and estimate the density of visits from all of them."""
         trails = trails_of(self.name, users)
-        found = super().release(_one_visit_each(trails.cells, users), epsilon, rng)
+        found = super()._release(_one_visit_each(trails.cells, users), epsilon, rng)
         longest = int(trails.lengths.max())
         facts: dict[str, Fact] = {
             "reports_per_user_most": longest,

@@ -14,12 +14,7 @@ from ldpspatial.local.local_hashing import (
     olh_counts,
     olh_frequencies,
 )
-from ldpspatial.local.local_release import (
-    LocalRelease,
-    check_side,
-    public_number,
-    square_side,
-)
+from ldpspatial.local.local_release import LocalRelease, check_side, square_side
 from ldpspatial.local.quadtree import (
     assign_groups,
     full_depth,
@@ -67,7 +62,7 @@ class Hdg(LocalRelease):
     usual_users: int = 100_000
 
     def __post_init__(self) -> None:
-        public_number("usual_users", self.usual_users, 1, 10**12)
+        self._keep_whole("usual_users", 1, 10**12)
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: one OLH report a user, on a grid drawn without a look at the data."""
@@ -83,7 +78,7 @@ class Hdg(LocalRelease):
         keep, other = keep_probability(epsilon), 1 / hash_values(epsilon)
         return partition_privacy(cells, partitions, keep, other)
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect one report a user and estimate the density."""
         claim = self.claim(epsilon)
         side, n = square_side(self.name, users), len(users)

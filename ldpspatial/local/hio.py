@@ -54,7 +54,7 @@ class Hio(LocalRelease):
         """Return the mean over the levels of the mean distance of an observer's guess, in cells."""
         return levels_privacy(cells, keep_probability(epsilon), 1 / hash_values(epsilon))
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect one report a user and estimate the density."""
         claim = self.claim(epsilon)
         side = square_side(self.name, users)

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ldpspatial.errors import InputError
-from ldpspatial.local.local_release import LocalRelease, public_number
+from ldpspatial.local.local_release import LocalRelease
 from ldpspatial.local.move_model import MarkovModel, MoveDomain, synthesise
 from ldpspatial.local.set_reports import cells_privacy, on_simplex
 from ldpspatial.local.trajectories import (
@@ -69,7 +69,12 @@ class LdpTrace(LocalRelease):
             raise InputError(f"slots must be all or one, got {self.slots!r}")
         if self.weigh not in ("user", "visit"):
             raise InputError(f"weigh must be user or visit, got {self.weigh!r}")
-        public_number("most_points", self.most_points, 1, MOST_POINTS)
+        self._keep_whole("most_points", 1, MOST_POINTS)
+
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """False: local privacy is of the report on the first cell."""
+        return False
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP of the trajectory: 1/10 for the length, 9/10 over the slots."""
@@ -94,7 +99,7 @@ class LdpTrace(LocalRelease):
         spent = share_of(epsilon, self.report_part(self.most_points))
         return cells_privacy(cells, spent, size_law(cells**2, OWN_BIT, other_bit(spent)))
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect lengths, then moves, and draw trajectories from what was estimated."""
         claim = self.claim(epsilon)
         trails = trails_of(self.name, users)

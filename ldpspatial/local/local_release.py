@@ -6,13 +6,22 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
 from client_sdk import ParameterError
-from client_sdk.validate import MAX_CELLS, exact_epsilon, whole_number
+from client_sdk.validate import MAX_CELLS, exact_epsilon, shown, whole_number
 from ldpspatial.channel import MATRIX_LIMIT
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.stopping import CROSS_VALIDATED
-from ldpspatial.release import TAKING_PART, Model, PrivacyClaim, Release, check_epsilon
+from ldpspatial.estimation.stopping import CROSS_VALIDATED, RULES
+from ldpspatial.release import (
+    TAKING_PART,
+    Model,
+    PrivacyClaim,
+    Release,
+    Released,
+    check_epsilon,
+)
 from ldpspatial.users import UserCells
 
 ONE_REPORT = "one report a user, of one of the user's positions drawn uniformly"
@@ -35,7 +44,10 @@ class LocalRelease(Release):
 
     @input_errors()
     def local_privacy(self, cells: int, epsilon: float) -> float:
-        """Return how far off an observer's guess of one person is, from all that one user sends.
+        """Return how far off an observer's guess of one person is, from what one user sends.
+
+        From all of it where :attr:`privacy_of_all_reports` is True. Otherwise from one report
+        alone, at its share of epsilon: all that the user sends tells more.
 
         Parameters
         ----------
@@ -64,10 +76,38 @@ class LocalRelease(Release):
     def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the local privacy at arguments that are in order."""
 
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """Whether the local privacy is of all that one user sends, and not of one report of it."""
+        return True
+
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP of one report a user; releases that promise something else override it."""
         check_epsilon(epsilon)
-        return PrivacyClaim("local", epsilon, conditions=(ONE_REPORT, PUBLIC_MAP, TAKING_PART))
+        conditions = ONE_REPORT, PUBLIC_MAP, TAKING_PART
+        return PrivacyClaim("local", float(epsilon), conditions=conditions)
+
+    @input_errors()
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Run on users whose cells are known, as :meth:`ldpspatial.release.Release.release`.
+
+        Epsilon counts as the nearest float, and so does the claim, whatever kind of number it is.
+
+        Raises
+        ------
+        InputError
+            No epsilon, or one without a claim; a map or users that the release does not take.
+        """
+        check_epsilon(epsilon)
+        return self._release(users, float(epsilon), rng)
+
+    @abstractmethod
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Run on an epsilon that is a float."""
+
+    def _keep_whole(self, field: str, low: int, high: int) -> None:
+        """Check a field and keep it as an int, which numpy's integers are not."""
+        object.__setattr__(self, field, public_number(field, getattr(self, field), low, high))
 
 
 def square_side(name: str, users: UserCells) -> int:
@@ -96,6 +136,13 @@ def check_side(side: object) -> None:
     """Refuse a side that is none, or too long for a matrix of all pairs of cells."""
     if public_number("cells", side, 1, MAX_CELLS) ** 4 > MATRIX_LIMIT:
         raise InputError(f"cells must be smaller for a matrix of all pairs of cells, got {side}")
+
+
+def check_rule(rule: object) -> None:
+    """Refuse what is no stopping rule, even where a projection would never ask it."""
+    if not (rule in RULES if isinstance(rule, str) else hasattr(rule, "done")):
+        known = ", ".join(RULES)
+        raise InputError(f"rule must be one of {known} or a StoppingRule, got {shown(rule)}")
 
 
 @input_errors()

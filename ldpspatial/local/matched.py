@@ -16,6 +16,7 @@ import numpy as np
 from client_sdk import Grid
 from client_sdk.validate import MAX_EPSILON, MICRO
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.counts import whole_number
 from ldpspatial.local.local_release import LocalRelease, input_errors, square_side
 from ldpspatial.local.planar_laplace import RATES, PlanarLaplace
 from ldpspatial.local.sem_geo_i import SemGeoI, least_epsilon
@@ -61,7 +62,8 @@ class Matched(LocalRelease):
     inner : LocalRelease
         What runs, say ``SemGeoI()`` or ``PlanarLaplace()``.
     to : LocalRelease
-        Whose local privacy it gets, say ``Dam()``.
+        Whose local privacy it gets, say ``Dam()``. Neither may be a release whose local privacy is
+        that of one report of several, which no equality would be worth anything of.
     cells : int
         Side of the maps on which they are matched, and the only ones that it runs on.
 
@@ -83,8 +85,12 @@ class Matched(LocalRelease):
         for field in ("inner", "to"):
             if not isinstance(given := getattr(self, field), LocalRelease):
                 raise InputError(f"{field} must be a local release, got {type(given).__name__}")
-        if type(self.cells) is not int or self.cells < 1:
-            raise InputError(f"cells must be a whole number from 1 on, got {self.cells!r}")
+            if not given.privacy_of_all_reports:
+                raise InputError(
+                    f"{field} must be a release whose local privacy is of all that one user sends, "
+                    f"got {given.name}, whose is of one report"
+                )
+        object.__setattr__(self, "cells", whole_number("cells", self.cells, 1))
 
     @property
     def label(self) -> str:
@@ -123,7 +129,7 @@ class Matched(LocalRelease):
         match = self.match(epsilon)
         return match.release.local_privacy(cells, match.epsilon)
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Run the release inside on users whose cells are known."""
         match = self.match(epsilon)
         self._check_side(square_side(self.name, users))

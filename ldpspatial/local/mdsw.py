@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.dense_channels import ProductChannel
-from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
 from ldpspatial.local.local_release import square_side
 from ldpspatial.local.square_wave import WaveRelease, offset_law, square_wave_table
@@ -21,6 +20,7 @@ from ldpspatial.release import PrivacyClaim, Released
 from ldpspatial.users import UserCells
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 ONE_COORDINATE = "which coordinate a user reports is drawn without looking at the position"
 BOTH_COORDINATES = "both coordinates are reported, at half of epsilon each"
@@ -46,7 +46,7 @@ class Mdsw(WaveRelease):
         silent = offset_law(np.ones((1, cells)))
         return _mean_distance(reported, silent)
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user, of a coordinate drawn uniformly, and multiply the marginals.
 
         Raises
@@ -55,11 +55,8 @@ class Mdsw(WaveRelease):
             The map is no square, or there is no user.
         """
         claim = self.claim(epsilon)
-        side = square_side(self.name, users)
-        if len(users) == 0:
-            raise InputError("users must be at least one for a density, got none")
+        side, position = _drawn_position(self.name, users, rng)
         table = square_wave_table(side, epsilon)
-        position = np.divmod(users.one_cell_each(rng), side)
         asked = rng.integers(2, size=len(users))
         found = []
         marginals = []
@@ -91,7 +88,7 @@ class MdswJoint(WaveRelease):
         reported = offset_law(square_wave_table(cells, epsilon, parts=2).matrix())
         return _mean_distance(reported, reported)
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw a pair of reports a user and estimate the density from the counts of pairs.
 
         Raises
@@ -100,15 +97,23 @@ class MdswJoint(WaveRelease):
             The map is no square, or there is no user.
         """
         claim = self.claim(epsilon)
-        side = square_side(self.name, users)
+        side, position = _drawn_position(self.name, users, rng)
         table = square_wave_table(side, epsilon, parts=2)
-        position = np.divmod(users.one_cell_each(rng), side)
         rows, columns = (table.draw(part, rng) + table.radius for part in position)
         wave, size = table.matrix(), table.outputs
         counts = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size)
         channel = ProductChannel(wave, wave, epsilon)
         found = estimate(channel, counts, self.rule, self.smoother)
         return Released(found.density, claim, self.facts(table, 2, found), found)
+
+
+def _drawn_position(
+    name: str, users: UserCells, rng: np.random.Generator
+) -> tuple[int, tuple[Ints, Ints]]:
+    """Return the side of the map, and row and column of one visit of each user, drawn uniformly."""
+    side = square_side(name, users)
+    users.refuse_none()
+    return side, np.divmod(users.one_cell_each(rng), side)
 
 
 def _mean_distance(down: Array, across: Array) -> float:

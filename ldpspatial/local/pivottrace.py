@@ -13,7 +13,7 @@ import numpy as np
 
 from client_sdk.kernels import compiled
 from ldpspatial.dense_channels import MatrixChannel
-from ldpspatial.local.local_release import LocalRelease, check_side, public_number
+from ldpspatial.local.local_release import LocalRelease, check_side
 from ldpspatial.local.pivot_reports import (
     block_around,
     block_cells,
@@ -67,8 +67,13 @@ class PivotTrace(LocalRelease):
     sectors: int = 8
 
     def __post_init__(self) -> None:
-        public_number("pivots", self.pivots, 2, MOST_PIVOTS)
-        public_number("sectors", self.sectors, 2, MOST_SECTORS)
+        self._keep_whole("pivots", 2, MOST_PIVOTS)
+        self._keep_whole("sectors", 2, MOST_SECTORS)
+
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """False: local privacy is of the report on one pivot."""
+        return False
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP of the trajectory: a quarter for the region, 3/8 for each copy."""
@@ -103,7 +108,7 @@ class PivotTrace(LocalRelease):
         laws = [nearness_law(row, column, everywhere, spent) for row, column in everywhere]
         return local_privacy(MatrixChannel(np.stack(laws, axis=1), (cells, cells), spent))
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect every user's points and count the merged ones."""
         claim = self.claim(epsilon)
         points = evenly_spaced(trails_of(self.name, users), self.pivots)

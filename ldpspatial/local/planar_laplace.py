@@ -123,7 +123,7 @@ class PlanarLaplace(LocalRelease):
         """Return the mean distance of an observer's guess from a reported cell, in cells."""
         return local_privacy(self.channel(cells, epsilon))
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Noise one position a user, drawn uniformly in the cell; epsilon is per cell.
 
         Raises

@@ -8,7 +8,7 @@ import numpy as np
 from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import draw_many
 from ldpspatial.local.dam import DiskRelease
-from ldpspatial.local.local_release import input_errors, square_side
+from ldpspatial.local.local_release import check_rule, square_side
 from ldpspatial.local.set_reports import (
     Array,
     Estimator,
@@ -36,6 +36,7 @@ class KRr(DiskRelease):
 
     def __post_init__(self) -> None:
         check_estimator(self.estimator)
+        check_rule(self.rule)
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from: whole weights, no disk around the own cell."""
@@ -47,11 +48,10 @@ class KRr(DiskRelease):
         always_one[1] = 1
         return cells_privacy(cells, epsilon, always_one)
 
-    @input_errors()
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user and estimate the density."""
         if self.estimator == "em":
-            return super().release(users, epsilon, rng)
+            return super()._release(users, epsilon, rng)
         claim = self.claim(epsilon)
         side = square_side(self.name, users)
         table = self.table(side, epsilon)

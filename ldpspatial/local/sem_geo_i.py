@@ -71,8 +71,12 @@ class SemGeoI(LocalRelease):
     name: ClassVar[str] = "sem-geo-i"
 
     def __post_init__(self) -> None:
-        if self.size is not None and (type(self.size) is not int or self.size < 1):
-            raise InputError(f"size must be None or a whole number from 1 on, got {self.size!r}")
+        if self.size is not None:
+            whole = isinstance(self.size, int | np.integer) and not isinstance(self.size, bool)
+            if not whole or self.size < 1:
+                rule = "size must be None or a whole number from 1 on"
+                raise InputError(f"{rule}, got {self.size!r}")
+            object.__setattr__(self, "size", int(self.size))  # the law overflows numpy's
         if self.estimator not in ("inverse", "em"):
             raise InputError(f"estimator must be inverse or em, got {self.estimator!r}")
 
@@ -145,7 +149,7 @@ class SemGeoI(LocalRelease):
         error = 0.0 if complete else share * spread / sqrt(len(nearest))
         return LocalPrivacy(share * mean + unseen, error)
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user and decode how often each cell was in a set."""
         claim = self.claim(epsilon)
         side = square_side(self.name, users)

@@ -24,7 +24,7 @@ from ot.utils import proj_simplex
 from client_sdk.validate import MAX_EPSILON
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
-from ldpspatial.local.local_release import LocalRelease, estimator_name, square_side
+from ldpspatial.local.local_release import LocalRelease, check_rule, estimator_name, square_side
 from ldpspatial.local.set_sums import add_to_sets, sum_over_sets
 from ldpspatial.release import Fact, PrivacyClaim, Released, check_epsilon
 from ldpspatial.users import UserCells
@@ -152,6 +152,7 @@ class SetRelease(LocalRelease):
 
     def __post_init__(self) -> None:
         check_estimator(self.estimator)
+        check_rule(self.rule)
 
     @abstractmethod
     def design(self, size: int, epsilon: float) -> dict[str, Fact]:
@@ -178,7 +179,7 @@ class SetRelease(LocalRelease):
         """Return the mean distance of an observer's guess, in cells."""
         return cells_privacy(cells, epsilon, self.set_sizes(cells**2, epsilon))
 
-    def release(self, users: UserCells, epsilon: float, rng: Rng) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: Rng) -> Released:
         """Draw one report a user and estimate the density."""
         claim = self.claim(epsilon)
         side = square_side(self.name, users)

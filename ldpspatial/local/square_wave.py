@@ -204,8 +204,9 @@ class WaveRelease(LocalRelease):
     rule: str = "scaled"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.smoothing, bool):
+        if not isinstance(self.smoothing, bool | np.bool_):
             raise InputError(f"smoothing must be True or False, got {self.smoothing!r}")
+        object.__setattr__(self, "smoothing", bool(self.smoothing))
 
     @property
     def smoother(self) -> str | None:
@@ -243,7 +244,7 @@ class SquareWave(WaveRelease):
         """Return the mean distance of an observer's guess, in cells of a row of that many."""
         return float(offset_law(square_wave_matrix(cells, epsilon)) @ np.arange(cells))
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user and estimate the density of the row from their counts.
 
         Raises

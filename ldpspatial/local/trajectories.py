@@ -46,7 +46,8 @@ def trajectory_claim(epsilon: float, *conditions: str) -> PrivacyClaim:
     check_epsilon(epsilon)
     if not LEAST_EPSILON <= epsilon <= MAX_EPSILON:
         raise InputError(f"epsilon must lie in [{LEAST_EPSILON:f}, {MAX_EPSILON}], got {epsilon!r}")
-    return PrivacyClaim("local", epsilon, unit="trajectory", conditions=(*COMMON, *conditions))
+    conditions = *COMMON, *conditions
+    return PrivacyClaim("local", float(epsilon), unit="trajectory", conditions=conditions)
 
 
 def share_of(epsilon: float, part: Fraction) -> float:

@@ -55,7 +55,7 @@ class Oue(SetRelease):
 
 def other_bit(epsilon: float) -> float:
     """Return q = 1 / (e^eps + 1), the probability of a 1 in the bit of another value."""
-    return float(expit(-epsilon))
+    return float(expit(-float(epsilon)))  # in float64, whatever kind of number it is
 
 
 def size_law(size: int, own: float, other: float) -> Array:

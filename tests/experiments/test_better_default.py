@@ -58,21 +58,45 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert "--data must hold" in result.output
 
 
-def outcome(ours: float) -> Outcome:
-    errors = dict.fromkeys(RIVALS, 9.0) | {BASELINE: 1.0, OURS: ours}
-    return Outcome(Case("normal", 15, 3.5, 100), errors, Disk(squared_radius=5))
+def outcome(ours: float, **rivals: float) -> Outcome:
+    errors = dict.fromkeys(RIVALS, 9.0) | {BASELINE: 1.0, OURS: ours} | rivals
+    spread = np.array([0.99, 1.0, 1.01])  # the same people are hard for all
+    runs = {label: error * spread for label, error in errors.items()}
+    return Outcome(Case("normal", 15, 3.5, 100), runs, Disk(squared_radius=5))
 
 
 def test_the_numbers_that_were_asked_for() -> None:
-    near, far = outcome(0.5), outcome(0.8)
-    sieved = Outcome(far.case, {**far.errors, "dam, sieve": 0.7}, far.release)
+    near, sieved = outcome(0.5), outcome(0.8, **{"dam, sieve": 0.7})
     text = module.summary([near, sieved])
-    assert "over 2 settings: 37% below" in text  # 1 - sqrt(.5 * .8)
-    assert "in 50% of the settings, ahead of it in 50%; in 100% within 10%" in text
+    assert "over 2 settings, 3 repeats: 36.8% ± 0.0% below" in text  # 1 - sqrt(.5 * .8)
+    assert "in 50% of the settings, ahead of it in 50%; behind by more than 10% beyond" in text
+    assert "in 1 settings. In 100% within 10% of the best rival that has not" in text
     assert sieved.best_rival == "dam, sieve"
     assert sieved.behind == pytest.approx(8 / 7)
-    assert "0.700 | 0.800" in module.far_behind([near, sieved])
+    assert "0.700 | 0.800 | yes |" in module.far_behind([near, sieved])
     assert module.far_behind([near]) == "No rival was ahead by more than 10 % in any setting."
+
+
+def test_a_lead_is_beyond_chance_only_with_its_interval_beyond_ten_per_cent() -> None:
+    sieved = outcome(0.8, **{"dam, sieve": 0.7})
+    noisy = {**sieved.runs, OURS: np.array([0.5, 0.8, 1.1])}
+    unsure = Outcome(sieved.case, noisy, sieved.release)
+    assert unsure.behind == pytest.approx(8 / 7)
+    assert not unsure.is_far_behind
+    assert "0.700 | 0.800 | no |" in module.far_behind([unsure])
+    assert "in 0 settings" in module.summary([unsure])
+    few = Outcome(sieved.case, {**sieved.runs, "dam, sieve": np.array([0.69, 0.7])}, sieved.release)
+    assert few.is_far_behind  # fewer repeats of a slow rival: the pairs that there are
+    one = Outcome(sieved.case, {label: runs[:1] for label, runs in sieved.runs.items()}, Disk())
+    assert "1 repeats: 20.0% below" in module.summary([one])
+    assert not one.is_far_behind
+
+
+def test_the_best_estimator_is_that_of_each_map() -> None:
+    first = outcome(0.5, **{"dam, sieve": 0.2, "dam, em (scaled stop)": 0.8})
+    second = outcome(0.5, **{"dam, sieve": 0.8, "dam, em (scaled stop)": 0.2})
+    row = module.by_setting([first, second]).splitlines()[-1]
+    assert row.split(" | ")[6:8] == ["0.50", "0.200"]
 
 
 def test_the_docs_have_a_place_for_it() -> None:

@@ -8,6 +8,7 @@ from matplotlib.colors import same_color
 from experiments.dam_paper.claims import (
     FIGURE_9,
     FIGURE_13,
+    ONE_RUN,
     Claim,
     claims_table,
     counts,
@@ -74,7 +75,7 @@ def test_claims_are_judged_by_paired_intervals() -> None:
     assert len(pairs) == len(rises) == 2
     table = claims_table(errors, [Claim("DAM wins", ("e-i",), versus(DAM, MDSW))], [ROW])
     assert table.splitlines()[2] == (
-        "| DAM wins | e-i | true here and there: 1/1/0 | not true | SZipf 1/1/0 |"
+        "| DAM wins | e-i | true or level: 1/1/0 | not true | SZipf 1/1/0 |"
     )
 
 
@@ -87,9 +88,26 @@ def test_one_law_is_no_pair() -> None:
 
 def test_words_for_tallies() -> None:
     assert judged(Counter(lower=3)) == "true"
-    assert judged(Counter(lower=3, level=1)) == "true here and there"
+    assert judged(Counter(lower=3, level=1)) == "true or level"
     assert judged(Counter(level=2, higher=1)) == "not true"
+    assert judged(Counter(level=12)) == "level"
+    assert judged(Counter(lower=8, level=4, higher=3)) == "more for than against"
+    assert judged(Counter(lower=1, level=11, higher=3)) == "more against than for"
+    assert judged(Counter(lower=3, higher=3)) == "as many for as against"
     assert counts(Counter(lower=3, higher=1)) == "3/0/1"
+
+
+def test_one_run_judges_no_claim_and_the_output_says_so() -> None:
+    def table(runs: int) -> str:
+        low, high = LOW[:runs], HIGH[:runs]
+        errors = made({(label, at): (errors, errors) for at in (AT, NEXT)
+                       for label, errors in ((DAM, low), (MDSW, high))})  # fmt: skip
+        return claims_table(errors, [Claim("DAM wins", ("e-i",), versus(DAM, MDSW))], [ROW])
+
+    line, _, note = table(1).splitlines()[2:]
+    assert line == "| DAM wins | e-i | level: 0/2/0 | level | SZipf 0/2/0 |"
+    assert note == ONE_RUN
+    assert table(2).splitlines()[2:] == ["| DAM wins | e-i | true: 2/0/0 | true |  |"]
 
 
 def test_pairs_that_the_published_distance_turns_round() -> None:
@@ -176,3 +194,11 @@ def test_a_least_error_is_judged_by_paired_differences(
     errors = made({(label, NEXT): (found, found) for label, found in runs.items()})
     lines = verdicts(errors).splitlines()[2:]
     assert lines == [f"| SZipf | {stop} | {said} |" for stop in ("the paper's stop", "our stop")]
+
+
+def test_one_run_finds_no_least_error_and_the_output_says_so() -> None:
+    runs = {f"{stop}, b = {radius}": [float(radius)] for radius in range(1, 6)
+            for stop in ("the paper's stop", "our stop")}  # fmt: skip
+    lines = verdicts(made({(label, NEXT): (w2, w2) for label, w2 in runs.items()})).splitlines()
+    assert [line.split(" | ")[-1] for line in lines[2:4]] == ["level: 0/4/0 |"] * 2
+    assert lines[4:] == ["", ONE_RUN]

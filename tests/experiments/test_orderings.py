@@ -5,15 +5,19 @@ from math import inf, log
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from experiments.orderings import (
     NEAR,
+    REFERENCE_USERS,
+    REFERENCES,
     Ordering,
     orderings,
     orderings_expected,
     ratio_interval,
+    reference_table,
     verdict,
 )
 from experiments.synthetic import USERS, crowd
@@ -47,6 +51,37 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     again = CliRunner().invoke(orderings, given, catch_exceptions=False)
     assert again.output.split("| ", 1)[1] == first.output.split("| ", 1)[1]
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == files
+
+
+def runs_of_references(repeats: int) -> dict[tuple[str, int, float], pa.Table]:
+    """Runs of all that has a reference, each with an error of 0.1 to 0.1 + repeats / 100 cells."""
+    found = {}
+    for name, cells in {(known.name, known.cells) for known in REFERENCES}:
+        rows = [
+            {"release": known.label, "repeat": repeat, "cells": cells,
+             "w2": (0.1 + repeat / 100) / cells}
+            for known in REFERENCES if (known.name, known.cells) == (name, cells)
+            for repeat in range(repeats)
+        ]  # fmt: skip
+        found[name, cells, 3.5] = pa.Table.from_pylist(rows)
+    return found
+
+
+def test_references_are_compared_at_their_number_of_people_only() -> None:
+    lines = reference_table(runs_of_references(3), 2000).splitlines()
+    assert lines[0] == (
+        "| map | d | mechanism, estimator | reference, 100,000 people | here, 2,000 people |"
+    )
+    assert lines[2] == "| normal | 15 | dam, em (likelihood stop) | 0.362 (0.017) | 0.110 (0.006) |"
+    lines = reference_table(runs_of_references(3), REFERENCE_USERS).splitlines()
+    assert lines[0].endswith("| reference | here | standard errors apart |")
+    assert lines[2].endswith("| 0.362 (0.017) | 0.110 (0.006) | -14.0 |")
+
+
+def test_one_run_has_no_standard_error() -> None:
+    lines = reference_table(runs_of_references(1), REFERENCE_USERS).splitlines()
+    assert lines[2].endswith("| 0.362 (0.017) | 0.100 |  |")
+    assert not any("nan" in line.split(" | ")[-2] for line in lines)
 
 
 def test_ratios_are_of_pairs() -> None:

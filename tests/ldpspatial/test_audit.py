@@ -91,7 +91,7 @@ def test_a_million_reports_of_the_default_table_pass() -> None:
     assert all(test.degrees == TABLE.output_size - 1 for test in by_cells[:3])
     assert all(test.degrees == 1 for test in found.tests[1::2])
     assert (found.mechanism, found.epsilon, found.cells) == ("dam", 3.5, 15)
-    assert (found.radius, found.output_size) == (3, 437)
+    assert (found.radius, found.output_size, found.squared_radius) == (3, 437, None)
     assert not found.is_randomised_response
 
 
@@ -142,7 +142,9 @@ def test_the_promise_is_that_of_the_name() -> None:
     dam = response_table("dam", 2, 5)
     for squared in (1, 3, 5, 100):  # a real radius is none of the table's fields
         disk = response_table("disk", 2, 5, squared_radius=squared)
-        assert audit(disk, draws=1000).as_promised is True
+        found = audit(disk, draws=1000)
+        assert found.as_promised is True
+        assert found.squared_radius == disk.squared_radius
     unknown = audit(dataclasses.replace(dam, mechanism="round"), draws=1000)
     assert unknown.as_promised is None
     assert unknown.passed

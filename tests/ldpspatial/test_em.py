@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import Estimate, StampChannel, estimate
+from ldpspatial.dense_channels import MatrixChannel
+from ldpspatial.errors import InputError
 from ldpspatial.estimation import LikelihoodGain, Published
 from tests.support import naive_channel
 
@@ -158,6 +160,25 @@ def test_extreme_epsilons_and_many_reports_stay_finite(epsilon: float, cells: in
         found = estimate(channel, counts_of(channel, n), max_iterations=20)
         check_density(found)
         assert np.isfinite(found.trace).all()
+
+
+@pytest.mark.parametrize("rule", ["scaled", "likelihood"])
+@pytest.mark.parametrize("epsilon", [500.0, 600.0, 1e3, 1e300])
+def test_beyond_all_floats_the_first_step_is_the_last(rule: str, epsilon: float) -> None:
+    # Reports that all are true: the first step from the uniform density gives their shares.
+    truthful = MatrixChannel(np.eye(4), (2, 2), epsilon)
+    found = estimate(truthful, [2**52, 2**51, 7, 0], rule)
+    assert (found.iterations, found.converged, found.rule) == (1, True, rule)
+    np.testing.assert_allclose(found.density.ravel(), np.array([2**52, 2**51, 7, 0]) / found.n)
+
+
+@pytest.mark.parametrize("rule", ["scaled", "likelihood"])
+def test_an_infinite_epsilon_sets_no_tolerance(rule: str) -> None:
+    blurred = MatrixChannel(np.array([[0.5, 0], [0.5, 0.5], [0, 0.5]]), (1, 2))
+    assert blurred.epsilon == np.inf
+    with pytest.raises(InputError, match="a LikelihoodGain or 'published' where epsilon is inf"):
+        estimate(blurred, [1, 2, 1], rule)
+    assert estimate(blurred, [1, 2, 1], LikelihoodGain(1e-9)).converged
 
 
 def test_the_likelihood_rule_stops_at_the_first_gain_below_its_tolerance() -> None:

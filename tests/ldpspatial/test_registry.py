@@ -218,6 +218,23 @@ def test_numbers_of_any_kind_are_numbers(release: LocalRelease) -> None:
         assert release.local_privacy(np.int64(3), epsilon) == expected  # type: ignore[arg-type]
 
 
+@every_local_release
+@pytest.mark.parametrize(
+    "epsilon", [np.float32(3.3), np.float16(1.1), Fraction(10, 3), Decimal("3.3")], ids=repr
+)
+def test_a_run_takes_numbers_of_any_kind_as_the_nearest_float(
+    release: LocalRelease, epsilon: Any
+) -> None:
+    users = people((1, 9) if release.name == "sw-ems" else (3, 3))
+    found, expected = (
+        release.release(users, each, np.random.default_rng(7)) for each in (epsilon, float(epsilon))
+    )
+    assert (found.density == expected.density).all()
+    assert (found.facts, found.claim) == (expected.facts, expected.claim)
+    assert type(release.claim(epsilon).epsilon) is float
+    assert release.claim(epsilon) == expected.claim
+
+
 def test_the_page_of_claims_is_what_the_code_says() -> None:
     assert claims_table() in (DOCS / "releases.md").read_text()
 

@@ -25,14 +25,20 @@ def test_a_sound_mechanism_passes(mechanism: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "cells"), [((), 429), (("--squared-radius", 13), 437), (("--radius", 3), 421)]
+    ("options", "cells", "radius"),
+    [
+        ((), 429, "squared radius 10 (3.16 cells)"),
+        (("--squared-radius", 13), 437, "squared radius 13 (3.61 cells)"),
+        (("--radius", 3), 421, "squared radius 9 (3.00 cells)"),
+    ],
 )
 def test_a_disk_of_any_radius_is_what_its_name_promises(
-    options: tuple[object, ...], cells: int
+    options: tuple[object, ...], cells: int, radius: str
 ) -> None:
     shown = succeed("audit", "disk", "--epsilon", 3.5, "--cells", 15, *options, *DRAWS).stdout
     lines = [line.split() for line in shown.splitlines()]
     assert ["output", "cells", str(cells)] in lines
+    assert ["disk", "radius", "3,", *radius.split()] in lines
     assert ["the", "table", "its", "name", "promises", "yes"] in lines
     assert lines[-1] == ["passed"]
 

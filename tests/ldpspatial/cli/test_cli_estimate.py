@@ -83,7 +83,8 @@ def test_the_ways_to_estimate_are_options(played: Path, tmp_path: Path) -> None:
     ways = ("--rule", "published", "--smoothing", "binomial", "--intervals", "none")
     succeed("estimate", *inputs, *ways, "--out", tmp_path / "map")
     found = arrays(tmp_path / "map")
-    assert summary_of(tmp_path / "map")["estimator"]["rule"] == "published"
+    estimator = summary_of(tmp_path / "map")["estimator"]
+    assert (estimator["rule"], estimator["smoothing"]) == ("published", "binomial")
     assert "lower" not in found
     assert not np.array_equal(found["density"], arrays(played)["density"])
 

@@ -32,11 +32,17 @@ def test_grids_without_a_disk_are_marked_and_warned_of_once() -> None:
     assert "Warning" not in result.stdout
 
 
-def show(monkeypatch: pytest.MonkeyPatch, lead: Lead, over_uniform: float) -> list[str]:
+SINGLE_CELL = "(a single cell: k-ary randomised response)"
+
+
+def show(
+    monkeypatch: pytest.MonkeyPatch, lead: Lead, over_uniform: float, squared_radius: int = 5
+) -> list[str]:
     """Show a made-up plan, the disk ahead of dam by ``lead``, and return the lines of advice."""
     far, level = Lead(over_uniform, 1.0), Lead(0.0, 0.0)
     dam = Design("dam", None, "scaled", 520.0, 9.0, 666.0, level, far, ())
-    disk = Design("disk", 5, "cross-validated", 303.0, 12.0, 666.0 - lead.mean_m, lead, far, ())
+    total, square = 666.0 - lead.mean_m, squared_radius
+    disk = Design("disk", square, "cross-validated", 303.0, 12.0, total, lead, far, ())
     row = PlanRow(15, 800.0, 3, 500.0, 11.0, 326.0, 650.0, 0.2, ())
     made = Plan(12e3, 3.5, 7000, "dam", ("m",), (row,), 2470.0, (), (dam, disk))
     monkeypatch.setattr("ldpspatial.cli.plan.make_plan", lambda *_, **__: made)
@@ -56,6 +62,21 @@ def test_the_total_is_that_of_the_recommended_design(monkeypatch: pytest.MonkeyP
         "(the radius is that of --for-users 7000): total 486 m, W2 303 ± 12 m, "
         "against total 666 m, W2 520 ± 9 m with dam and --rule scaled."
     )
+
+
+def test_a_disk_of_a_single_cell_is_called_randomised_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, taken = show(monkeypatch, Lead(180.0, 10.0), 1000.0, 0)
+    assert f"with --mechanism disk --squared-radius 0 {SINGLE_CELL} and estimate with" in taken
+    assert taken.endswith("with dam and --rule scaled.")
+    _, kept = show(monkeypatch, Lead(18.0, 10.0), 1000.0, 0)
+    assert f"with disk {SINGLE_CELL} and --rule cross-validated; no" in kept
+    (nothing,) = show(monkeypatch, Lead(180.0, 10.0), 2.0, 0)
+    assert f"486 m with disk {SINGLE_CELL} and --rule cross-validated on these" in nothing
+    (other,) = show(monkeypatch, Lead(18.0, 10.0), 2.0, 0)
+    assert f"with disk {SINGLE_CELL} and --rule cross-validated they are off" in other
+    assert all(SINGLE_CELL not in line for line in show(monkeypatch, Lead(180.0, 10.0), 1000.0))
 
 
 def test_a_lead_within_chance_is_called_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk import Grid
 from ldpspatial.cli import main
-from ldpspatial.cli.ranges import read_estimate
+from ldpspatial.cli.results import read_estimate
 from ldpspatial.regions import polygon, rectangle
 from tests.support.command_line import refusal, run, succeed
 from tests.support.files import write_file

@@ -10,6 +10,7 @@ from scipy import stats
 from client_sdk import Grid, response_table
 from ldpspatial import StampChannel, wasserstein
 from ldpspatial.datasets import density_walks
+from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.local import Dam
 from ldpspatial.local.dam_trajectory import DamPoints, DamTrajectory
@@ -80,6 +81,22 @@ def test_one_slot_is_the_table_of_dam_and_its_local_privacy() -> None:
     assert DamTrajectory().local_privacy(6, 2.0) == Dam().local_privacy(6, 2.0)
     half = local_privacy(StampChannel(response_table("dam", 1.0, 6)))
     assert DamTrajectory(slots=2).local_privacy(6, 2.0) == pytest.approx(half, rel=1e-12)
+
+
+@pytest.mark.parametrize(("slots", "one", "all_of_them"), [(1, 0.024, 0.024), (3, 1.160, 0.769)])
+def test_local_privacy_is_of_one_report_and_says_whether_that_is_all(
+    slots: int, one: float, all_of_them: float
+) -> None:
+    # A user of one visit at epsilon 7, every tuple of reports on a 3 x 3 map enumerated.
+    release = DamTrajectory(slots=slots)
+    assert release.local_privacy(3, 7.0) == pytest.approx(one, abs=5e-4)
+    row = StampChannel(release.table(3, 7.0)).matrix()
+    joint = row[row.sum(axis=1) > 0]
+    for _ in range(slots - 1):
+        joint = (joint[:, None] * row[row.sum(axis=1) > 0]).reshape(-1, 9)
+    together = MatrixChannel(joint, (3, 3), 7.0)
+    assert local_privacy(together) == pytest.approx(all_of_them, abs=5e-4)
+    assert release.privacy_of_all_reports == (slots == 1)
 
 
 def test_it_finds_the_map() -> None:

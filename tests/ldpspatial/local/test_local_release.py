@@ -1,25 +1,33 @@
 """What all local releases share: facts and errors."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.stopping import LikelihoodGain
 from ldpspatial.local import (
     Dam,
     DamNs,
     DamPoints,
     DamTrajectory,
     Disk,
+    Hdg,
     Huem,
     KRr,
+    LdpTrace,
     LocalRelease,
     Matched,
     Mdsw,
     MdswJoint,
     Olh,
     Oue,
+    PivotTrace,
     PlanarLaplace,
     Rhombus,
+    SemGeoI,
     SquareWave,
     SubsetSelection,
 )
@@ -68,6 +76,44 @@ def test_what_the_client_refuses_is_an_input_error(release: PaperDisk) -> None:
     ):
         with pytest.raises(InputError, match="radius must be a whole number"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "number"),
+    [
+        (DamTrajectory, "slots", np.int64(2)),
+        (Hdg, "usual_users", np.int16(1000)),
+        (LdpTrace, "most_points", np.int8(127)),  # whose successor is none
+        (PivotTrace, "pivots", np.uint8(200)),  # nor is its double
+        (PivotTrace, "sectors", np.int32(4)),
+        (SemGeoI, "size", np.int8(2)),
+        (partial(Matched, SemGeoI(), Dam()), "cells", np.int64(3)),
+        (Mdsw, "smoothing", np.bool_(False)),
+        (MdswJoint, "smoothing", np.bool_(True)),
+        (Dam, "radius", np.int64(1)),
+        (Disk, "squared_radius", np.uint16(2)),
+    ],
+)
+def test_numbers_and_bools_of_numpy_are_those_of_python(
+    kind: Callable[..., LocalRelease], field: str, number: np.generic
+) -> None:
+    given, plain = kind(**{field: number}), kind(**{field: number.item()})
+    assert given == plain
+    assert field in ("radius", "squared_radius") or type(getattr(given, field)) in (bool, int)
+    runs = [each.release(SQUARE, 5.0, np.random.default_rng(1)) for each in (given, plain)]
+    assert (runs[0].density == runs[1].density).all()
+    assert (runs[0].facts, runs[0].claim) == (runs[1].facts, runs[1].claim)
+
+
+@pytest.mark.parametrize("kind", [KRr, Oue, Olh, SubsetSelection])
+@pytest.mark.parametrize("estimator", ["em", "projection"])
+def test_a_rule_that_is_none_is_refused_whatever_the_estimator(
+    kind: type[LocalRelease], estimator: str
+) -> None:
+    for rule in ("nonsense", 3, None):
+        with pytest.raises(InputError, match=r"rule must be one of scaled, .*, got"):
+            kind(estimator=estimator, rule=rule)  # type: ignore[call-arg]
+    kind(estimator=estimator, rule=LikelihoodGain(0.1))  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("epsilon", [1e-7, 25])

@@ -5,6 +5,14 @@ import pytest
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
+from ldpspatial.local import (
+    DamPoints,
+    DamTrajectory,
+    LdpTrace,
+    LocalRelease,
+    PivotTrace,
+    Rhombus,
+)
 from ldpspatial.local.dam import Dam
 from ldpspatial.local.matched import Matched
 from ldpspatial.local.planar_laplace import PlanarLaplace
@@ -102,6 +110,23 @@ def test_a_single_cell(inner) -> None:  # type: ignore[no-untyped-def]
     matched = Matched(inner, Dam(), 1)
     users = cells_by_user([0], [0], (1, 1))
     assert matched.release(users, 1.0, np.random.default_rng(1)).density.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize(
+    "several", [DamTrajectory(slots=2), DamPoints(), LdpTrace(), LdpTrace("one"), PivotTrace()]
+)
+def test_the_local_privacy_of_one_report_of_several_is_not_equalled(several: LocalRelease) -> None:
+    rule = f"of all that one user sends, got {several.name}, whose is of one report"
+    with pytest.raises(InputError, match=f"to must be a release whose local privacy is {rule}"):
+        Matched(Rhombus(), several, 3)
+    with pytest.raises(InputError, match=f"inner must be a release whose local privacy is {rule}"):
+        Matched(several, Dam(), 3)
+
+
+def test_a_trajectory_of_one_report_is_equalled() -> None:
+    assert Matched(Rhombus(), DamTrajectory(), 3).match(2.0) == Matched(Rhombus(), Dam(), 3).match(
+        2.0
+    )
 
 
 def test_its_name_label_and_printed_form() -> None:

@@ -170,7 +170,7 @@ def test_equal_seeds_give_equal_maps_and_the_input_stays() -> None:
     assert (users.visits != before).nnz == 0
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.0, "2", True, np.int64(2)])
+@pytest.mark.parametrize("size", [0, -1, 1.0, "2", True, np.int64(0), np.bool_(True)])
 def test_bad_sizes(size: object) -> None:
     with pytest.raises(InputError, match="size must be None or a whole number from 1 on, got"):
         SemGeoI(size)  # type: ignore[arg-type]

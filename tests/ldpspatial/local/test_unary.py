@@ -33,6 +33,14 @@ def test_no_report_is_likelier_by_more_than_e_to_the_epsilon(size: int, epsilon:
     assert largest <= Fraction(exp(epsilon)) * (1 + Fraction(1, 10**12))
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_short_floats_lose_no_more_than_they_say(kind: type) -> None:
+    for epsilon in map(kind, (0.1, 1.0, 3.3)):
+        assert other_bit(epsilon) == other_bit(float(epsilon))
+        lost = log(OWN_BIT / other_bit(epsilon)) + log((1 - other_bit(epsilon)) / (1 - OWN_BIT))
+        assert lost <= float(epsilon) * (1 + 1e-12)
+
+
 def test_known_answers() -> None:
     assert other_bit(log(3)) == pytest.approx(1 / 4)
     assert oue_variance(100, log(3)) == pytest.approx(4 * 3 / (3 - 1) ** 2 / 100)

@@ -1,0 +1,95 @@
+"""``ldpspatial ranges`` on regions that cut cells: what is said of them, and why."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk import Collection, Grid
+from ldpspatial.channel import StampChannel
+from ldpspatial.cli.results import read_estimate
+from ldpspatial.estimation import estimate
+from ldpspatial.files.export import write_npz
+from ldpspatial.regions import rectangle
+from tests.support.command_line import run, succeed
+from tests.support.files import write_file
+
+HEADER = "name,south,west,north,east\n"
+WHOLE = "whole,1,1,3,3\n"
+CUT = "cut,1,1,3,3.5\n"
+SQUARE = Collection.create("square", Grid.plane(0, 0, 6, 6), 3.0)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the estimate of people who sit in two rows of the map."""
+    channel, density = StampChannel(SQUARE.table), np.zeros((6, 6))
+    density[1:3] = 1 / 12
+    counts = np.where(channel.support, np.round(1e4 * channel.forward(density)), 0)
+    path = tmp_path_factory.mktemp("kept") / "estimate.npz"
+    write_npz(path, SQUARE, estimate(channel, counts))
+    return path
+
+
+def test_how_much_is_in_cut_cells_is_in_the_table(kept: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + WHOLE + CUT)
+    out = tmp_path / "shares.csv"
+    lines = succeed("ranges", kept, regions, "--csv", out).stdout.splitlines()
+    density = read_estimate(kept)[1].density
+    part = density[1:3, 3].sum() / 2
+    expected = part / (density[1:3, 1:3].sum() + part)
+    assert 0.1 < expected < 0.3
+    with out.open(encoding="utf-8", newline="") as stream:
+        whole, cut = csv.DictReader(stream)
+    assert float(whole["in_cut_cells"]) == 0
+    assert float(cut["in_cut_cells"]) == pytest.approx(expected, rel=1e-9)
+    assert lines[1].endswith("in cut cells")
+    assert lines[2].endswith(" 0%")
+    assert lines[3].endswith(f" {expected:.0%}")
+
+
+def test_regions_that_cut_cells_are_counted_below_the_table(kept: Path, tmp_path: Path) -> None:
+    third = "corner,5.5,5.5,9,9\n"  # hardly anybody is there: it may be the map that is wrong
+    regions = write_file(tmp_path, "regions.csv", HEADER + WHOLE + CUT + third)
+    said = succeed("ranges", kept, regions).stdout.splitlines()[-1]
+    assert said == (
+        "2 of 3 regions cut cells, in which intervals do not know where people are: "
+        "draw regions along the edges of cells, or take finer cells"
+    )
+
+
+def test_edges_that_a_file_rounds_cut_nothing(kept: Path, tmp_path: Path) -> None:
+    rounded = "a,1.0004,0.9996,3.0004,2.9996\n"
+    regions = write_file(tmp_path, "regions.csv", HEADER + WHOLE + rounded)
+    assert "cut cells," not in succeed("ranges", kept, regions).stdout
+
+
+def test_the_help_says_what_is_covered_and_that_scores_are_for_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = " ".join(run("ranges", "--help").stdout.split())
+    assert "Intervals cover that share of cells, every one at its level by itself" in text
+    assert (
+        "The method scores, for reports that are sets, is there for objects in Python only" in text
+    )
+
+
+@pytest.mark.parametrize(("cells", "follows"), [(8, True), (10, False)])
+def test_intervals_hold_the_share_of_cells_and_not_that_of_people(
+    cells: int, follows: bool
+) -> None:
+    # Evenly within a cell, 43 % of a peak are in the middle; in truth 47 % are.
+    grid = Grid.plane(0, 0, 8, cells)
+    people = np.random.default_rng(1).normal(4, 1, (200_000, 2))
+    inside = np.all((people >= 3) & (people < 5), axis=1).mean()
+    places = np.clip(np.floor(people / 8 * cells), 0, cells - 1).astype(int)
+    truth = np.zeros((cells, cells))
+    np.add.at(truth, tuple(places.T), 1 / len(people))
+    channel = StampChannel(Collection.create("plane", grid, 3.5).table)
+    found = estimate(channel, np.where(channel.support, np.round(2e5 * channel.forward(truth)), 0))
+    weights = rectangle(grid, 3, 3, 5, 5)
+    share = found.share(weights)
+    assert share.lower < (weights * truth).sum() < share.upper
+    assert (share.lower < inside < share.upper) == follows

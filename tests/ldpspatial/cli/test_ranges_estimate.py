@@ -1,0 +1,130 @@
+"""``ldpspatial ranges`` on estimates with a smoothing, a rule of one's own, a crowded cell."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from client_sdk import Collection, Grid
+from ldpspatial.channel import StampChannel
+from ldpspatial.cli.results import read_estimate
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import Estimate, estimate, five_point
+from ldpspatial.estimation.smoothing import SMOOTHERS
+from ldpspatial.files.export import write_npz
+from ldpspatial.regions import rectangle
+from tests.support.command_line import refusal, run, succeed
+from tests.support.files import write_file
+
+Array = NDArray[np.float64]
+REGIONS = "name,south,west,north,east\ncentre,1,1,3,3\neverywhere,0,0,6,6\n"
+SQUARE = Collection.create("square", Grid.plane(0, 0, 6, 6), 3.0)
+
+
+def counted(collection: Collection, density: Array, n: int) -> Array:
+    """Return counts of n reports, drawn from a fixed seed."""
+    channel = StampChannel(collection.table)
+    law = channel.forward(density)[channel.support]
+    counts = np.zeros(channel.support.shape)
+    counts[channel.support] = np.random.default_rng(1).multinomial(n, law / law.sum())
+    return counts
+
+
+def slope() -> Array:
+    weights = np.exp(-np.add.outer(np.arange(6), np.arange(6)) / 3)
+    return np.asarray(weights / weights.sum())
+
+
+COUNTS = counted(SQUARE, slope(), 2_000)
+
+
+def kept(folder: Path, found: Estimate, collection: Collection = SQUARE) -> tuple[Path, Path]:
+    """Write an estimate and a file of regions."""
+    write_npz(folder / "estimate.npz", collection, found)
+    return folder / "estimate.npz", write_file(folder, "regions.csv", REGIONS)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("smoothing", [None, *SMOOTHERS])
+def test_bootstrap_estimates_again_with_the_smoothing_of_the_estimate(
+    smoothing: str | None, tmp_path: Path
+) -> None:
+    found = estimate(StampChannel(SQUARE.table), COUNTS, smoothing=smoothing)
+    files = kept(tmp_path, found)
+    with np.load(files[0]) as held:
+        assert held["smoothing"] == found.smoothing == (smoothing or "none")
+    assert read_estimate(files[0])[1].smooth is found.smooth
+    out = tmp_path / "shares.csv"
+    succeed("ranges", *files, "--method", "bootstrap", "--csv", out)
+    centre, everywhere = rows_of(out)
+    weights = rectangle(SQUARE.grid, 1, 1, 3, 3)
+    share = found.share(weights, method="bootstrap", rng=np.random.default_rng(0))
+    assert (float(centre["lower"]), float(centre["upper"])) == (share.lower, share.upper)
+    assert [everywhere[key] for key in ("share", "lower", "upper")] == ["1"] * 3
+
+
+def test_the_options_of_simulate_reach_ranges(tmp_path: Path) -> None:
+    setting = ("--map", "normal", "--people", 500, "--cells", 5, "--epsilon", 3, "--radius", 1)
+    way = ("--smoothing", "five-point", "--intervals", "none", "--out", tmp_path / "r")
+    assert run("simulate", *setting, *way).exit_code == 0
+    assert read_estimate(tmp_path / "r")[1].smooth is SMOOTHERS["five-point"]
+
+
+class Own:
+    """A stopping rule that the package does not know."""
+
+    name = "own"
+
+    def done(self, gain: float, before: Array, after: Array) -> bool:
+        return gain < 0.1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda channel: estimate(channel, COUNTS, smoothing=five_point(0.1)),
+        lambda channel: estimate(channel, COUNTS, Own()),
+    ],
+    ids=["smoothing", "rule"],
+)
+def test_bootstrap_is_refused_where_the_file_cannot_hold_how_to_estimate_again(
+    make: Callable[[StampChannel], Estimate], tmp_path: Path
+) -> None:
+    files = kept(tmp_path, make(StampChannel(SQUARE.table)))
+    error = refusal("ranges", *files, "--method", "bootstrap")
+    assert "made in Python with a smoothing or rule that its file cannot hold" in error
+    for method in ("auto", "fisher", "likelihood"):
+        succeed("ranges", *files, "--method", method)
+    _, found = read_estimate(files[0])
+    with pytest.raises(InputError, match="cannot hold"):
+        found.uncertainty(method="bootstrap", rng=np.random.default_rng(1))
+
+
+def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
+    files = kept(tmp_path, estimate(StampChannel(SQUARE.table), COUNTS))
+    with np.load(files[0]) as held:
+        older = {name: held[name] for name in held if name != "smoothing"}
+    np.savez(files[0], **older)
+    assert read_estimate(files[0])[1].smoothing == "none"
+    succeed("ranges", *files, "--method", "bootstrap")
+
+
+@pytest.mark.filterwarnings("ignore::client_sdk.DesignWarning")
+def test_shares_outside_of_their_intervals_are_counted_below_the_table(tmp_path: Path) -> None:
+    # All people in one cell: noise in the others, which hold no fewer than 0, adds up.
+    collection = Collection.create("crowd", Grid.plane(0, 0, 6, 6), 2.0, radius=0)
+    crowd = np.zeros((6, 6))
+    crowd[1, 1] = 1
+    counts = counted(collection, crowd, 10_000)
+    files = kept(tmp_path, estimate(StampChannel(collection.table), counts), collection)
+    write_file(tmp_path, "regions.csv", REGIONS + "crowd,1,1,2,2\n")
+    lines = succeed("ranges", *files, "--method", "fisher").stdout.splitlines()
+    assert lines[-1].startswith("1 of 3 shares outside of their intervals: the counts speak")
+    assert "outside" not in succeed("ranges", *files, "--method", "bootstrap").stdout
