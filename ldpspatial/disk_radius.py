@@ -14,9 +14,9 @@ left of theirs is (v + s) (1 - s information) / (1 + v information), and the ris
 over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart.
 
 A single cell, which is k-ary randomised response, sends false reports anywhere. Where people crowd,
-W2 pays more for them than this risk says, which looks at small errors of even maps. So it is taken
-only where every disk has half as much risk again: over 22 settings and eight maps, rough and
-smooth, that is where it was no worse.
+W2 pays more for them than this risk says, which looks at small errors of even maps. So where it has
+the least risk, it is taken only if a disk of five cells has half as much again, and those five
+otherwise: over 22 settings and eight maps, rough and smooth, that is where it was no worse.
 
 The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
 the sieve estimate makes of real maps. Both numbers were set by measurement and matter little: the
@@ -40,7 +40,7 @@ WAVES = 48  # waves along an axis; finer ones have next to no prior variance
 ALL_BELOW = 64  # all disks of a smaller squared radius are compared
 STEP = 1.1  # of larger ones those whose squared radii differ by this factor
 WIDEST = 4  # squared radii to this multiple of DAM's are compared
-ALONE = 1.5  # times the risk of a single cell that every disk must have, for the cell to be taken
+ALONE = 1.5  # risk of five cells over that of one, from which on the one is taken
 MAX_USERS = 10**12
 
 
@@ -73,9 +73,8 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
         return 0
     candidates = _squares(min(WIDEST * (optimal_squared_radius(epsilon, d) + 1), 4 * d * d))
     risks = {square: disk_risk(d, loss, n, square) for square in candidates}
-    alone = risks.pop(0)
     best = min(risks, key=lambda square: risks[square])
-    return 0 if ALONE * alone < risks[best] else best
+    return 1 if best == 0 and ALONE * risks[0] >= risks[1] else best
 
 
 def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> float:

@@ -27,7 +27,7 @@ SIDES = ("south", "west", "north", "east")
 GEOJSON = (".geojson", ".json")
 NAME = 40  # characters of a name on the screen
 ROUNDING = 1e-9  # a share no farther outside of its interval than this is not
-CUT = 1e-3  # a cell of which less than this is in, or out, is not cut: files round their edges
+CUT = 1e-3  # cells of which less is out, or in beside whole ones, are not cut: files round edges
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Region:
     @property
     def cut(self) -> NDArray[np.bool_]:
         """Mask of the cells that are neither in it nor out of it."""
-        return np.minimum(self.weights, 1 - self.weights) >= CUT
+        least = CUT * self.weights.max()  # a region may be a speck of one cell
+        held = (self.weights >= least) & (self.weights > 0)
+        return np.asarray(held & (1 - self.weights >= CUT))
 
 
 @dataclass(frozen=True)

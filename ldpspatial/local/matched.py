@@ -20,6 +20,7 @@ from ldpspatial.estimation.counts import whole_number
 from ldpspatial.local.local_release import LocalRelease, input_errors, square_side
 from ldpspatial.local.planar_laplace import RATES, PlanarLaplace
 from ldpspatial.local.sem_geo_i import SemGeoI, least_epsilon
+from ldpspatial.local.square_wave import SquareWave
 from ldpspatial.local_privacy import calibrate
 from ldpspatial.release import Fact, PrivacyClaim, Released, check_epsilon, check_generator
 from ldpspatial.users import Positions, UserCells
@@ -85,6 +86,8 @@ class Matched(LocalRelease):
         for field in ("inner", "to"):
             if not isinstance(given := getattr(self, field), LocalRelease):
                 raise InputError(f"{field} must be a local release, got {type(given).__name__}")
+            if isinstance(given, SquareWave):
+                raise InputError(f"{field} must be a release of square maps, got {given.name}")
             if not given.privacy_of_all_reports:
                 raise InputError(
                     f"{field} must be a release whose local privacy is of all that one user sends, "

@@ -86,6 +86,14 @@ def test_known_answers() -> None:
     assert disk_risk(15, 7.0, 100_000, 0) < disk_risk(15, 7.0, 100_000, 1)
 
 
+@pytest.mark.parametrize(("d", "epsilon"), [(5, 0.5), (5, 1.0), (5, 3.5), (10, 5.0)])
+def test_a_cell_alone_follows_upon_the_smallest_disk(d: int, epsilon: float) -> None:
+    # Where it has the least risk by little, no wider disk comes between.
+    squares = [disk_squared_radius(d, epsilon, 10**k) for k in range(1, 13)]
+    assert squares == sorted(squares, reverse=True)
+    assert squares[-1] <= 1
+
+
 @pytest.mark.parametrize("d", [5, 15, 40, 128])
 def test_more_users_and_more_epsilon_never_widen_the_disk(d: int) -> None:
     by_users = [disk_squared_radius(d, 3.5, 10**k) for k in range(1, 9)]

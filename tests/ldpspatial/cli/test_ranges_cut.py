@@ -65,6 +65,17 @@ def test_edges_that_a_file_rounds_cut_nothing(kept: Path, tmp_path: Path) -> Non
     assert "cut cells," not in succeed("ranges", kept, regions).stdout
 
 
+@pytest.mark.parametrize("side", [0.5, 0.02, 1e-4])
+def test_a_region_within_a_cell_cuts_it_however_small(
+    kept: Path, tmp_path: Path, side: float
+) -> None:
+    speck = f"speck,2.3,2.3,{2.3 + side},{2.3 + side}\n"
+    regions, table = write_file(tmp_path, "regions.csv", HEADER + speck), tmp_path / "shares.csv"
+    said = succeed("ranges", kept, regions, "--csv", table).stdout
+    assert "1 of 1 regions cut cells" in said
+    assert table.read_text().splitlines()[1].split(",")[-1] in ("1", "1.0")
+
+
 def test_the_help_says_what_is_covered_and_that_scores_are_for_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

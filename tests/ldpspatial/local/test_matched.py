@@ -12,6 +12,7 @@ from ldpspatial.local import (
     LocalRelease,
     PivotTrace,
     Rhombus,
+    SquareWave,
 )
 from ldpspatial.local.dam import Dam
 from ldpspatial.local.matched import Matched
@@ -144,6 +145,10 @@ def test_bad_input() -> None:
         Matched("sem-geo-i", Dam(), 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="to must be a local release, got NoneType"):
         Matched(SemGeoI(), None, 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="to must be a release of square maps, got sw-ems"):
+        Matched(SemGeoI(), SquareWave(), 3)
+    with pytest.raises(InputError, match="inner must be a release of square maps, got sw-ems"):
+        Matched(SquareWave(), Dam(), 3)
     for cells in (0, 1.5, True):
         with pytest.raises(InputError, match="cells must be a whole number from 1 on"):
             Matched(SemGeoI(), Dam(), cells)  # type: ignore[arg-type]
