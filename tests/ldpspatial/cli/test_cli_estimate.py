@@ -89,6 +89,16 @@ def test_the_ways_to_estimate_are_options(played: Path, tmp_path: Path) -> None:
     assert not np.array_equal(found["density"], arrays(played)["density"])
 
 
+def test_the_same_reports_give_the_same_bootstrap_intervals(played: Path, tmp_path: Path) -> None:
+    inputs = "estimate", played / "collection.json", played / "reports.parquet"
+    for name in ("one", "two"):
+        succeed(*inputs, "--intervals", "bootstrap", "--out", tmp_path / name)
+    one, two = arrays(tmp_path / "one"), arrays(tmp_path / "two")
+    assert str(one["method"]) == "bootstrap"
+    for bound in ("lower", "upper"):
+        np.testing.assert_array_equal(one[bound], two[bound])
+
+
 def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Path) -> None:
     inputs = "estimate", played / "collection.json", played / "reports.parquet"
     way = ("--rule", "cross-validated", "--out", tmp_path / "map")
