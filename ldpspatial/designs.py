@@ -162,8 +162,9 @@ def warnings_of_map(
     beaten = name in other.no_better_than_uniform
     if len(lost) == grids:
         return [
-            f"{name}: {collection} are too few, on every grid the estimate is no better than a "
-            f"uniform map, which is to know nothing; {called} is {'no ' if beaten else ''}better"
+            f"{name}: {collection} are too few, or the cells too large: on every grid tried the "
+            "estimate is no better than a uniform map, which is to know nothing; "
+            f"{called} is {'no ' if beaten else ''}better"
         ]
     said = []
     if lost:

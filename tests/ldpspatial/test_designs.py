@@ -106,7 +106,10 @@ def test_maps_are_lost_by_their_means() -> None:
     assert maps_lost(["a", "b"], totals, np.full((2, 2), 2.0)) == ("a",)
 
 
-NOTHING = "m: 9 reports are too few, on every grid the estimate is no better than a uniform map, "
+NOTHING = (
+    "m: 9 reports are too few, or the cells too large: on every grid tried the estimate is no "
+    "better than a uniform map, "
+)
 GRIDS = "m, 5, 8 cells: the estimate is no better than a uniform map, which is to know nothing"
 DISK = "disk with rule cross-validated is"
 

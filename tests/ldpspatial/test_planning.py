@@ -143,7 +143,7 @@ def test_too_few_devices_are_named() -> None:
     found = plan(5000, 0.5, 20, seeded(), cells=[5, 8], repeats=2)
     assert all("szipf" in row.no_better_than_uniform for row in found.rows)
     assert any(
-        text.startswith("szipf: 20 dam reports at epsilon 0.5 are too few, on every grid")
+        text.startswith("szipf: 20 dam reports at epsilon 0.5 are too few, or the cells")
         for text in found.warnings
     )
 
@@ -214,7 +214,7 @@ def test_where_nothing_beats_a_uniform_map_it_is_said_of_the_recommended_disk_to
     assert {*found.designs[1].no_better_than_uniform} == {*found.maps}
     assert len(found.warnings) == len(found.maps)
     for name, text in zip(found.maps, found.warnings, strict=True):
-        assert text.startswith(f"{name}: 100 dam reports at epsilon 0.01 are too few, on every ")
+        assert text.startswith(f"{name}: 100 dam reports at epsilon 0.01 are too few, or the ")
         assert text.endswith("; disk with rule cross-validated is no better")
 
 
