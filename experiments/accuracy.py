@@ -2,8 +2,8 @@
 
 import click
 import numpy as np
-from rich.progress import track
 
+from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import draw_trial, mean_and_error
 from ldpspatial import estimate, wasserstein
@@ -21,7 +21,7 @@ def accuracy(repeats: int, people: int, epsilon: float, write: bool) -> None:
     rng = np.random.default_rng(20)
     settings = [(name, cells) for name in synthetic_maps() for cells in (5, 15)]
     rows = []
-    for name, cells in track(settings, "settings"):
+    for name, cells in tracked(settings, "settings"):
         errors: dict[str, list[float]] = {rule: [] for rule in RULES}
         for _ in range(repeats):
             trial = draw_trial(name, cells, epsilon, people, rng)

@@ -11,10 +11,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from rich.progress import track
 
 from experiments.distributed.report import mean_and_half_width
 from experiments.pairs import errors_of
+from experiments.progress import tracked
 from experiments.synthetic import Conduct, on_synthetic_maps
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.local import DamTrajectory, Disk, LdpTrace, LocalRelease, SubsetSelection
@@ -86,7 +86,7 @@ class Point:
 @on_synthetic_maps("attacks")
 def attacks(conduct: Conduct) -> None:
     """Local privacy of every local release beside its claim, and its error at that privacy."""
-    tables = {name: _played(conduct, name) for name in track(MAPS, "maps")}
+    tables = {name: _played(conduct, name) for name in tracked(MAPS, "maps")}
     points = [
         _point(label, release, epsilon, tables)
         for label, release in SINGLE.items()

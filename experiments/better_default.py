@@ -13,13 +13,13 @@ from pathlib import Path
 import click
 import numpy as np
 from matplotlib.figure import Figure
-from rich.progress import track
 
 from client_sdk import Grid
 from experiments.dam_paper.options import users_option
 from experiments.distributed.report import mean_and_half_width
 from experiments.distributed.setup import COUNT, Setup, experiment
 from experiments.pairs import errors_of, verdict
+from experiments.progress import tracked
 from experiments.sources import CHICAGO_SQUARE, NEW_YORK_SQUARE, Array, chicago, new_york, people_of
 from experiments.synthetic import POPULATION, crowd
 from experiments.tables import DOCS, markdown, replace_block
@@ -113,7 +113,7 @@ def better_default(setup: Setup, users: int, slow_repeats: int, quick: bool) -> 
         for epsilon in EPSILONS
         for name in MAPS
     ]
-    outcomes = [play(setup, case, users, slow_repeats) for case in track(cases, "better-default")]
+    outcomes = [play(setup, case, users, slow_repeats) for case in tracked(cases, "better-default")]
     text = "\n\n".join((summary(outcomes), by_setting(outcomes), far_behind(outcomes)))
     click.echo(text)
     figure = draw(outcomes)

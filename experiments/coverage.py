@@ -3,9 +3,9 @@
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import track
 
 from client_sdk import response_table
+from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import draw_trial
 from ldpspatial import StampChannel, estimate
@@ -24,7 +24,7 @@ def coverage(repeats: int, write: bool) -> None:
     names = [*synthetic_maps(), "city", "spots"]
     settings = [(name, *how) for how in SETTINGS for name in names]
     rows = []
-    for name, cells, epsilon, people in track(settings, "settings"):
+    for name, cells, epsilon, people in tracked(settings, "settings"):
         channel = StampChannel(response_table("dam", epsilon, cells))
         found = _covered(channel, _density(name, cells, rng), people, repeats, rng)
         for method, (cell, peak, block, width, block_width) in found.items():

@@ -8,10 +8,10 @@ from math import exp, inf, isnan, nan, sqrt
 import click
 import numpy as np
 import pyarrow as pa
-from rich.progress import track
 from scipy import stats
 
 from experiments.pairs import errors_of
+from experiments.progress import tracked
 from experiments.synthetic import Conduct, on_synthetic_maps
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.local import Dam, Huem, KRr, Matched, Mdsw, MdswJoint, SemGeoI
@@ -140,7 +140,7 @@ def orderings(conduct: Conduct) -> None:
         (name, cells, epsilon): conduct.play(
             name, cells, {label: _release(label, cells) for label in wanted}, [epsilon]
         )
-        for (name, cells, epsilon), wanted in track(labels.items(), "settings")
+        for (name, cells, epsilon), wanted in tracked(labels.items(), "settings")
     }
     shown = {
         "orderings": markdown(

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.progress import track
 
+from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.distributed.secure_aggregation import (
     Client,
@@ -124,7 +124,7 @@ def secure_aggregation(
     chosen = choose_neighbours(clients, least, round(colluding * clients))
     cases = [(clients, least, drop_out, chosen) for drop_out in DROP_OUTS]
     cases += [(complete, round(threshold * complete), drop_out, None) for drop_out in (0, 30)]
-    rows = [measure(*case) for case in track(cases, "sessions")]
+    rows = [measure(*case) for case in tracked(cases, "sessions")]
     header = ["clients", "neighbours", "shares needed", "drop-outs", "CPU ms a client, mean (most)"]
     header += ["CPU s for all else", "bytes sent", "received", "published formula", "ratio"]
     table = markdown(header, rows)

@@ -4,9 +4,9 @@ from math import exp
 
 import click
 import numpy as np
-from rich.progress import track
 
 from client_sdk.errors import ParameterError
+from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import draw_trial
 from ldpspatial import estimate, wasserstein
@@ -31,7 +31,7 @@ def stopping(repeats: int, write: bool) -> None:
         for people in (10_000, 100_000)
     ]
     errors: dict[tuple[str, int], list[float]] = {}
-    for name, cells, epsilon, people in track(settings, "settings"):
+    for name, cells, epsilon, people in tracked(settings, "settings"):
         mean: dict[str, list[float]] = {}
         for _ in range(repeats):
             try:

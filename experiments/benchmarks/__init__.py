@@ -7,9 +7,9 @@ starts and is cached for later processes.
 import platform
 
 import click
-from rich.progress import track
 
 from experiments.benchmarks import client, distance, distance_growth, releases, server
+from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 
 HEADER = ["what", "ldpspatial", "alternative", "ratio"]
@@ -45,7 +45,7 @@ def benchmarks(only: tuple[str, ...]) -> None:
     All of it takes about an hour, most of which the alternatives to the exact distance take.
     """
     chosen = [block for block in BLOCKS + DISTANCES if not only or block[0] in only]
-    for name, measure in track(chosen, "benchmarks"):
+    for name, measure in tracked(chosen, "benchmarks"):
         header, rows = measure()
         table = markdown(header, rows)
         click.echo(f"\n{name}\n{table}")

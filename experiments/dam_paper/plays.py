@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from rich.progress import track
 
 from experiments.dam_paper.published_sinkhorn import WithSinkhorn
 from experiments.dam_paper.settings import DataSet, Setting
 from experiments.distributed.setup import Setup
+from experiments.progress import tracked
 from experiments.sources import Array
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.comparison.runs import Row
@@ -77,7 +77,7 @@ def play(
     distinct = list(dict.fromkeys(settings))
     wanted = [(each, part, setting) for each in sets for part in each.parts for setting in distinct]
     rows: dict[Key, list[Row]] = defaultdict(list)
-    for each, part, setting in track(wanted, setup.name):
+    for each, part, setting in tracked(wanted, setup.name):
         place = f"{each.name}-{part}".lower()
         table = compare_people(
             {setting.cells: each.parts[part](setting.cells)},

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from matplotlib.figure import Figure
-from rich.progress import track
 
+from experiments.progress import tracked
 from experiments.sources import data_option
 from experiments.tables import DOCS, replace_block
 from ldpspatial.central import Laplace, LaplaceTop, SparseEmd
@@ -74,7 +74,7 @@ class Conduct:
         """
         wanted, numbers = list(epsilons), None if users is None else list(users)
         tables = []
-        for name, people in track(places.items(), "places", total=len(places)):
+        for name, people in tracked(places.items(), "places", total=len(places)):
             tables.append(
                 compare_people(
                     {people.shape[0]: people},
