@@ -12,7 +12,10 @@ from ldpspatial import StampChannel, estimate
 from ldpspatial.datasets import synthetic_maps
 
 POPULATION = 10_000_000  # draws behind a map's law
-SETTINGS = ((15, 3.5, 100_000), (15, 5.0, 10_000), (32, 3.5, 100_000))  # d, eps, n
+SETTINGS = {  # by rule: d, eps, n
+    "scaled": ((15, 3.5, 100_000), (15, 5.0, 10_000), (32, 3.5, 100_000)),
+    "cross-validated": ((15, 3.5, 100_000),),
+}
 
 
 @click.command()
@@ -20,22 +23,28 @@ SETTINGS = ((15, 3.5, 100_000), (15, 5.0, 10_000), (32, 3.5, 100_000))  # d, eps
 @click.option("--write", is_flag=True, help="Put the table into docs/estimation.md.")
 def coverage(repeats: int, write: bool) -> None:
     """Share of intervals that hold the truth: all cells, peaks, and a block of 3 x 3 cells."""
+    for rule in SETTINGS:
+        table = covered_table(rule, repeats)
+        click.echo(f"{rule}\n{table}")
+        if write:
+            replace_block(DOCS / "estimation.md", f"coverage-{rule}", table)
+
+
+def covered_table(rule: str, repeats: int) -> str:
+    """Return the coverage of estimates by a stopping rule as a table."""
     rng = np.random.default_rng(22)
     names = [*synthetic_maps(), "city", "spots"]
-    settings = [(name, *how) for how in SETTINGS for name in names]
+    settings = [(name, *how) for how in SETTINGS[rule] for name in names]
     rows = []
-    for name, cells, epsilon, people in tracked(settings, "settings"):
+    for name, cells, epsilon, people in tracked(settings, rule):
         channel = StampChannel(response_table("dam", epsilon, cells))
-        found = _covered(channel, _density(name, cells, rng), people, repeats, rng)
+        found = _covered(channel, _density(name, cells, rng), people, repeats, rng, rule)
         for method, (cell, peak, block, width, block_width) in found.items():
             shares = (f"{cell:.2f}", f"{peak:.2f}", f"{block:.2f}")
             widths = (f"{width:.2%}", f"{block_width:.2%}")
             rows.append([name, cells, epsilon, people, method, *shares, *widths])
     header = ["map", "d", "eps", "n", "method", "cells covered", "peaks", "block"]
-    table = markdown([*header, "mean width of a cell", "of the block"], rows)
-    click.echo(table)
-    if write:
-        replace_block(DOCS / "estimation.md", "coverage", table)
+    return markdown([*header, "mean width of a cell", "of the block"], rows)
 
 
 def _density(name: str, cells: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -54,6 +63,7 @@ def _covered(
     people: int,
     repeats: int,
     rng: np.random.Generator,
+    rule: str,
 ) -> dict[str, NDArray[np.float64]]:
     block = np.zeros(truth.shape, bool)
     block[3:6, 3:6] = True
@@ -61,7 +71,7 @@ def _covered(
     law = channel.forward(truth)[channel.support]
     sums = {method: np.zeros(5) for method in ("fisher", "bootstrap")}
     for _ in range(repeats):
-        result = estimate(channel, rng.multinomial(people, law / law.sum()))
+        result = estimate(channel, rng.multinomial(people, law / law.sum()), rule)
         for method, total in sums.items():
             found = result.uncertainty(method=method, rng=rng, replicates=40)
             share = found.region(block)

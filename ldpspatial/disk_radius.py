@@ -13,11 +13,6 @@ chance and the noise of reports in one. With a prior variance v of each wave of 
 left of theirs is (v + s) (1 - s information) / (1 + v information), and the risk the sum of that
 over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart.
 
-A single cell, which is k-ary randomised response, sends false reports anywhere. Where people crowd,
-W2 pays more for them than this risk says, which looks at small errors of even maps. So where it has
-the least risk, it is taken only if a disk of five cells has half as much again, and those five
-otherwise: over 22 settings and eight maps, rough and smooth, that is where it was no worse.
-
 The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
 the sieve estimate makes of real maps. Both numbers were set by measurement and matter little: the
 risk is flat near its minimum (docs/recommended.md).
@@ -40,7 +35,6 @@ WAVES = 48  # waves along an axis; finer ones have next to no prior variance
 ALL_BELOW = 64  # all disks of a smaller squared radius are compared
 STEP = 1.1  # of larger ones those whose squared radii differ by this factor
 WIDEST = 4  # squared radii to this multiple of DAM's are compared
-ALONE = 1.5  # risk of five cells over that of one, from which on the one is taken
 MAX_USERS = 10**12
 
 
@@ -64,7 +58,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     Examples
     --------
     >>> [disk_squared_radius(15, epsilon, 10_000) for epsilon in (1.4, 3.5, 5.0, 7.0)]
-    [20, 5, 2, 1]
+    [20, 5, 2, 0]
     """
     d = whole_number("cells", cells, 1, MAX_CELLS)
     loss = float(exact_epsilon(epsilon))
@@ -73,8 +67,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
         return 0
     candidates = _squares(min(WIDEST * (optimal_squared_radius(epsilon, d) + 1), 4 * d * d))
     risks = {square: disk_risk(d, loss, n, square) for square in candidates}
-    best = min(risks, key=lambda square: risks[square])
-    return 1 if best == 0 and ALONE * risks[0] >= risks[1] else best
+    return min(risks, key=lambda square: risks[square])
 
 
 def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> float:

@@ -101,8 +101,8 @@ def _advice(result: Plan) -> str:
     level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
     return (
         f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m: people are then off "
-        f"by about {_metres(best.total_m)} m on these maps (root mean square); "
-        f"a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
+        f"by about {_metres(best.total_m)} m on these maps with people drawn anew "
+        f"(root mean square); a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
         f"Collect with {options} and estimate with --rule {best.rule}{aside}: {_measured(best)}, "
         f"against {_measured(other)} with {other.mechanism}{_single_cell(other)} "
         f"and --rule {other.rule}{level}."
@@ -116,8 +116,8 @@ def _no_advice(result: Plan) -> str:
     return (
         f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
         f"{_metres(best.total_m)} m with {best.mechanism}{_single_cell(best)} and --rule "
-        f"{best.rule} on these maps (root mean square), which is no better beyond chance than a "
-        f"map that knows nothing, off by {_metres(result.uniform_m)} m; with "
+        f"{best.rule} on these maps with people drawn anew (root mean square), which is no better "
+        f"beyond chance than a map that knows nothing, off by {_metres(result.uniform_m)} m; with "
         f"{other.mechanism}{_single_cell(other)} and --rule {other.rule} they are off by "
         f"{_metres(other.total_m)} m. It takes more devices, a larger epsilon or other cells."
     )

@@ -4,7 +4,7 @@ import math
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from ldpspatial.cli.output import write_json
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.counts import check_counts
+from ldpspatial.estimation.kernel_channel import ALL, WIDTHS
+from ldpspatial.estimation.sieve import SPARSER, SPARSITY
 from ldpspatial.estimation.smoothing import SMOOTHERS, Smoother
-from ldpspatial.estimation.stopping import RULES, STOPPING_RULES, stopping_rule
+from ldpspatial.estimation.stopping import CROSS_VALIDATED, RULES, STOPPING_RULES, stopping_rule
 from ldpspatial.estimation.uncertainty import Uncertainty
 from ldpspatial.files.export import write_csv, write_geojson, write_npz
 from ldpspatial.files.table_layout import existing_file
@@ -27,8 +29,8 @@ from ldpspatial.plotting import heat_map_figure, save_figure
 
 INTERVALS = ("auto", "fisher", "bootstrap", "none")
 RULE_HELP = (
-    "When the estimation stops; cross-validated finds out how smooth the map is as well, for maps "
-    "nearer to the truth in up to some thousand times the time, and takes no --smoothing."
+    "When the estimation stops; cross-validated finds out how smooth the map is as well: nearer to "
+    "the truth in up to some thousand times the time. It takes no --smoothing."
 )
 REPLICATES = 40
 SEED = 0  # of the replicates, so that the same reports give the same intervals
@@ -89,8 +91,8 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
             density, counts, trace = held["density"], held["counts"], held["trace"].tolist()
             iterations, converged = int(held["iterations"]), bool(held["converged"])
             likelihood = float(held["log_likelihood"])
-            width = float(held.get("width", 0.0))  # older files are of cells only
-            smoothing = str(held.get("smoothing", "none"))  # and do not tell
+            width, sparsity = _kernels(held, rule, iterations)
+            smoothing = str(held.get("smoothing", "none"))  # older files do not tell
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
@@ -111,7 +113,18 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
         smooth=_smoother(smoothing, rule),
         stop=stopping_rule(rule, channel) if rule in STOPPING_RULES else None,
         width=width,
+        sparsity=sparsity,
     )
+
+
+def _kernels(held: Mapping[str, Any], rule: str, iterations: int) -> tuple[float, float]:
+    """Return width and sparsity, which only estimates by cross-validation have."""
+    if rule != CROSS_VALIDATED:
+        return 0.0, 0.0
+    width, sparsity = float(held["width"]), float(held["sparsity"])
+    if not (width in (*WIDTHS, ALL) and sparsity in (0, SPARSITY, *SPARSER) and iterations >= 1):
+        raise ValueError("no such kernels are ever found")
+    return width, sparsity
 
 
 def _smoother(smoothing: str, rule: str) -> Smoother | None:
@@ -169,6 +182,7 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
         "estimator": {
             "rule": estimate.rule,
             "kernel_width_cells": estimate.kernel_width,
+            "sparsity_users": estimate.sparsity,
             "smoothing": estimate.smoothing,
             "iterations": estimate.iterations,
             "converged": estimate.converged,

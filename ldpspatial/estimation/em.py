@@ -85,20 +85,24 @@ class Iteration:
         self._seen = np.flatnonzero(counts)
         self._reports = counts.ravel()[self._seen].astype(np.float64)
         self._ratio = np.zeros(counts.shape)
+        self.predicted = channel.forward(self.density)
         self._look()
 
     def step(self) -> None:
         """Take one step."""
-        density = self.density * self._channel.adjoint(self._ratio)  # expected users by cell
+        users = self.density * self._channel.adjoint(self._ratio)  # expected, by cell
         if self._sparsity:
-            density = np.maximum(density - self._sparsity, 0)
-        if self._smooth is not None:
-            density = self._smooth(density)
-        self.density = density / density.sum()
+            self._settle(np.maximum(users - self._sparsity, 0))
+        # All stay where nobody would be left who could have sent some report.
+        if not self._sparsity or self.predicted.ravel()[self._seen].min() <= 0:
+            self._settle(users if self._smooth is None else self._smooth(users))
         self._look()
 
-    def _look(self) -> None:
+    def _settle(self, users: Array) -> None:
+        self.density = users / users.sum()
         self.predicted = self._channel.forward(self.density)
+
+    def _look(self) -> None:
         self.log_likelihood: float = _compare(
             self._seen, self._reports, self.predicted.ravel(), self._ratio.ravel()
         )

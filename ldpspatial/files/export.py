@@ -58,8 +58,9 @@ def write_npz(
     step; with an uncertainty ``lower`` and ``upper`` (d, d) float64.
 
     Scalars: ``collection`` (the canonical document), ``digest``, ``n``, ``log_likelihood``,
-    ``iterations``, ``converged``, ``rule``, ``width``, ``smoothing`` ("none", a name, or "custom"
-    for a function, which no file can hold); with an uncertainty ``level`` and ``method``.
+    ``iterations``, ``converged``, ``rule``, ``width``, ``sparsity``, ``smoothing`` ("none", a
+    name, or "custom" for a function, which no file can hold); with an uncertainty ``level`` and
+    ``method``.
 
     Raises
     ------
@@ -86,6 +87,7 @@ def write_npz(
         "converged": estimate.converged,
         "rule": estimate.rule,
         "width": estimate.width,
+        "sparsity": estimate.sparsity,
         "smoothing": estimate.smoothing,
     }
     if uncertainty is not None:

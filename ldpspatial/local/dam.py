@@ -75,6 +75,7 @@ class DiskRelease(LocalRelease):
                 "realised_epsilon": log(table.max_ratio()),
                 "iterations": found.iterations,
                 "width": found.kernel_width,
+                "sparsity": found.sparsity,
             },
             found,
         )

@@ -110,6 +110,11 @@ def test_a_disk_of_one_cell_is_warned_about() -> None:
     assert Collection.from_json(collection.to_json()).table.radius == 0
 
 
+def test_a_disk_of_one_cell_that_was_asked_for_is_not_warned_about() -> None:
+    asked = Collection.create("x", GRID, 3.5, "disk", squared_radius=0)  # warnings are errors here
+    assert asked.table.radius == 0
+
+
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [

@@ -114,8 +114,8 @@ def lead(
 
 def choose(
     matrix: Array, shape: tuple[int, int], folds: list[Array], widths: list[float], most: int
-) -> tuple[float, int, float, float]:
-    """Return width, steps, what it predicts worse than the best, and the standard error."""
+) -> tuple[float, int, float, float, float]:
+    """Return width, steps, sparsity, what the width predicts worse than the best, and its error."""
     even = np.full(shape[0] * shape[1], 1 / (shape[0] * shape[1]))
     widths = [width for width in widths if width <= min(shape) / 4]
     tried: list[Best] = []
@@ -125,22 +125,41 @@ def choose(
         if lost(folds, best_of(tried), tried[-1]):
             break
     best = best_of(tried)
-    found = []
-    for width, (steps, _, logs) in zip(widths, tried, strict=False):
-        behind, error = lead(folds, best[2], logs)
-        if behind <= error:
-            found.append((width, steps, behind, error))
     _, logs = judged(folds, [matrix @ even] * len(folds))
     behind, error = lead(folds, best[2], logs)
     if behind <= 2 * error:
-        return widths[-1], 0, behind, error
+        return widths[-1], 0, 0.25, behind, error
+    near = [path for path in tried if lacks(folds, best, path)[0] <= lacks(folds, best, path)[1]]
+    width = widths[tried.index(near[-1])]
+    sparsity, pruned = prune(matrix @ blur(shape, width), even, folds, most - 1, near[-1])
     if len(widths) > 1:
         blurs, start = mixture(shape, widths)
         mixed = walk(matrix @ blurs, start, 0, folds, most - 1, None)
-        ahead_by, error = lead(folds, mixed[2], best[2])
-        if ahead_by > error:
-            return inf, mixed[0], 0.0, error
-    return found[-1]
+        ahead_by, error = lacks(folds, mixed, best)
+        behind, its_error = lacks(folds, pruned, mixed)
+        if ahead_by > error and behind <= its_error:
+            return inf, mixed[0], 0.0, 0.0, 0.5
+    return width, pruned[0], sparsity, *lacks(folds, best, near[-1])
+
+
+def prune(
+    dense: Array, start: Array, folds: list[Array], most: int, path: Best
+) -> tuple[float, Best]:
+    """Return sparsity and path: doubled as long as nothing is lost, then as little as is near."""
+    paths = {0.25: path}
+    for doubled in (0.5, 1.0, 2.0, 4.0):
+        paths[doubled] = walk(dense, start, doubled, folds, most, paths[doubled / 2])
+        if paths[doubled][1] < paths[doubled / 2][1]:
+            del paths[doubled]
+            break
+    behind = {s: lacks(folds, paths[max(paths)], other) for s, other in paths.items()}
+    near = min(s for s, (lacking, error) in behind.items() if lacking <= error)
+    return near, paths[near]
+
+
+def lacks(folds: list[Array], good: Best, bad: Best) -> tuple[float, float]:
+    """Return by how much the bad path predicts worse, and the standard error."""
+    return lead(folds, good[2], bad[2])
 
 
 def best_of(paths: list[Best]) -> Best:

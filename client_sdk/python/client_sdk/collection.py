@@ -78,7 +78,8 @@ class Collection:
         """Design a collection; see :func:`client_sdk.response_table` for the mechanism.
 
         ``epsilon`` must be a whole number of millionths, the unit in which devices count.
-        Warns (:class:`DesignWarning`) where the disk is a single cell.
+        Warns (:class:`DesignWarning`) where the disk is a single cell, unless ``squared_radius``
+        asks for it.
 
         Raises
         ------
@@ -91,7 +92,7 @@ class Collection:
         table = response_table(
             mechanism, Fraction(micro, MICRO), grid.cells, radius, squared_radius
         )
-        if table.radius == 0:
+        if table.radius == 0 and squared_radius is None:
             warnings.warn(
                 f"the disk radius is 0 at epsilon {micro / MICRO:g} and {grid.cells} cells: this "
                 "is k-ary randomised response, which ignores distance; more cells give a disk",

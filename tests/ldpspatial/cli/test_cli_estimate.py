@@ -109,6 +109,7 @@ def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Pat
     expected = recover(channel, arrays(played)["counts"], "cross-validated")
     assert estimator["rule"] == found["rule"] == "cross-validated"
     assert estimator["kernel_width_cells"] == found["width"] == expected.width > 0
+    assert estimator["sparsity_users"] == found["sparsity"] == expected.sparsity >= 0.25
     assert estimator["iterations"] == found["iterations"] == expected.iterations
     np.testing.assert_array_equal(found["density"], expected.density)
     assert summary_of(played)["estimator"]["kernel_width_cells"] == arrays(played)["width"] == 0

@@ -55,7 +55,7 @@ def test_the_total_is_that_of_the_recommended_design(monkeypatch: pytest.MonkeyP
     grid, design = show(monkeypatch, Lead(180.0, 10.0), 1000.0)
     assert grid == (
         "Take 15 x 15 cells of 800 m: people are then off by about 486 m on these maps "
-        "(root mean square); a map that knows nothing is off by 2470 m."
+        "with people drawn anew (root mean square); a map that knows nothing is off by 2470 m."
     )
     assert design == (
         "Collect with --mechanism disk --squared-radius 5 and estimate with --rule cross-validated "
@@ -97,8 +97,9 @@ def test_nothing_is_recommended_that_is_no_better_than_a_uniform_map(
     (line,) = show(monkeypatch, Lead(18.0, 10.0), 2.0)
     assert line.startswith(
         "Nothing to recommend: on 15 x 15 cells people are off by about 666 m with dam and --rule "
-        "scaled on these maps (root mean square), which is no better beyond chance than a map that "
-        "knows nothing, off by 2470 m; with disk and --rule cross-validated they are off by 648 m."
+        "scaled on these maps with people drawn anew (root mean square), which is no better beyond "
+        "chance than a map that knows nothing, off by 2470 m; with disk and --rule cross-validated "
+        "they are off by 648 m."
     )
 
 

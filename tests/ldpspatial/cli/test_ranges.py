@@ -64,17 +64,19 @@ def test_a_cross_validated_estimate_is_read_as_it_was_written(tmp_path: Path) ->
     _, found = read_estimate(tmp_path / "r")
     with np.load(tmp_path / "r" / "estimate.npz") as held:
         assert (found.rule, found.width) == ("cross-validated", held["width"])
+        assert found.sparsity == held["sparsity"] > 0
     np.testing.assert_array_equal(found.again(found.counts, 1), found.density)
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     for method in ("auto", "bootstrap"):
         succeed("ranges", tmp_path / "r", regions, "--method", method)
 
 
-def test_an_older_file_has_no_width(played: Path, tmp_path: Path) -> None:
+def test_an_older_file_has_no_kernels(played: Path, tmp_path: Path) -> None:
     with np.load(played / "estimate.npz") as held:
-        np.savez(tmp_path / "old.npz", **{name: held[name] for name in held if name != "width"})
+        kept = {name: held[name] for name in held if name not in ("width", "sparsity")}
+        np.savez(tmp_path / "old.npz", **kept)
     _, found = read_estimate(tmp_path / "old.npz")
-    assert (found.width, found.rule) == (0.0, "scaled")
+    assert (found.width, found.sparsity, found.rule) == (0.0, 0.0, "scaled")
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     succeed("ranges", tmp_path / "old.npz", regions, "--method", "bootstrap")
 

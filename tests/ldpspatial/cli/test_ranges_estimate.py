@@ -116,6 +116,27 @@ def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
     succeed("ranges", *files, "--method", "bootstrap")
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"sparsity": np.nan}, {"sparsity": np.inf}, {"sparsity": 1e9}, {"sparsity": -5},
+        {"width": np.nan}, {"width": -1}, {"width": 1e9}, {"iterations": 0}, {"iterations": -3},
+        {"width": None}, {"sparsity": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_kernels_that_are_never_found_are_refused(
+    spoilt: dict[str, float | None], tmp_path: Path
+) -> None:
+    files = kept(tmp_path, estimate(StampChannel(SQUARE.table), COUNTS, "cross-validated"))
+    with np.load(files[0]) as held:
+        entries = {**held, **spoilt}
+    np.savez(files[0], **{name: held for name, held in entries.items() if held is not None})
+    for method in ("auto", "bootstrap"):
+        error = refusal("ranges", *files, "--method", method)
+        assert "ESTIMATE must be an estimate.npz of simulate or estimate" in error
+
+
 @pytest.mark.filterwarnings("ignore::client_sdk.DesignWarning")
 def test_shares_outside_of_their_intervals_are_counted_below_the_table(tmp_path: Path) -> None:
     # All people in one cell: noise in the others, which hold no fewer than 0, adds up.

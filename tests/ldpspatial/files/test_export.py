@@ -39,6 +39,7 @@ def test_npz_holds_all_that_the_estimate_holds(tmp_path: Path) -> None:
         "converged": RESULT.converged,
         "rule": RESULT.rule,
         "width": RESULT.width,
+        "sparsity": RESULT.sparsity,
         "smoothing": "none",
         "level": 0.9,
         "method": "fisher",
