@@ -33,6 +33,7 @@ RULE_HELP = (
     "the truth in up to some thousand times the time. It takes no --smoothing."
 )
 REPLICATES = 40
+ROUNDING = 1e-6  # of a density's sum
 SEED = 0  # of the replicates, so that the same reports give the same intervals
 # Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
 INFORMATIVE_CELLS = 20
@@ -91,8 +92,10 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
             density, counts, trace = held["density"], held["counts"], held["trace"].tolist()
             iterations, converged = int(held["iterations"]), bool(held["converged"])
             likelihood = float(held["log_likelihood"])
-            width, sparsity = _kernels(held, rule, iterations)
             smoothing = str(held.get("smoothing", "none"))  # older files do not tell
+            if iterations != len(trace) - 1 or (rule == CROSS_VALIDATED and smoothing != "none"):
+                raise ValueError("no estimate says so")
+            width, sparsity = _kernels(held, rule, iterations)
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
@@ -100,9 +103,11 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
             f"it, but {str(file)!r} is not"
         ) from None
     collection = Collection.from_json(document)
-    channel = StampChannel(collection.table)
+    channel, shares = StampChannel(collection.table), cell_map("density", density, collection.grid)
+    if abs(shares.sum() - 1) > ROUNDING:
+        raise InputError(f"density must sum to 1, got {shares.sum():g} in {str(file)!r}")
     return collection, Estimate(
-        density=cell_map("density", density, collection.grid),
+        density=shares,
         log_likelihood=likelihood,
         iterations=iterations,
         converged=converged,

@@ -39,11 +39,13 @@ class Estimate:
     iterations : int
         Steps taken.
     converged : bool
-        True where the stopping rule was met, False where the iteration limit ended it.
+        True where the stopping rule was met, False where the iteration limit ended it or, by
+        cross-validation, one of the fits that were compared.
     rule : str
         Name of the stopping rule.
     trace : tuple of float
-        Log-likelihood at the start and after each step.
+        Log-likelihood at the start and after each step. It falls nowhere in plain EM; sparsity
+        and smoothing may lower it.
     channel : Channel
     counts : array
         Reports by output cell, shaped like ``channel.support``.
@@ -259,12 +261,14 @@ def estimate(
     smooth, width, sparsity, stop = smoother(smoothing), 0.0, 0.0, None
     if isinstance(rule, str) and rule == CROSS_VALIDATED:
         if smooth is not None:
-            raise InputError(f"smoothing must be None with rule {rule}, which finds its own")
+            raise InputError(
+                f"smoothing must be left out (None) with rule {rule}, which finds its own, "
+                f"got {smoothing!r}"
+            )
         choice = cross_validate(channel, checked, max_iterations)
         width, sparsity = choice.width, choice.sparsity
         fit = fit_sieve(channel, checked, width, choice.steps, sparsity, progress)
-        # At the limit the folds may have wanted more steps.
-        fit = replace(fit, converged=choice.steps < max_iterations - 1)
+        fit = replace(fit, converged=not choice.is_cut)
     else:
         stop = stopping_rule(rule, channel)
         fit = expectation_maximisation(

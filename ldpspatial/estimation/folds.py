@@ -5,7 +5,7 @@ splitting the reports, and each fold is predicted from the others.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -36,11 +36,14 @@ class Prediction:
         Log-likelihood of all folds, each as it is predicted from the others.
     folds : list of array
         The distribution of reports that is predicted for each fold.
+    is_cut : bool
+        Whether the limit of steps ended it, and not a worse prediction.
     """
 
     steps: int
     score: float
     folds: list[Array]
+    is_cut: bool = False
 
 
 NOTHING = Prediction(0, -np.inf, [])
@@ -91,8 +94,8 @@ def best_steps(
         if worse == PATIENCE or (
             rival.steps and score + CLIMB * gain < rival.score and is_hopeless(parts, rival, best)
         ):
-            break
-    return best
+            return best
+    return replace(best, is_cut=True)
 
 
 def predict_uniform(channel: Channel, parts: list[Array]) -> Prediction:

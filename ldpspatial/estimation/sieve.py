@@ -71,6 +71,8 @@ class Choice:
         How many nats the width predicts worse than the best one.
     standard_error : float
         Of ``behind``, or half a nat where it is less.
+    is_cut : bool
+        Whether more steps might have led to another choice.
     """
 
     width: float
@@ -78,6 +80,7 @@ class Choice:
     sparsity: float
     behind: float
     standard_error: float
+    is_cut: bool = False
 
 
 def cross_validate(
@@ -103,22 +106,26 @@ def cross_validate(
     counts: equal counts give equal maps.
     """
     if max_iterations == 1:  # the last step is all there is time for
-        return Choice(0.0, 0, SPARSITY, 0.0, GAIN)
+        return Choice(0.0, 0, SPARSITY, 0.0, GAIN, is_cut=True)
     parts, most = split(counts, folds), max_iterations - 1
     widths = tried_widths(widths, channel)
     singles = _single_widths(channel, parts, most, widths)
     best = max(singles, key=_score)
     behind, error = lead(parts, best, predict_uniform(channel, parts))
     if behind <= CHANCE * error:
-        return Choice(widths[-1], 0, SPARSITY, behind, error)
+        return Choice(widths[-1], 0, SPARSITY, behind, error, _any_cut(singles))
     widest = [k for k, each in enumerate(singles) if _is_near(parts, best, each)][-1]
     kernels = SmoothedChannel(channel, widths[widest])
-    sparsity, chosen = _sparser(kernels, parts, most, singles[widest])
+    sparser = _sparser(kernels, parts, most, singles[widest])
+    sparsity = _least(parts, sparser)
+    is_cut = _any_cut([*singles, *sparser.values()])
     if len(widths) > 1:  # without a rival: this path begins too slowly to be judged by its start
         mixed = best_steps(SmoothedChannel(channel, ALL), parts, most, NOTHING, 0.0)
-        if not _is_near(parts, mixed, best) and _is_near(parts, chosen, mixed):
-            return Choice(ALL, mixed.steps, 0.0, 0.0, GAIN)
-    return Choice(widths[widest], chosen.steps, sparsity, *lead(parts, best, singles[widest]))
+        is_cut |= mixed.is_cut
+        if not _is_near(parts, mixed, best) and _is_near(parts, sparser[sparsity], mixed):
+            return Choice(ALL, mixed.steps, 0.0, 0.0, GAIN, is_cut)
+    behind, error = lead(parts, best, singles[widest])
+    return Choice(widths[widest], sparser[sparsity].steps, sparsity, behind, error, is_cut)
 
 
 def _single_widths(
@@ -137,23 +144,31 @@ def _single_widths(
 
 def _sparser(
     kernels: SmoothedChannel, parts: list[Array], most_steps: int, least: Prediction
-) -> tuple[float, Prediction]:
-    """Return the least sparsity within one standard error of the best, and what it predicts."""
+) -> dict[float, Prediction]:
+    """Return the predictions by sparsity, up to the first that is worse than the last."""
     found = {SPARSITY: least}
     for tried in SPARSER:
-        best = found[max(found)]
-        other = best_steps(kernels, parts, most_steps, best, tried)
-        if other.score < best.score:
+        last = found[max(found)]
+        found[tried] = best_steps(kernels, parts, most_steps, last, tried)
+        if found[tried].score < last.score:
             break
-        found[tried] = other
-    best = found[max(found)]
-    return next(each for each in found.items() if _is_near(parts, best, each[1]))
+    return found
+
+
+def _least(parts: list[Array], found: dict[float, Prediction]) -> float:
+    """Return the least sparsity that predicts as well as the best within one standard error."""
+    best = found[max(found, key=lambda sparsity: (found[sparsity].score, sparsity))]
+    return next(sparsity for sparsity, each in found.items() if _is_near(parts, best, each))
 
 
 def _is_near(parts: list[Array], best: Prediction, other: Prediction) -> bool:
     """Tell whether ``other`` predicts as well as the best one within one standard error."""
     behind, error = lead(parts, best, other)
     return behind <= error
+
+
+def _any_cut(predictions: Sequence[Prediction]) -> bool:
+    return any(each.is_cut for each in predictions)
 
 
 def _score(prediction: Prediction) -> float:

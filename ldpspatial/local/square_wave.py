@@ -19,6 +19,7 @@ from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT, exact_epsilon, whole_nu
 from ldpspatial.dense_channels import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, estimate
+from ldpspatial.estimation.stopping import CROSS_VALIDATED
 from ldpspatial.local.local_release import (
     LocalRelease,
     device_epsilon,
@@ -207,6 +208,9 @@ class WaveRelease(LocalRelease):
         if not isinstance(self.smoothing, bool | np.bool_):
             raise InputError(f"smoothing must be True or False, got {self.smoothing!r}")
         object.__setattr__(self, "smoothing", bool(self.smoothing))
+        if self.smoothing and self.rule == CROSS_VALIDATED:
+            own = f"rule {CROSS_VALIDATED}, which finds its own"
+            raise InputError(f"smoothing must be False with {own}, got True")
 
     @property
     def smoother(self) -> str | None:

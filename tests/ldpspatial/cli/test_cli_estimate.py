@@ -102,7 +102,9 @@ def test_the_same_reports_give_the_same_bootstrap_intervals(played: Path, tmp_pa
 def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Path) -> None:
     inputs = "estimate", played / "collection.json", played / "reports.parquet"
     way = ("--rule", "cross-validated", "--out", tmp_path / "map")
-    assert "smoothing must be None" in refusal(*inputs, *way, "--smoothing", "binomial")
+    assert "smoothing must be left out (None) with rule cross-validated" in refusal(
+        *inputs, *way, "--smoothing", "binomial"
+    )
     succeed(*inputs, *way)
     estimator, found = summary_of(tmp_path / "map")["estimator"], arrays(tmp_path / "map")
     channel = StampChannel(Collection.from_json((played / "collection.json").read_text()).table)

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,12 +122,12 @@ def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
     [
         {"sparsity": np.nan}, {"sparsity": np.inf}, {"sparsity": 1e9}, {"sparsity": -5},
         {"width": np.nan}, {"width": -1}, {"width": 1e9}, {"iterations": 0}, {"iterations": -3},
-        {"width": None}, {"sparsity": None},
+        {"width": None}, {"sparsity": None}, {"iterations": 10**9}, {"smoothing": "binomial"},
     ],
     ids=str,
 )  # fmt: skip
 def test_kernels_that_are_never_found_are_refused(
-    spoilt: dict[str, float | None], tmp_path: Path
+    spoilt: dict[str, float | str | None], tmp_path: Path
 ) -> None:
     files = kept(tmp_path, estimate(StampChannel(SQUARE.table), COUNTS, "cross-validated"))
     with np.load(files[0]) as held:
@@ -135,6 +136,12 @@ def test_kernels_that_are_never_found_are_refused(
     for method in ("auto", "bootstrap"):
         error = refusal("ranges", *files, "--method", method)
         assert "ESTIMATE must be an estimate.npz of simulate or estimate" in error
+
+
+def test_a_density_that_does_not_sum_to_1_is_refused(tmp_path: Path) -> None:
+    found = estimate(StampChannel(SQUARE.table), COUNTS)
+    files = kept(tmp_path, replace(found, density=2 * found.density))
+    assert "density must sum to 1, got 2 in" in refusal("ranges", *files)
 
 
 @pytest.mark.filterwarnings("ignore::client_sdk.DesignWarning")

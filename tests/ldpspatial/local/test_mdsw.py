@@ -283,6 +283,13 @@ def test_a_bad_smoothing_is_refused(release: WaveRelease, smoothing: object) -> 
 
 
 @every_release
+def test_two_ways_of_smoothing_are_refused(release: WaveRelease) -> None:
+    with pytest.raises(InputError, match="smoothing must be False with rule cross-validated"):
+        replace(release, smoothing=True, rule="cross-validated")
+    assert replace(release, smoothing=False, rule="cross-validated").rule == "cross-validated"
+
+
+@every_release
 def test_a_bad_rule_is_refused(release: WaveRelease) -> None:
     with pytest.raises(InputError, match="rule must be one of"):
         replace(release, rule="never").release(
