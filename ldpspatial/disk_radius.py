@@ -18,6 +18,7 @@ the sieve estimate makes of real maps. Both numbers were set by measurement and 
 risk is flat near its minimum (docs/recommended.md).
 """
 
+from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, isqrt, log, pi
 
@@ -38,7 +39,6 @@ WIDEST = 4  # squared radii to this multiple of DAM's are compared
 MAX_USERS = 10**12
 
 
-@lru_cache(maxsize=256)
 def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     """Return the square of the disk radius with the least risk, in squared cells.
 
@@ -60,13 +60,20 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     >>> [disk_squared_radius(15, epsilon, 10_000) for epsilon in (1.4, 3.5, 5.0, 7.0)]
     [20, 5, 2, 0]
     """
-    d = whole_number("cells", cells, 1, MAX_CELLS)
-    loss = float(exact_epsilon(epsilon))
-    n = whole_number("n_users", n_users, 1, MAX_USERS)
-    if d == 1:
+    return _least_risk(
+        whole_number("cells", cells, 1, MAX_CELLS),
+        exact_epsilon(epsilon),
+        whole_number("n_users", n_users, 1, MAX_USERS),
+    )
+
+
+@lru_cache(maxsize=256)
+def _least_risk(cells: int, epsilon: Fraction, n_users: int) -> int:
+    if cells == 1:
         return 0
-    candidates = _squares(min(WIDEST * (optimal_squared_radius(epsilon, d) + 1), 4 * d * d))
-    risks = {square: disk_risk(d, loss, n, square) for square in candidates}
+    most = min(WIDEST * (optimal_squared_radius(epsilon, cells) + 1), 4 * cells * cells)
+    candidates = _squares(most)
+    risks = {square: disk_risk(cells, float(epsilon), n_users, square) for square in candidates}
     return min(risks, key=lambda square: risks[square])
 
 

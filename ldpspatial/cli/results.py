@@ -18,7 +18,7 @@ from ldpspatial.cli.output import write_json
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.counts import check_counts
-from ldpspatial.estimation.kernel_channel import ALL, WIDTHS
+from ldpspatial.estimation.kernel_channel import ALL, WIDTHS, tried_widths
 from ldpspatial.estimation.sieve import SPARSER, SPARSITY
 from ldpspatial.estimation.smoothing import SMOOTHERS, Smoother
 from ldpspatial.estimation.stopping import CROSS_VALIDATED, RULES, STOPPING_RULES, stopping_rule
@@ -93,9 +93,9 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
             iterations, converged = int(held["iterations"]), bool(held["converged"])
             likelihood = float(held["log_likelihood"])
             smoothing = str(held.get("smoothing", "none"))  # older files do not tell
-            if iterations != len(trace) - 1 or (rule == CROSS_VALIDATED and smoothing != "none"):
-                raise ValueError("no estimate says so")
-            width, sparsity = _kernels(held, rule, iterations)
+            if iterations != len(trace) - 1 or likelihood != trace[-1]:
+                raise ValueError("the trace is of another estimate")
+            width, sparsity = _kernels(held, rule)
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
@@ -122,12 +122,17 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
     )
 
 
-def _kernels(held: Mapping[str, Any], rule: str, iterations: int) -> tuple[float, float]:
+def _kernels(held: Mapping[str, Any], rule: str) -> tuple[float, float]:
     """Return width and sparsity, which only estimates by cross-validation have."""
     if rule != CROSS_VALIDATED:
         return 0.0, 0.0
     width, sparsity = float(held["width"]), float(held["sparsity"])
-    if not (width in (*WIDTHS, ALL) and sparsity in (0, SPARSITY, *SPARSER) and iterations >= 1):
+    if width == ALL:
+        is_found = sparsity == 0
+    else:
+        is_found = width in tried_widths(WIDTHS, held["density"].shape)
+        is_found &= sparsity in (SPARSITY, *SPARSER)
+    if not is_found or int(held["iterations"]) < 1 or held["smoothing"] != "none":
         raise ValueError("no such kernels are ever found")
     return width, sparsity
 

@@ -91,6 +91,8 @@ def best_steps(
             largest = max(largest, gain)
         if gain > 0:
             best = Prediction(mark, score, folds)
+        if mark == most_steps:  # fewer steps than a mark later: what they gained says nothing
+            break
         if worse == PATIENCE or (
             rival.steps and score + CLIMB * gain < rival.score and is_hopeless(parts, rival, best)
         ):

@@ -41,7 +41,7 @@ class SmoothedChannel:
         self.support = channel.support
         self.epsilon = channel.epsilon
         rows, columns = channel.input_shape
-        widths = tried_widths(WIDTHS, channel) if width == ALL else [width]
+        widths = tried_widths(WIDTHS, channel.input_shape) if width == ALL else [width]
         self.input_shape = (len(widths) * rows, columns)
         self._kernels = [(_kernel(rows, each), _kernel(columns, each)) for each in widths]
         shares = np.array([SHARP if each == 0 and width == ALL else 1.0 for each in widths])
@@ -77,9 +77,9 @@ def kernel_iteration(kernels: SmoothedChannel, counts: Array, sparsity: float) -
     return Iteration(kernels, counts, start=kernels.start, sparsity=pruned)
 
 
-def tried_widths(widths: Sequence[float], channel: Channel) -> list[float]:
+def tried_widths(widths: Sequence[float], shape: tuple[int, ...]) -> list[float]:
     """Return the widths that are tried on a map: up to a quarter of its shorter side."""
-    return [width for width in widths if width <= min(channel.input_shape) / 4]
+    return [width for width in widths if width <= min(shape) / 4]
 
 
 def _kernel(side: int, width: float) -> Array:

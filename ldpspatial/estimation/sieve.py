@@ -108,7 +108,7 @@ def cross_validate(
     if max_iterations == 1:  # the last step is all there is time for
         return Choice(0.0, 0, SPARSITY, 0.0, GAIN, is_cut=True)
     parts, most = split(counts, folds), max_iterations - 1
-    widths = tried_widths(widths, channel)
+    widths = tried_widths(widths, channel.input_shape)
     singles = _single_widths(channel, parts, most, widths)
     best = max(singles, key=_score)
     behind, error = lead(parts, best, predict_uniform(channel, parts))

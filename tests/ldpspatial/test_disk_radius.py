@@ -119,5 +119,6 @@ def test_the_radius_scales_with_the_grid() -> None:
     ],
 )
 def test_bad_arguments_are_named(arguments: tuple[int, float, int], field: str) -> None:
+    disk_squared_radius(5, 1.0, 10)  # what equals it is refused all the same
     with pytest.raises(ParameterError, match=field):
         disk_squared_radius(*arguments)

@@ -10,7 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from client_sdk import response_table
+from ldpspatial import StampChannel
 from ldpspatial.estimation import folds
+from ldpspatial.estimation.kernel_channel import SmoothedChannel
+from tests.support.naive_sieve import counts_of, slope
 
 FALSE_ALARM = 1e-6
 
@@ -44,6 +48,17 @@ def test_folds_are_a_split_of_the_reports_at_random() -> None:
     first = parts[0] - balls / urns
     correlation = first[1:] @ first[:-1] / (first @ first)
     assert abs(correlation) < 4.9 / sqrt(cells)  # 1e-6
+
+
+def test_a_path_that_the_limit_ends_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Here any third mark looks worse. A last stretch may be shorter than one between marks.
+    for name, value in {"PATIENCE": 1, "GAIN": 1e9, "SLOW": 1e9}.items():
+        monkeypatch.setattr(folds, name, value)
+    channel = StampChannel(response_table("dam", 3.5, 5, radius=2))
+    parts = folds.split(counts_of(channel, slope((5, 5)), 1_000, seed=1), 5)
+    kernels = SmoothedChannel(channel, 0.6)
+    paths = [folds.best_steps(kernels, parts, most, folds.NOTHING, 0.25) for most in (2, 3, 4)]
+    assert [path.is_cut for path in paths] == [True, True, False]
 
 
 def test_huge_counts_are_split_evenly() -> None:

@@ -123,6 +123,7 @@ def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
         {"sparsity": np.nan}, {"sparsity": np.inf}, {"sparsity": 1e9}, {"sparsity": -5},
         {"width": np.nan}, {"width": -1}, {"width": 1e9}, {"iterations": 0}, {"iterations": -3},
         {"width": None}, {"sparsity": None}, {"iterations": 10**9}, {"smoothing": "binomial"},
+        {"width": 4.0}, {"width": np.inf}, {"sparsity": 0}, {"log_likelihood": 5.0},
     ],
     ids=str,
 )  # fmt: skip
