@@ -157,13 +157,3 @@ def test_modules_are_attributes_of_the_package_without_an_import_of_their_own() 
     code = "import ldpspatial; ldpspatial.metrics.l1, ldpspatial.transport_plot; ldpspatial.nothing"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stderr.endswith("AttributeError: module 'ldpspatial' has no attribute 'nothing'\n")
-
-
-def test_files_stay_short() -> None:
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for folder in ("ldpspatial", "client_sdk", "tests", "experiments")
-        for path in (ROOT / folder).rglob("*.py")
-        if (lines := len(path.read_text().splitlines())) > 300
-    }
-    assert not long
