@@ -12,6 +12,7 @@ from experiments.dam_paper.commands import COMMANDS as DAM_PAPER
 from experiments.distributed.commands import COMMANDS as DISTRIBUTED
 from experiments.flagship import flagship
 from experiments.heatmaps.commands import COMMANDS as HEATMAPS
+from experiments.ledger_attacks import ledger_attacks
 from experiments.local_ranges import local_ranges
 from experiments.orderings import orderings
 from experiments.plan_figure import plan_figure
@@ -32,6 +33,7 @@ OWN = (
     better_default,
     claims,
     coverage,
+    ledger_attacks,
     orderings,
     plan_figure,
     secure_aggregation,

@@ -45,6 +45,32 @@ def test_a_report_is_stored_with_its_spending_and_both_survive_a_restart(path: P
     assert again.pending() == ["report 1"]
 
 
+def test_many_reports_are_acknowledged_or_discarded_at_once(path: Path) -> None:
+    ledger = Ledger.create(path, 8)
+    for report_id in "abcdef":
+        ledger.spend("c", 1, None, draw(report_id))
+    ledger.acknowledge(name for name in ("b", "never seen", "d", "b"))
+    ledger.discard(["a", "d"])
+    assert ledger.pending() == ["report c", "report e", "report f"]
+    assert (ledger.pending(2), ledger.pending(0)) == (["report c", "report e"], [])
+    assert (ledger.waiting(), ledger.discarded(), ledger.spent()) == (3, 1, 6)
+    assert ledger.discard_newest(2) == 1
+    assert (ledger.pending(), ledger.discarded()) == (["report c", "report e"], 2)
+    assert ledger.discard_newest(2) == 0
+    ledger.acknowledge([])
+    for bad in (-1, 1.0, True):
+        with pytest.raises(ParameterError, match="limit must be a whole number"):
+            ledger.pending(bad)  # type: ignore[arg-type]
+
+
+def test_one_bad_id_among_many_changes_nothing(path: Path) -> None:
+    ledger = Ledger.create(path, 8)
+    ledger.spend("c", 1, None, draw("a"))
+    with pytest.raises(ParameterError, match="report id must be a non-empty text"):
+        ledger.acknowledge(["a", ""])
+    assert ledger.pending() == ["report a"]
+
+
 def test_an_acknowledged_report_is_forgotten_and_its_spending_is_not(path: Path) -> None:
     ledger = Ledger.create(path, 8)
     for report_id in ("b", "a", "c"):
@@ -182,7 +208,8 @@ def test_any_file_name_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
     ledger = Ledger.create(name, 8)  # a relative path is fixed when the ledger is opened
     monkeypatch.chdir("elsewhere")
     ledger.spend("c", 1, None, draw("1"))
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, "elsewhere"])
+    beside = [name, f"{name}.count", f"{name}.lock", "elsewhere"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(beside)
     os.symlink(tmp_path / name, "link")
     Ledger("link").spend("c", 1, None, draw("2"))
     assert Ledger(tmp_path / name).spent() == 2
@@ -211,11 +238,17 @@ def test_the_file_holds_caps_spending_and_reports_and_nothing_else(path: Path) -
     }
     connection.close()
     assert columns == {
-        "caps": ["device", "collection", "checksum"],
-        "spending": ["collection", "micro_epsilon"],
-        "pending": ["report_id", "report"],
-    }
-    assert path.stat().st_mode & 0o077 == 0
+        "head": [
+            "device_cap", "collection_cap", "key", "lock_inode", "lock_changed_ns", "commits",
+            "spent", "drawn", "waiting", "discarded", "content", "checksum",
+        ],
+        "spending": ["account", "micro_epsilon", "checksum"],
+        "pending": ["report_id", "number", "report", "event", "checksum"],
+        "events": ["event", "report_id", "checksum"],
+        "joined": ["digest", "document", "windows", "checksum"],
+    }  # fmt: skip
+    for file in path.parent.iterdir():
+        assert file.stat().st_mode & 0o077 == 0
 
 
 class LedgerAgainstModel(RuleBasedStateMachine):

@@ -98,7 +98,7 @@ def test_four_processes_at_once_spend_exactly_the_cap(
 def test_a_ledger_locked_by_another_is_an_error_and_not_a_report(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_file, "LOCK_SECONDS", 0.01)
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.01)
     ledger = Ledger.create(path, 8)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -112,11 +112,11 @@ def test_a_ledger_locked_by_another_is_an_error_and_not_a_report(
 def test_a_reader_that_keeps_the_commit_out_keeps_the_report_in(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_file, "LOCK_SECONDS", 0.01)
+    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.01)
     ledger = Ledger.create(path, 8)
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
-    reader.execute("SELECT * FROM caps").fetchall()
+    reader.execute("SELECT * FROM head").fetchall()
     with pytest.raises(LedgerError, match="locked"):
         ledger.spend("c", 1, None, draw("1"))
     reader.close()
@@ -168,48 +168,63 @@ def test_a_process_that_dies_while_drawing_spends_nothing_and_leaves_no_lock(pat
     assert (ledger.spent(), ledger.pending()) == (0, [])
 
 
-def half_written(path: Path, copy: Path) -> None:
-    """Copy ledger and journal as they lie on the disk while a commit is on its way."""
+def half_written(path: Path) -> tuple[bytes, bytes]:
+    """Return ledger and journal as they lie on the disk while a commit is on its way."""
     writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("PRAGMA cache_size = 1")  # pages go to the file before the commit
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("UPDATE spending SET micro_epsilon = micro_epsilon - 5")
     rows = [(f"{i:04d}", "x" * 500) for i in range(200)]
-    writer.executemany("INSERT INTO pending VALUES (?, ?)", rows)
-    copy.write_bytes(path.read_bytes())
-    copy.with_name(copy.name + "-journal").write_bytes(
-        path.with_name(path.name + "-journal").read_bytes()
-    )
+    writer.executemany("INSERT INTO pending VALUES (?, 1, ?, NULL, x'00')", rows)
+    halves = path.read_bytes(), journal_of(path).read_bytes()
     writer.close()
+    return halves
 
 
-def test_a_half_written_commit_is_rolled_back_by_the_next_call(path: Path, tmp_path: Path) -> None:
+def journal_of(path: Path) -> Path:
+    return path.with_name(path.name + "-journal")
+
+
+def test_a_half_written_commit_is_rolled_back_by_the_next_call(path: Path) -> None:
     ledger = Ledger.create(path, 8)
     for report_id in ("1", "2"):
         ledger.spend("c", 10, None, draw(report_id))
-    copy = tmp_path / "copy.db"
-    half_written(path, copy)
-    assert copy.read_bytes() != path.read_bytes()
-    restarted = Ledger(copy)
+    before = path.read_bytes()
+    half, journal = half_written(path)
+    assert half != before
+    path.write_bytes(half)
+    journal_of(path).write_bytes(journal)
+    restarted = Ledger(path)
     assert (restarted.spent(), restarted.pending()) == (20, ["report 1", "report 2"])
-    assert copy.read_bytes() == path.read_bytes()
+    assert path.read_bytes() == before
 
 
-def test_a_half_written_commit_without_its_journal_is_noticed(path: Path, tmp_path: Path) -> None:
+def test_a_half_written_commit_without_its_journal_is_noticed(path: Path) -> None:
+    ledger = Ledger.create(path, 8)
+    ledger.spend("c", 10, None, draw("1"))
+    half, _ = half_written(path)
+    path.write_bytes(half)
+    for call in (lambda: Ledger(path), ledger.spent, ledger.pending):
+        with pytest.raises(LedgerError, match="stop reporting"):
+            call()
+
+
+def test_the_journal_of_a_deleted_ledger_does_not_reach_its_successor(path: Path) -> None:
     Ledger.create(path, 8).spend("c", 10, None, draw("1"))
-    copy = tmp_path / "copy.db"
-    half_written(path, copy)
-    copy.with_name("copy.db-journal").unlink()
-    with pytest.raises(LedgerError, match="stop reporting"):
-        Ledger(copy)
+    _, journal = half_written(path)
+    for file in list(path.parent.iterdir()):
+        file.unlink()
+    journal_of(path).write_bytes(journal)
+    assert Ledger.create(path, 4).remaining() == 4_000_000
+    assert not journal_of(path).exists()
 
 
-def test_the_journal_of_a_deleted_ledger_does_not_reach_its_successor(
-    path: Path, tmp_path: Path
-) -> None:
-    Ledger.create(path, 8).spend("c", 10, None, draw("1"))
-    copy = tmp_path / "copy.db"
-    half_written(path, copy)
-    copy.unlink()
-    assert Ledger.create(copy, 4).remaining() == 4_000_000
-    assert not copy.with_name("copy.db-journal").exists()
+@pytest.mark.parametrize("left", ["ledger.db.lock", "ledger.db.count"])
+def test_a_ledger_is_not_made_where_one_was(path: Path, left: str) -> None:
+    Ledger.create(path, 8)
+    for file in list(path.parent.iterdir()):
+        if file.name != left:
+            file.unlink()
+    with pytest.raises(LedgerError, match="File exists"):
+        Ledger.create(path, 8)
+    assert [file.name for file in path.parent.iterdir()] == [left]

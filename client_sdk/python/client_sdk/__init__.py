@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from client_sdk.collection import Collection, DesignWarning
 from client_sdk.errors import (
+    AlreadyGivenError,
     BudgetError,
     ClientError,
     CollectionError,
     LedgerError,
+    NotAskedError,
     ParameterError,
     PositionError,
 )
@@ -23,33 +25,56 @@ from client_sdk.report import Report
 from client_sdk.response import ResponseTable
 
 if TYPE_CHECKING:
+    from client_sdk.device import Device
     from client_sdk.ledger import Ledger
+    from client_sdk.sending import Answer, answer_of_http, https_sender
+    from client_sdk.series import Series
+    from client_sdk.uploader import Uploader
 
 __version__ = "0.1.0"
 
+# What costs time to import (SQLite, TLS) comes with its module when it is first asked for.
+_LATE = {
+    "Answer": "sending",
+    "Device": "device",
+    "Ledger": "ledger",
+    "Series": "series",
+    "Uploader": "uploader",
+    "answer_of_http": "sending",
+    "https_sender": "sending",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import what costs time when it is first asked for: the ledger's SQLite, the kernels."""
+    """Import the module of a public name, or the kernels, when it is first asked for."""
     if name == "kernels":
         return importlib.import_module("client_sdk.kernels")
-    if name == "Ledger":
-        return importlib.import_module("client_sdk.ledger").Ledger
+    if name in _LATE:
+        return getattr(importlib.import_module(f"client_sdk.{_LATE[name]}"), name)
     raise AttributeError(f"module 'client_sdk' has no attribute {name!r}")
 
 
 __all__ = [
+    "AlreadyGivenError",
+    "Answer",
     "BudgetError",
     "ClientError",
     "Collection",
     "CollectionError",
     "DesignWarning",
+    "Device",
     "Grid",
     "Ledger",
     "LedgerError",
+    "NotAskedError",
     "ParameterError",
     "PositionError",
     "Randomizer",
     "Report",
     "ResponseTable",
+    "Series",
+    "Uploader",
+    "answer_of_http",
+    "https_sender",
     "response_table",
 ]

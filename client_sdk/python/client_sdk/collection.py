@@ -35,6 +35,7 @@ _FIELDS = {
     "schema", "name", "grid", "mechanism", "micro_epsilon", "max_reports",
     "base_weight", "output_size", "total_weight", "weights",
 }  # fmt: skip
+_BODY_FIELDS = _FIELDS - {"schema", "name", "max_reports"}
 _GRID_FIELDS = {"kind", "south_e7", "west_e7", "height_e7", "width_e7", "cells"}
 
 
@@ -134,24 +135,11 @@ class Collection:
 
     def _header(self) -> dict[str, Any]:
         """Return the document without its weights."""
-        grid, table = self.grid, self.table
         return {
             "schema": SCHEMA,
             "name": self.name,
-            "grid": {
-                "kind": grid.kind,
-                "south_e7": grid.south,
-                "west_e7": grid.west,
-                "height_e7": grid.height,
-                "width_e7": grid.width,
-                "cells": grid.cells,
-            },
-            "mechanism": table.mechanism,
-            "micro_epsilon": self.micro_epsilon,
             "max_reports": self.max_reports,
-            "base_weight": table.base_weight,
-            "output_size": table.output_size,
-            "total_weight": table.total_weight,
+            **_design(self),
         }
 
     @classmethod
@@ -205,6 +193,38 @@ class Collection:
             )
 
 
+def body_of(collection: Collection) -> dict[str, Any]:
+    """Return what the collections of a series have in common: no schema, name, max_reports."""
+    return {**_design(collection), "weights": [list(row) for row in collection.table.octant]}
+
+
+def parse_body(document: object) -> Collection:
+    """Return a collection of one report a device, called "window", from what ``body_of`` wrote."""
+    if not isinstance(document, dict):
+        raise CollectionError("collection must be a JSON object")
+    canonical.fields(document, _BODY_FIELDS, "collection")
+    return Collection("window", *_parse_design(document))
+
+
+def _design(collection: Collection) -> dict[str, Any]:
+    grid, table = collection.grid, collection.table
+    return {
+        "grid": {
+            "kind": grid.kind,
+            "south_e7": grid.south,
+            "west_e7": grid.west,
+            "height_e7": grid.height,
+            "width_e7": grid.width,
+            "cells": grid.cells,
+        },
+        "mechanism": table.mechanism,
+        "micro_epsilon": collection.micro_epsilon,
+        "base_weight": table.base_weight,
+        "output_size": table.output_size,
+        "total_weight": table.total_weight,
+    }
+
+
 def _length(collection: Collection) -> int:
     """Return len(collection.to_json()) without writing the weights out, which may be gigabytes."""
     rows = collection.table.octant
@@ -218,11 +238,14 @@ def _parse(cls: type[Collection], document: dict[str, Any]) -> Collection:
         raise CollectionError(f"schema must be {SCHEMA!r}, got {shown(document.get('schema'))}")
     canonical.fields(document, _FIELDS, "the collection document")
     name = canonical.label(document["name"], "name", 200)
+    reports = canonical.integer(document["max_reports"], "max_reports", 1, MAX_REPORTS)
+    return cls(name, *_parse_design(document), reports)
+
+
+def _parse_design(document: dict[str, Any]) -> tuple[Grid, ResponseTable, int]:
     grid = _parse_grid(document["grid"])
     micro = canonical.integer(document["micro_epsilon"], "micro_epsilon", 1, MAX_EPSILON * MICRO)
-    reports = canonical.integer(document["max_reports"], "max_reports", 1, MAX_REPORTS)
-    table = _parse_table(document, grid.cells, micro / MICRO)
-    return cls(name, grid, table, micro, reports)
+    return grid, _parse_table(document, grid.cells, micro / MICRO), micro
 
 
 def _parse_grid(document: object) -> Grid:

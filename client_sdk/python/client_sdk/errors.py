@@ -7,6 +7,8 @@
     ├── PositionError    (ValueError)    a position is not one (the message never repeats it)
     ├── CollectionError  (ValueError)    a document or report is malformed, altered, not private
     ├── BudgetError      (RuntimeError)  the device has spent what it may spend
+    ├── AlreadyGivenError (RuntimeError) the reading has had its report
+    ├── NotAskedError    (RuntimeError)  the device does not answer this window of a series
     └── LedgerError      (OSError)       the record of spending cannot be read or written
 
 No message ever repeats a location: error texts end up in crash reports.
@@ -31,6 +33,14 @@ class CollectionError(ClientError, ValueError):
 
 class BudgetError(ClientError, RuntimeError):
     """The report would spend more than this device may spend."""
+
+
+class AlreadyGivenError(ClientError, RuntimeError):
+    """The report of this event was given before, and was acknowledged or discarded since."""
+
+
+class NotAskedError(ClientError, RuntimeError):
+    """The device does not answer the window of the series that its clock shows."""
 
 
 class LedgerError(ClientError, OSError):

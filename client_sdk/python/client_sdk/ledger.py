@@ -6,54 +6,63 @@ disk, a lost battery), no report leaves the device uncounted; at worst one is co
 in :meth:`Ledger.pending`. An uploader sends those stored bytes until they are acknowledged: a
 second draw for the same position would be a second disclosure.
 
-The file holds integer micro-epsilons, the names of collections and the reports not yet
-acknowledged. It holds no clock (setting one back would refill the budget), no identifier of the
-device or its user and no position. A SHA-256 over everything in it finds damage that SQLite,
-which has no checksums, would read as data; a damaged ledger refuses to work. The checksum has no
-key: it stops accidents, not a person who edits the file.
+The file holds integer micro-epsilons, the names of collections, keyed hashes of the readings that
+were answered, what the device joined, and the reports not yet acknowledged. It holds no clock
+(setting one back would refill the budget), no identifier of the device or its user and no
+position. Checksums find damage that SQLite, which has none, would read as data; a damaged ledger
+refuses to work. They have no key: they stop accidents, not a person who edits the file.
 
-Not protected: whoever deletes the file and creates another, or puts an old copy back, has
-refilled the budget. The embedding app must keep the file out of storage that "clear app data",
-a restored backup or a second installation reaches, and must call :meth:`Ledger.create` only when
-it is installed. That is why opening never creates: an app that made a new ledger whenever it
-found none would do the refilling itself.
+A copy refuses to work as well, as does an older state of the files that was put back
+(:mod:`client_sdk.ledger_file`). Not protected: whoever deletes them all and creates another ledger
+has refilled the budget, and so has an image of the whole disk. The embedding app must keep the
+folder out of storage that "clear app data" or a second installation reaches, and must call
+:meth:`Ledger.create` only when it is installed. That is why opening never creates: an app that
+made a new ledger whenever it found none would do the refilling itself.
 """
 
+import hashlib
+import hmac
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
 from pathlib import Path
 
-from client_sdk import ledger_file
-from client_sdk.errors import BudgetError, ParameterError
-from client_sdk.ledger_file import State
+from client_sdk import ledger_file, ledger_upgrade
+from client_sdk.errors import AlreadyGivenError, BudgetError, ParameterError
+from client_sdk.lasting import check_lasting
+from client_sdk.ledger_file import Head, Transaction
 from client_sdk.validate import MICRO, whole_number
 
 MAX_SPENDING = 10**9  # micro-epsilons in one report
 MAX_CAP = 10**12  # micro-epsilons; every sum stays far below the 2**63 of SQLite
 MAX_LIMIT = 10**18  # micro-epsilons; never stored
 
+Draw = Callable[[], tuple[str, str]]
+
 
 class Ledger:
     """The record of spending of one device; safe to share by threads and processes.
 
-    Every call opens the file anew, takes its write lock, verifies it and closes it again, so that
-    a file that was deleted, replaced or damaged in the meantime is noticed. (As with SQLite in
-    general, a process must not fork while another of its threads is inside a call.)
+    Every call opens the files anew, takes the lock, verifies what it reads and closes them again,
+    so that files which were deleted, replaced or damaged in the meantime are noticed. What a call
+    costs does not depend on how many reports wait. (A process must not fork inside ``draw``.)
 
     Parameters
     ----------
     path : str or os.PathLike
-        An existing ledger file, made by :meth:`create`; SQLite puts a journal beside it.
+        An existing ledger file, made by :meth:`create`, with ``.lock`` and ``.count`` beside it;
+        SQLite puts a journal there too. All of it is read and verified here. A ledger of the
+        first version is brought to this one.
 
     Raises
     ------
     LedgerError
-        From every method: the file is missing, empty, damaged, not a ledger, or locked by
-        another process for five seconds; from :meth:`spend` and :meth:`acknowledge` also when
-        it cannot be written. The message says what to do.
+        From every method: the file is missing, empty, damaged, a copy, not a ledger, on a file
+        system without locks, or locked by another process for five seconds; also when it cannot
+        be written. The message says what to do.
 
     Examples
     --------
@@ -68,9 +77,15 @@ class Ledger:
     """
 
     def __init__(self, path: "str | os.PathLike[str]") -> None:
-        self._file = _absolute(path)
-        with ledger_file.transaction(self._file):
+        self._path = _absolute(path)
+        ledger_upgrade.upgrade(self._file)
+        with ledger_file.transaction(self._file, verify=True):
             pass
+
+    @property
+    def _file(self) -> Path:
+        """The file itself: what protects it lies beside it and not beside a link to it."""
+        return Path(os.path.realpath(self._path))
 
     @classmethod
     def create(
@@ -78,28 +93,34 @@ class Ledger:
         path: "str | os.PathLike[str]",
         cap_epsilon: object,
         collection_cap_epsilon: object = None,
+        *,
+        lasting: bool = False,
     ) -> "Ledger":
         """Make a new, unspent ledger: once, when the app is installed.
 
         A process killed in here may leave an empty file, which every later call refuses. Only
-        an installer that knows that this call never returned may delete it and try again.
+        an installer that knows that this call never returned may delete what is there and try
+        again.
 
         Parameters
         ----------
         path : str or os.PathLike
-            Where no file is yet, an empty one included.
+            Where no file is yet, an empty one included, nor one with ``.lock`` or ``.count``
+            appended to its name.
         cap_epsilon : int, float, Decimal or str
             What the device may spend over all collections and all time, in epsilon; read by its
             shortest decimal text and rounded down to a micro-epsilon.
         collection_cap_epsilon : int, float, Decimal or str, optional
             What it may spend on any one collection; by default all of it.
+        lasting : bool
+            Needed on Emscripten, see :meth:`Device.install`; without meaning elsewhere.
 
         Raises
         ------
         ParameterError
             A cap is not a number from 1e-6 to 1e6, or the second exceeds the first.
         LedgerError
-            The path is taken or cannot be written.
+            The path is taken, cannot be written or does not last.
         """
         file = _absolute(path)
         cap = _cap("cap_epsilon", cap_epsilon)
@@ -109,7 +130,8 @@ class Ledger:
         if collection_cap > cap:
             rule = "collection_cap_epsilon must not exceed cap_epsilon"
             raise ParameterError(f"{rule} = {_epsilon(cap)}, got {_epsilon(collection_cap)}")
-        ledger_file.create(file, State(cap, collection_cap, {}, {}))
+        check_lasting(file.parent, lasting)
+        ledger_file.create(file, (cap, collection_cap))
         return cls(file)
 
     def spend(
@@ -117,7 +139,7 @@ class Ledger:
         collection: str,
         micro_epsilon: int,
         collection_limit: int | None,
-        draw: Callable[[], tuple[str, str]],
+        draw: Draw,
     ) -> str:
         """Debit one report, draw it, store both durably, and only then return the report.
 
@@ -148,68 +170,220 @@ class Ledger:
         Exception
             What ``draw`` raises passes through; nothing is spent.
         """
+        return self._spend(None, collection, micro_epsilon, collection_limit, draw)
+
+    def spend_once(
+        self,
+        event: str,
+        collection: str,
+        micro_epsilon: int,
+        collection_limit: int | None,
+        draw: Draw,
+    ) -> str:
+        """Do what :meth:`spend` does, and never a second time for the same event.
+
+        Parameters
+        ----------
+        event : str
+            The app's name for one reading of the position. Only a hash of it is kept, under a key
+            of this ledger, together with that of the collection, for as long as the ledger lives.
+        collection, micro_epsilon, collection_limit, draw
+            As in :meth:`spend`.
+
+        Returns
+        -------
+        str
+            The report of this event: the stored one while it waits, or else a new one.
+
+        Raises
+        ------
+        AlreadyGivenError
+            The report of this event was acknowledged or discarded. Nothing is drawn or spent.
+        BudgetError, LedgerError
+            As in :meth:`spend`.
+        """
+        return self._spend(_text("event", event), collection, micro_epsilon, collection_limit, draw)
+
+    def _spend(
+        self, event: str | None, collection: str, micro: int, limit: int | None, draw: Draw
+    ) -> str:
         collection = _text("collection", collection)
-        asked = whole_number("micro_epsilon", micro_epsilon, 1, MAX_SPENDING)
-        if collection_limit is not None:
-            collection_limit = whole_number("collection_limit", collection_limit, 0, MAX_LIMIT)
-        with ledger_file.transaction(self._file) as (connection, state):
-            _check_budget(state, collection, asked, collection_limit)
-            report_id, report = draw()
+        asked = whole_number("micro_epsilon", micro, 1, MAX_SPENDING)
+        if limit is not None:
+            limit = whole_number("collection_limit", limit, 0, MAX_LIMIT)
+        file = self._file
+        with ledger_file.transaction(file) as books:
+            with ledger_file.explained(file):
+                name = None if event is None else _name_of(books.head, collection, event)
+                if name is not None and (given := books.get("events", name)):
+                    return _stored(books, given[1])
+                here = self._spent_on(books, collection)
+            _check_budget(books.head, here, asked, limit)
+            report_id, report = draw()  # whose own errors pass through
             report_id, report = _text("report id", report_id), _text("report", report)
-            if report_id in state.pending:
-                raise ParameterError("report id must be new, got one that waits for its upload")
-            state.spending[collection] = state.spending.get(collection, 0) + asked
-            state.pending[report_id] = report
-            debit = "INSERT OR REPLACE INTO spending VALUES (?, ?)"
-            store = "INSERT INTO pending VALUES (?, ?)"
-            ledger_file.commit(
-                self._file,
-                connection,
-                state,
-                (debit, (collection, state.spending[collection])),
-                (store, (report_id, report)),
-            )
+            with ledger_file.explained(file):
+                if books.get("pending", report_id) is not None:
+                    raise ParameterError("report id must be new, got one that waits for its upload")
+                books.put("spending", collection, here + asked)
+                books.put("pending", report_id, books.head.drawn, report, name)
+                if name is not None:
+                    books.put("events", name, report_id)
+                head = books.head
+                books.head = head._replace(
+                    spent=head.spent + asked, drawn=head.drawn + 1, waiting=head.waiting + 1
+                )
+                books.commit()
         return report
 
-    def pending(self) -> list[str]:
-        """Return the reports not yet acknowledged, in the order of their ids."""
-        with ledger_file.transaction(self._file) as (_, state):
-            return [report for _, report in sorted(state.pending.items())]
+    def pending(self, limit: int | None = None) -> list[str]:
+        """Return the reports not yet acknowledged, at most ``limit``, in the order of their ids.
 
-    def acknowledge(self, report_id: str) -> None:
-        """Forget the text of a report that has arrived; its spending stays.
+        The ids are random, so the order is not that of drawing.
+        """
+        if limit is not None:
+            limit = whole_number("limit", limit, 0, MAX_LIMIT)
+        with self._books() as books:
+            return [row[2] for row in books.pending(limit)]
+
+    def waiting(self) -> int:
+        """Return how many reports are not yet acknowledged."""
+        with self._books() as books:
+            return books.head.waiting
+
+    def discarded(self) -> int:
+        """Return how many reports were discarded so far."""
+        with self._books() as books:
+            return books.head.discarded
+
+    def acknowledge(self, report_ids: str | Iterable[str]) -> None:
+        """Forget the texts of reports that have arrived, in one transaction; spending stays.
 
         An id that is not pending is no error: acknowledged ids are not kept, and an upload may
         be confirmed twice.
         """
-        report_id = _text("report id", report_id)
-        with ledger_file.transaction(self._file) as (connection, state):
-            if state.pending.pop(report_id, None) is not None:
-                delete = "DELETE FROM pending WHERE report_id = ?"
-                ledger_file.commit(self._file, connection, state, (delete, (report_id,)))
+        self._forget(report_ids, discarded=False)
+
+    def discard(self, report_ids: str | Iterable[str]) -> None:
+        """Forget the texts of reports that will never be counted; their spending stays.
+
+        For reports that were refused for good, or that nobody has room for. They are counted in
+        :meth:`discarded`.
+        """
+        self._forget(report_ids, discarded=True)
+
+    def discard_newest(self, keep: int) -> int:
+        """Discard what waits beyond ``keep`` reports, the newest first; return how many."""
+        keep = whole_number("keep", keep, 0, MAX_LIMIT)
+        with self._books() as books:
+            surplus = max(books.head.waiting - keep, 0)
+            if surplus:
+                _forget(books, books.newest(surplus), discarded=True)
+                books.commit()
+            return surplus
+
+    def _forget(self, report_ids: str | Iterable[str], discarded: bool) -> None:
+        if isinstance(report_ids, str) or not isinstance(report_ids, Iterable):
+            report_ids = [report_ids]
+        ids = [_text("report id", report_id) for report_id in report_ids]
+        with self._books() as books:
+            if _forget(books, ids, discarded):
+                books.commit()
+
+    def join(self, digest: str, document: str, choose: Callable[[], list[int]] | None) -> None:
+        """Keep a document that this device takes part in, with the windows that it answers.
+
+        Parameters
+        ----------
+        digest, document : str
+            Digest and text of a collection or series, verified by the caller.
+        choose : callable or None
+            For a series: draws the numbers of the windows to answer. It is called only if this
+            ledger has not kept that digest before, so nobody can have them drawn again.
+        """
+        digest, document = _text("digest", digest), _text("document", document)
+        with self._books() as books:
+            if books.get("joined", digest) is None:
+                windows = None if choose is None else " ".join(map(str, choose()))
+                books.put("joined", digest, document, windows)
+                books.commit()
+
+    def joined(self, digest: str) -> tuple[str, list[int] | None] | None:
+        """Return document and windows of what was joined under a digest, or None."""
+        digest = _text("digest", digest)
+        with self._books() as books:
+            row = books.get("joined", digest)
+        if row is None:
+            return None
+        return row[1], None if row[2] is None else [int(k) for k in row[2].split()]
+
+    def was_given(self, event: str, collection: str) -> bool:
+        """Tell whether a report was drawn for an event."""
+        event, collection = _text("event", event), _text("collection", collection)
+        with self._books() as books:
+            return books.get("events", _name_of(books.head, collection, event)) is not None
 
     def spent(self, collection: str | None = None) -> int:
         """Return the micro-epsilons spent on one collection, or on all of them."""
-        with ledger_file.transaction(self._file) as (_, state):
-            return state.spent(collection)
+        with self._books() as books:
+            return books.head.spent if collection is None else self._spent_on(books, collection)
 
     def remaining(self, collection: str | None = None) -> int:
         """Return the micro-epsilons left under the caps, for one collection or over all.
 
         A limit that the collection sets itself is not known here; :meth:`spend` is told of it.
         """
-        with ledger_file.transaction(self._file) as (_, state):
-            left = state.cap - state.spent()
+        with self._books() as books:
+            head = books.head
+            left = head.device_cap - head.spent
             if collection is None:
                 return left
-            return min(left, state.collection_cap - state.spent(collection))
+            return min(left, head.collection_cap - self._spent_on(books, collection))
+
+    def _spent_on(self, books: Transaction, collection: str) -> int:
+        row = books.get("spending", _text("collection", collection))
+        return 0 if row is None else int(row[1])
+
+    @contextmanager
+    def _books(self) -> Iterator[Transaction]:
+        file = self._file
+        with ledger_file.transaction(file) as books, ledger_file.explained(file):
+            yield books
 
 
-def _check_budget(state: State, collection: str, asked: int, limit: int | None) -> None:
-    here = state.spent(collection)
+def _name_of(head: Head, collection: str, event: str) -> bytes:
+    """Return the keyed hash of an event. The length in front keeps two texts apart."""
+    text = f"{len(collection)}:{collection}{event}".encode()
+    return hmac.digest(head.key, text, hashlib.sha256)
+
+
+def _stored(books: Transaction, report_id: str | None) -> str:
+    row = None if report_id is None else books.get("pending", report_id)
+    if row is None:
+        raise AlreadyGivenError("the report of this event was given before and has been dealt with")
+    return str(row[2])
+
+
+def _forget(books: Transaction, ids: Iterable[str], discarded: bool) -> int:
+    """Delete reports that wait; their events keep that they were given, and no id."""
+    forgotten = 0
+    for report_id in ids:
+        row = books.remove("pending", report_id)
+        if row is not None:
+            forgotten += 1
+            if row[3] is not None:
+                books.put("events", row[3], None)
+    head = books.head
+    books.head = head._replace(
+        waiting=head.waiting - forgotten,
+        discarded=head.discarded + (forgotten if discarded else 0),
+    )
+    return forgotten
+
+
+def _check_budget(head: Head, here: int, asked: int, limit: int | None) -> None:
     bounds = [
-        ("the cap over all collections", state.cap, state.spent()),
-        ("the cap of one collection", state.collection_cap, here),
+        ("the cap over all collections", head.device_cap, head.spent),
+        ("the cap of one collection", head.collection_cap, here),
     ]
     if limit is not None:
         bounds.append(("the limit that the collection sets for a device", limit, here))

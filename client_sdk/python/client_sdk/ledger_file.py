@@ -1,41 +1,65 @@
 """The ledger's SQLite file: locked, verified and written durably, with one kind of error.
 
-Every access opens the file anew, takes its write lock, verifies all of it and closes it again.
-SQLite's rollback journal makes a commit atomic; application id, version, size, quick_check and a
-SHA-256 over the rows tell a whole ledger from an empty, cut, foreign or damaged file.
+Three files lie beside each other: the ledger itself, ``.lock`` and ``.count``.
+
+- **.lock** is what is locked (:mod:`client_sdk.file_lock`). It is made with the ledger and never
+  written again. The ledger remembers its identity, so that a ledger which was copied or restored
+  together with it is noticed: no copy has the inode and the time of change of the original.
+- **.count** holds the number of commits. It is written after each of them, so a ledger that tells
+  a smaller number is an older copy of itself. One commit more is a process that died in between.
+
+Every access opens the file anew under the lock. What it costs does not depend on how much is
+stored: each row carries its own checksum, and the head row a checksum of all rows that is updated
+with every change, a sum of their SHA-256 modulo 2^256 (Bellare and Micciancio 1997). All of it is
+verified when a ledger is opened, and whenever somebody else has written to the file. To know
+that, a commit *seals* the file: it sets its time of modification to a time in the past that
+stands for the number of commits, and whoever writes to it breaks the seal.
 """
 
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from client_sdk import file_lock
 from client_sdk.errors import LedgerError
+from client_sdk.file_lock import HeldLock, Identity
 
 APPLICATION_ID = 0x6C647073  # "ldps", in the file's header
-VERSION = 1
-LOCK_SECONDS = 5.0
+VERSION = 2
+FIRST_VERSION = 1  # had no lock of its own; client_sdk.ledger_upgrade reads it
+BUSY_SECONDS = 5.0  # for readers that know SQLite's lock alone
 
-_SCHEMA = (
-    "CREATE TABLE caps (device INTEGER NOT NULL, collection INTEGER NOT NULL, checksum TEXT)",
-    "CREATE TABLE spending (collection TEXT PRIMARY KEY, micro_epsilon INTEGER NOT NULL)"
-    " WITHOUT ROWID",
-    # Keyed by random ids, so that pending() does not tell the order of drawing. (The bytes of the
-    # file do; it stays on the device.)
-    "CREATE TABLE pending (report_id TEXT PRIMARY KEY, report TEXT NOT NULL) WITHOUT ROWID",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {VERSION}",
-)
+Row = tuple[Any, ...]
+
+# Reports are keyed by random ids, so that their order is not that of drawing. (Their numbers tell
+# it, and so would the bytes of the file; they stay on the device.)
+TABLES = {
+    "spending": "account TEXT PRIMARY KEY, micro_epsilon INTEGER NOT NULL",
+    "pending": "report_id TEXT PRIMARY KEY, number INTEGER NOT NULL, report TEXT NOT NULL, "
+    "event BLOB",
+    "events": "event BLOB PRIMARY KEY, report_id TEXT",
+    "joined": "digest TEXT PRIMARY KEY, document TEXT NOT NULL, windows TEXT",
+}
+_KEYS = {table: columns.partition(" ")[0] for table, columns in TABLES.items()}
+COUNT_DIGITS = 20
+_NAMES = ("application_id", "user_version")
+
 _NO_ROOM = "check that the file and its folder are writable and that the disk has room"
 _DAMAGED = "keep the file and stop reporting: a new ledger would refill the budget"
 _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
     "locked": "another process or thread is using it: try again later",
+    "does not keep a lock": "put the ledger on a local file system, where flock works",
+    "dropped": "a process must not fork, or close files that are not its own, inside a call",
     "exists": "open it with Ledger(path): a second ledger would be a second budget",
     "no such file": "Ledger.create makes one when the app is installed and never again: if this"
     " device has reported before, a new ledger would refill the budget",
+    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
+    "second name": "remove the hard link: the ledger must have one name",
     "readonly": _NO_ROOM,
     "read-only": _NO_ROOM,
     "permi": _NO_ROOM,
@@ -44,129 +68,356 @@ _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes
     "unable to open": _NO_ROOM,
     "i/o error": _NO_ROOM,
 }
-_KINDS: dict[type, str] = {FileExistsError: "exists", FileNotFoundError: "no such file"}
+_KINDS: dict[type, str] = {
+    FileExistsError: "exists",
+    FileNotFoundError: "no such file",
+    TimeoutError: "locked",
+}
 
 
-class State(NamedTuple):
-    """Everything a ledger file says, in micro-epsilons."""
+class Damaged(sqlite3.DatabaseError):
+    """The ledger is not what its last commit left."""
 
-    cap: int
+
+class Head(NamedTuple):
+    """The one row that speaks for all others; amounts in micro-epsilons."""
+
+    device_cap: int
     collection_cap: int
-    spending: dict[str, int]  # collection -> spent
-    pending: dict[str, str]  # report id -> report text
+    key: bytes  # of the hashes of events
+    lock_inode: int
+    lock_changed_ns: int
+    commits: int
+    spent: int
+    drawn: int  # reports so far
+    waiting: int  # reports in pending
+    discarded: int  # reports that were dropped and never acknowledged
+    content: bytes  # checksum of the rows of all tables
 
-    def spent(self, collection: str | None = None) -> int:
-        """Return what one collection, or all of them together, cost."""
-        if collection is None:
-            return sum(self.spending.values())
-        return self.spending.get(collection, 0)
-
-    def checksum(self) -> str:
-        """Return the SHA-256 of all of it, in hexadecimal."""
-        # ascii() writes any type that a damaged column may turn out to have.
-        rows = [*map(ascii, self.spending.items()), *map(ascii, self.pending.items())]
-        text = "\n".join([f"{VERSION} {self.cap!a} {self.collection_cap!a}", *sorted(rows)])
-        return hashlib.sha256(text.encode()).hexdigest()
+    def checksum(self) -> bytes:
+        """Return the SHA-256 of all of it."""
+        return _digest("head", self)
 
 
-def create(file: Path, state: State) -> None:
+class Transaction:
+    """A locked and verified ledger; what is not committed is rolled back."""
+
+    def __init__(self, connection: sqlite3.Connection, head: Head, file: Path, lock: HeldLock):
+        self._connection = connection
+        self.head = head
+        self._content = int.from_bytes(head.content, "big")
+        self._file = file
+        self._lock = lock
+        self._found = os.stat(file)
+
+    def get(self, table: str, key: object) -> Row | None:
+        """Return the row of a key, verified, or None."""
+        found = self._read(table, key)
+        return None if found is None else found[0]
+
+    def pending(self, limit: int | None) -> list[Row]:
+        """Return that many rows of reports, or all, by ascending id."""
+        query = "SELECT * FROM pending ORDER BY report_id LIMIT ?"
+        found = self._connection.execute(query, (-1 if limit is None else limit,))
+        return [_verified("pending", row) for row in found]
+
+    def newest(self, number: int) -> list[str]:
+        """Return the ids of the reports that were drawn last."""
+        query = "SELECT report_id FROM pending ORDER BY number DESC LIMIT ?"
+        return [row[0] for row in self._connection.execute(query, (number,))]
+
+    def put(self, table: str, *row: Any) -> None:
+        """Write a row in place of what its key has."""
+        before = self._read(table, row[0])
+        digest = _digest(table, row)
+        self._content += int.from_bytes(digest, "big")
+        self._content -= 0 if before is None else int.from_bytes(before[1], "big")
+        marks = ", ".join("?" * (len(row) + 1))
+        statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608
+        self._connection.execute(statement, (*row, digest))
+
+    def remove(self, table: str, key: object) -> Row | None:
+        """Delete the row of a key and return it, or None."""
+        before = self._read(table, key)
+        if before is None:
+            return None
+        self._content -= int.from_bytes(before[1], "big")
+        self._connection.execute(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", (key,))  # noqa: S608
+        return before[0]
+
+    def _read(self, table: str, key: object) -> tuple[Row, bytes] | None:
+        """Return the row of a key, verified, and its checksum."""
+        query = f"SELECT * FROM {table} WHERE {_KEYS[table]} = ?"  # noqa: S608
+        found = self._connection.execute(query, (key,)).fetchone()
+        return None if found is None else (_verified(table, found), found[-1])
+
+    def commit(self) -> None:
+        """Write everything down; return once it is on the disk and counted."""
+        with explained(self._file):
+            self._look_again()
+            commits = self.head.commits + 1
+            self.head = self.head._replace(commits=commits)
+            self.write_head()
+            self._connection.execute("COMMIT")
+            seal(self._file, commits)
+            write_count(self._file, commits)
+
+    def write_head(self) -> None:
+        """Write the head that stands for what was put and removed.
+
+        Its checksum is that of the numbers in memory and is not read back: if SQLite wrote
+        something else (onto a page that it holds to be free, say), the next verification sees it.
+        """
+        self.head = self.head._replace(content=_folded(self._content))
+        _write_head(self._connection, self.head)
+
+    def _look_again(self) -> None:
+        """Check, before anything is written, that nobody was here while a report was drawn."""
+        self._lock.check()
+        now = os.stat(self._file)
+        before = self._found
+        if (now.st_ino, now.st_size, now.st_mtime_ns) != (
+            before.st_ino, before.st_size, before.st_mtime_ns
+        ):  # fmt: skip
+            raise Damaged("changed by other code during a call")
+
+
+def create(file: Path, caps: tuple[int, int]) -> None:
     """Write a new ledger where no file is, or leave nothing behind."""
-    with _explained(file):
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    made: list[Path] = []
     try:
-        with _explained(file), closing(_connect(file)) as connection:
-            _make_durable(connection)
-            connection.execute("BEGIN EXCLUSIVE")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            values = (state.cap, state.collection_cap, state.checksum())
-            connection.execute("INSERT INTO caps VALUES (?, ?, ?)", values)
-            connection.execute("COMMIT")
+        with explained(file):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            made.append(file)
+            lock = file_lock.make(lock_of(file))
+            made.append(lock_of(file))
+            make_count(file, 0)
+            made.append(count_of(file))
+            with file_lock.locked(lock_of(file)), closing(connect(file)) as connection:
+                make_durable(connection)
+                connection.execute("BEGIN EXCLUSIVE")
+                make_tables(connection, new_head(caps, lock))
+                connection.execute("COMMIT")
     except LedgerError:
-        file.unlink(missing_ok=True)  # ours and unused: O_EXCL made it above
+        for path in reversed(made):  # ours and unused: O_EXCL made them above
+            path.unlink(missing_ok=True)
         raise
 
 
-@contextmanager
-def transaction(file: Path) -> Iterator[tuple[sqlite3.Connection, State]]:
-    """Lock and verify the file; leaving without :func:`commit` rolls everything back."""
-    with _explained(file):
-        connection = _connect(file)
-    with closing(connection):
-        with _explained(file):
-            state = _begin(connection, file)
-        yield connection, state
+def new_head(caps: tuple[int, int], lock: Identity) -> Head:
+    """Return the head of a ledger in which nothing is."""
+    return Head(*caps, os.urandom(32), *identity_of(lock), 0, 0, 0, 0, 0, bytes(32))
 
 
-def commit(
-    file: Path,
-    connection: sqlite3.Connection,
-    state: State,
-    *changes: tuple[str, tuple[object, ...]],
-) -> None:
-    """Write the changes that lead to ``state`` and return once they are on the disk."""
-    with _explained(file):
-        for statement, values in changes:
-            connection.execute(statement, values)
-        # Of the state in memory, not read back: if SQLite wrote something else (onto a page that
-        # it holds to be free, say), the next access sees it.
-        connection.execute("UPDATE caps SET checksum = ?", (state.checksum(),))
-        connection.execute("COMMIT")
+def make_tables(connection: sqlite3.Connection, head: Head) -> None:
+    """Write tables and head within an open transaction."""
+    connection.execute(f"CREATE TABLE head ({', '.join(Head._fields)}, checksum)")
+    for table, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({columns}, checksum BLOB) WITHOUT ROWID")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    _write_head(connection, head)
 
 
 @contextmanager
-def _explained(file: Path) -> Iterator[None]:
-    """Turn every error of SQLite and of the file system into a LedgerError that says what to do."""
-    try:
-        yield
-    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        # UnicodeDecodeError: SQLite complains about a name that is itself damaged.
-        told = getattr(error, "strerror", None) or str(error)
-        advice = next((_ADVICE[words] for words in _ADVICE if words in told.lower()), _DAMAGED)
-        if isinstance(error, OSError):  # whose words depend on the language of the system
-            advice = _ADVICE.get(_KINDS.get(type(error), ""), _NO_ROOM)
-        raise LedgerError(f"ledger {file}: {told}; {advice}; no report was given") from error
+def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
+    """Lock and verify the file; leaving without :meth:`Transaction.commit` rolls back.
+
+    All of its rows are read if ``verify`` asks for it, or if the file is not as the last commit
+    left it.
+    """
+    with ExitStack() as stack:
+        with explained(file):
+            check_place(file)
+            held = stack.enter_context(file_lock.locked(lock_of(file)))
+            connection = stack.enter_context(closing(connect(file)))
+            head = _begin(file, held, connection, verify)
+            begun = Transaction(connection, head, file, held)
+        yield begun
 
 
-def _connect(file: Path) -> sqlite3.Connection:
-    """Open a file that exists; mode=rw keeps SQLite from making one."""
+def check_place(file: Path) -> None:
+    """Check that a ledger with its lock is there, under this name alone."""
     if not file.is_file():  # SQLite would wait on a named pipe
         raise FileNotFoundError("no such file")
+    if file.stat().st_nlink > 1:  # SQLite looks for its journal beside one name only
+        raise Damaged("the file has a second name")
+    if not lock_of(file).is_file():
+        with closing(connect(file)) as connection:
+            check_version(connection)
+        raise Damaged("copied or moved: its lock file is missing")
+
+
+def check_version(connection: sqlite3.Connection) -> None:
+    """Check that the file is a ledger of this version."""
+    application, version = (_value(connection, f"PRAGMA {name}") for name in _NAMES)
+    if application == APPLICATION_ID and version == FIRST_VERSION:
+        raise Damaged(f"a ledger of version {FIRST_VERSION}")
+    if (application, version) != (APPLICATION_ID, VERSION):  # an empty file has 0, 0
+        raise Damaged(f"empty, cut off or not a ledger of version {VERSION}")
+
+
+def lock_of(file: Path) -> Path:
+    """Return the path of the file that is locked."""
+    return file.with_name(f"{file.name}.lock")
+
+
+def count_of(file: Path) -> Path:
+    """Return the path of the file with the number of commits."""
+    return file.with_name(f"{file.name}.count")
+
+
+def connect(file: Path) -> sqlite3.Connection:
+    """Open a file that exists; mode=rw keeps SQLite from making one."""
     uri = f"{file.as_uri()}?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, timeout=LOCK_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     # Damaged text reaches the checksum; by default an error message would quote the report.
     connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     return connection
 
 
-def _make_durable(connection: sqlite3.Connection) -> None:
+def make_durable(connection: sqlite3.Connection) -> None:
     """Let COMMIT return only when file, journal and folder are on the disk."""
     if _value(connection, "PRAGMA journal_mode = DELETE") != "delete":
         raise sqlite3.DatabaseError("journal_mode is not DELETE")
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA secure_delete = ON")  # an acknowledged report is overwritten
     connection.execute("PRAGMA fullfsync = ON")  # Apple's fsync stops at the drive's cache
+    connection.execute("PRAGMA cache_spill = OFF")  # the file is written by COMMIT alone
 
 
-def _begin(connection: sqlite3.Connection, file: Path) -> State:
-    """Check whose file it is, take the write lock, verify the content and return it."""
-    identity = [_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version")]
-    if identity != [APPLICATION_ID, VERSION]:  # an empty file has 0, 0
-        raise sqlite3.DatabaseError(f"empty, cut off or not a ledger of version {VERSION}")
-    _make_durable(connection)
+def write_count(file: Path, commits: int) -> None:
+    """Write the number of commits in place and wait until it is on the disk."""
+    descriptor = os.open(count_of(file), os.O_RDWR)
+    try:
+        os.write(descriptor, f"{commits:0{COUNT_DIGITS}d}\n".encode())
+        file_lock.synchronise(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_count(file: Path) -> int:
+    """Return the number of commits that were counted."""
+    try:
+        text = count_of(file).read_bytes()
+    except FileNotFoundError:
+        raise Damaged("copied or moved: its count is missing") from None
+    if len(text) != COUNT_DIGITS + 1 or not text.strip().isdigit():
+        raise Damaged("its count is damaged")
+    return int(text)
+
+
+def make_count(file: Path, commits: int) -> None:
+    """Make the count where none is."""
+    os.close(os.open(count_of(file), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    write_count(file, commits)
+
+
+@contextmanager
+def explained(file: Path) -> Iterator[None]:
+    """Turn every error of SQLite and of the file system into a LedgerError that says what to do."""
+    try:
+        yield
+    except LedgerError:  # an OSError that says what to do already
+        raise
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        # UnicodeDecodeError: SQLite complains about a name that is itself damaged.
+        told = getattr(error, "strerror", None) or str(error)
+        advice = next((_ADVICE[words] for words in _ADVICE if words in told.lower()), None)
+        if advice is None or type(error) in _KINDS:
+            # The words of an OSError depend on the language of the system.
+            advice = _NO_ROOM if isinstance(error, OSError) else _DAMAGED
+            advice = _ADVICE.get(_KINDS.get(type(error), ""), advice)
+        raise LedgerError(f"ledger {file}: {told}; {advice}; no report was given") from error
+
+
+def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: bool) -> Head:
+    """Check whose file it is, take SQLite's lock as well, and verify what has to be."""
+    check_version(connection)
+    make_durable(connection)
     connection.execute("BEGIN IMMEDIATE")
     size = _value(connection, "PRAGMA page_count") * _value(connection, "PRAGMA page_size")
-    if file.stat().st_size != size or _value(connection, "PRAGMA quick_check(1)") != "ok":
-        raise sqlite3.DatabaseError("cut off or damaged")
-    caps = connection.execute("SELECT device, collection, checksum FROM caps").fetchall()
-    spending = connection.execute("SELECT collection, micro_epsilon FROM spending").fetchall()
-    pending = connection.execute("SELECT report_id, report FROM pending").fetchall()
-    if len(caps) == 1:
-        cap, collection_cap, checksum = caps[0]
-        state = State(cap, collection_cap, dict(spending), dict(pending))
-        if checksum == state.checksum():
-            return state
-    raise sqlite3.DatabaseError("damaged: the content does not match its checksum")
+    if file.stat().st_size != size:
+        raise Damaged("cut off or damaged")
+    head = _read_head(connection)
+    if identity_of(held.identity) != (head.lock_inode, head.lock_changed_ns):
+        raise Damaged("copied, moved or restored: its lock file is not the one it was made with")
+    count = read_count(file)
+    if count > head.commits:
+        raise Damaged("an older copy of this ledger was put in its place")
+    if count < head.commits - 1:
+        raise Damaged("an older copy of its count was put in place")
+    if verify or file.stat().st_mtime_ns != _seal_of(head.commits):
+        _verify(connection, head)
+        seal(file, head.commits)
+    if count < head.commits:  # a process died after its commit
+        write_count(file, head.commits)
+    return head
+
+
+def _verify(connection: sqlite3.Connection, head: Head) -> None:
+    """Read everything and compare it with the checksums."""
+    if _value(connection, "PRAGMA quick_check(1)") != "ok":
+        raise Damaged("cut off or damaged")
+    content, sums = 0, dict.fromkeys(TABLES, 0)
+    for table in TABLES:
+        for row in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
+            values = _verified(table, row)
+            content += int.from_bytes(row[-1], "big")
+            sums[table] += values[1] if table == "spending" else 1
+    told = head.content, head.spent, head.waiting
+    if told != (_folded(content), sums["spending"], sums["pending"]):
+        raise Damaged("damaged: the content does not match its checksum")
+
+
+def _read_head(connection: sqlite3.Connection) -> Head:
+    rows = connection.execute("SELECT * FROM head").fetchall()
+    if len(rows) == 1 and len(rows[0]) == len(Head._fields) + 1:
+        head = Head(*rows[0][:-1])
+        if rows[0][-1] == head.checksum():
+            return head
+    raise Damaged("damaged: the content does not match its checksum")
+
+
+def _write_head(connection: sqlite3.Connection, head: Head) -> None:
+    """Write the head row with its checksum."""
+    marks = ", ".join("?" * (len(head) + 1))
+    connection.execute("DELETE FROM head")
+    connection.execute(f"INSERT INTO head VALUES ({marks})", (*head, head.checksum()))  # noqa: S608
+
+
+def seal(file: Path, commits: int) -> None:
+    """Give the file a time of modification that a later write replaces."""
+    time = _seal_of(commits)
+    with suppress(PermissionError):  # not the owner's process: everything is verified each time
+        os.utime(file, ns=(time, time))
+
+
+def _seal_of(commits: int) -> int:
+    # Even seconds of 2001 and later: every file system holds them.
+    return (10**9 + 2 * (commits % (5 * 10**8))) * 10**9
+
+
+def identity_of(lock: Identity) -> tuple[int, int]:
+    """Return what the ledger remembers of its lock file: inode and time of change."""
+    # In the memory of a page files are made anew with every load.
+    return (0, 0) if sys.platform == "emscripten" else (lock.inode, lock.changed_ns)
+
+
+def _verified(table: str, row: Row) -> Row:
+    *values, checksum = row
+    if checksum != _digest(table, values):
+        raise Damaged("damaged: the content does not match its checksum")
+    return tuple(values)
+
+
+def _digest(table: str, values: Iterable[Any]) -> bytes:
+    # ascii() writes any type that a damaged column may turn out to have.
+    return hashlib.sha256(f"{VERSION} {table} {tuple(values)!a}".encode()).digest()
+
+
+def _folded(content: int) -> bytes:
+    return (content % (1 << 256)).to_bytes(32, "big")
 
 
 def _value(connection: sqlite3.Connection, statement: str) -> Any:

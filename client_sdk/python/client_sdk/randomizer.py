@@ -1,8 +1,7 @@
-"""Randomizer: a position in, a report out. The one object that an app talks to."""
+"""Randomizer: a position in, a report out, and no account of what that spends."""
 
 import operator
 import os
-from typing import TYPE_CHECKING
 
 from client_sdk import entropy
 from client_sdk.collection import Collection
@@ -10,20 +9,17 @@ from client_sdk.errors import ParameterError
 from client_sdk.report import Report
 from client_sdk.sampling import Sampler
 
-if TYPE_CHECKING:
-    from client_sdk.ledger import Ledger
-
 
 class Randomizer:
-    """Randomises positions for one collection.
+    """Randomises positions and keeps no account of it: for simulation and research, not for apps.
+
+    Every call spends epsilon again, whatever was spent before. An app takes
+    :class:`client_sdk.Device`, which holds a cap.
 
     Parameters
     ----------
     collection : Collection
         Verified again here: a table that is not epsilon-LDP never reaches the sampler.
-    ledger : Ledger, optional
-        Where spending is written down before a report is handed out. Without one nothing is
-        remembered: every call spends epsilon again and the caller keeps the account.
 
     Examples
     --------
@@ -35,16 +31,13 @@ class Randomizer:
     True
     """
 
-    def __init__(self, collection: Collection, ledger: "Ledger | None" = None):
+    def __init__(self, collection: Collection):
         collection.verify()
-        if ledger is not None and not hasattr(ledger, "spend"):
-            raise ParameterError(f"ledger must be a Ledger or None, got {type(ledger).__name__}")
         self.collection = collection
-        self.ledger = ledger
         self._sampler = Sampler(collection.table)
 
     def report(self, lat: float, lon: float) -> Report:
-        """Return the report for a position in degrees (y, x on a plane grid).
+        """Return a report for a position in degrees (y, x on a plane grid).
 
         A position outside the square counts as the nearest cell of the square.
 
@@ -52,52 +45,25 @@ class Randomizer:
         ------
         PositionError
             The position is not a finite latitude and longitude.
-        BudgetError
-            The device has given what it may give; nothing was drawn.
-        LedgerError
-            The spending could not be written down; no report is handed out.
         """
-        return self._report(*self.collection.grid.cell(lat, lon))
+        cell = self.collection.grid.cell(lat, lon)
+        return draw_report(self._sampler, self.collection.digest, cell)
 
     def randomize(self, cell: tuple[int, int]) -> tuple[int, int]:
         """Return the reported (row, col) for an input cell (row, col) of the square.
-
-        With a ledger the draw is debited and kept like any report.
 
         Raises
         ------
         ParameterError
             The cell is not a pair of whole numbers in the square. It is never repeated.
-        BudgetError, LedgerError
-            As in :meth:`report`.
         """
-        row, col = _pair(cell)
-        if self.ledger is None:
-            return self._sampler.draw(row, col, entropy.system)
-        report = self._report(row, col)
-        return report.row, report.col
+        return self._sampler.draw(*_pair(cell), entropy.system)
 
-    def _report(self, row: int, col: int) -> Report:
-        if self.ledger is None:
-            return self._draw(row, col)
-        collection = self.collection
-        # Drawn inside the ledger's transaction: the debit is on disk before the report exists
-        # outside, and a failed write takes the drawn report with it.
-        text = self.ledger.spend(
-            collection.digest,
-            collection.micro_epsilon,
-            collection.micro_epsilon * collection.max_reports,
-            lambda: self._drawn(row, col),
-        )
-        return Report.from_json(text)
 
-    def _draw(self, row: int, col: int) -> Report:
-        out_row, out_col = self._sampler.draw(row, col, entropy.system)
-        return Report(self.collection.digest, os.urandom(16).hex(), out_row, out_col)
-
-    def _drawn(self, row: int, col: int) -> tuple[str, str]:
-        report = self._draw(row, col)
-        return report.id, report.to_json()
+def draw_report(sampler: Sampler, digest: str, cell: tuple[int, int]) -> Report:
+    """Draw the report of an input cell, with an id of its own, from the operating system."""
+    row, col = sampler.draw(*cell, entropy.system)
+    return Report(digest, os.urandom(16).hex(), row, col)
 
 
 def _pair(cell: object) -> tuple[int, int]:

@@ -1,0 +1,90 @@
+"""Ledgers of the first version, which had SQLite's lock alone, brought to this one.
+
+The spending and what waits stay; the ledger gets its lock and its count, and a key for events.
+"""
+
+import hashlib
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from client_sdk import file_lock, ledger_file
+from client_sdk.file_lock import HeldLock
+from client_sdk.ledger_file import FIRST_VERSION, Damaged, Transaction
+
+
+def upgrade(file: Path) -> None:
+    """Bring a ledger of the first version to this one; leave any other file alone.
+
+    A process killed in here leaves a ledger of the first version, or one of this version. The
+    count says 1 before the ledger does, so that a ledger of the first version which is put back
+    later does not pass for one that was never brought here.
+    """
+    with ledger_file.explained(file):
+        if not _is_first(file):
+            return
+        lock = ledger_file.lock_of(file)
+        with suppress(FileExistsError):  # another process is at it, or died at it
+            file_lock.make(lock)
+        with file_lock.locked(lock) as held, closing(ledger_file.connect(file)) as connection:
+            if _version(connection) != FIRST_VERSION:  # the other process was quicker
+                return
+            if not ledger_file.count_of(file).exists():
+                ledger_file.make_count(file, 1)
+            elif ledger_file.read_count(file) > 1:
+                raise Damaged("an older copy of this ledger was put in its place")
+            ledger_file.make_durable(connection)
+            connection.execute("BEGIN EXCLUSIVE")
+            _convert(file, held, connection)
+            held.check()
+            connection.execute("COMMIT")
+
+
+def _is_first(file: Path) -> bool:
+    if not file.is_file() or file.stat().st_nlink > 1:
+        return False  # is refused when it is opened
+    with closing(ledger_file.connect(file)) as connection:
+        return _version(connection) == FIRST_VERSION
+
+
+def _version(connection: sqlite3.Connection) -> int | None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version if application == ledger_file.APPLICATION_ID else None
+
+
+def _convert(file: Path, held: HeldLock, connection: sqlite3.Connection) -> None:
+    """Verify the old rows, and write them as new ones in the same transaction."""
+    caps, spending, pending = _old_rows(connection)
+    for table in ("caps", "spending", "pending"):
+        connection.execute(f"DROP TABLE {table}")
+    head = ledger_file.new_head(caps, held.identity)._replace(
+        commits=1,
+        spent=sum(micro for _, micro in spending),
+        drawn=len(pending),
+        waiting=len(pending),
+    )
+    ledger_file.make_tables(connection, head)
+    books = Transaction(connection, head, file, held)
+    for row in spending:
+        books.put("spending", *row)
+    for number, (report_id, report) in enumerate(pending):
+        books.put("pending", report_id, number, report, None)
+    books.write_head()
+
+
+def _old_rows(
+    connection: sqlite3.Connection,
+) -> tuple[tuple[int, int], list[tuple[str, int]], list[tuple[str, str]]]:
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise Damaged("cut off or damaged")
+    caps = connection.execute("SELECT device, collection, checksum FROM caps").fetchall()
+    spending = connection.execute("SELECT collection, micro_epsilon FROM spending").fetchall()
+    pending = connection.execute("SELECT report_id, report FROM pending").fetchall()
+    if len(caps) == 1:
+        device, collection, checksum = caps[0]
+        rows = sorted([*map(ascii, spending), *map(ascii, pending)])
+        text = "\n".join([f"{FIRST_VERSION} {device!a} {collection!a}", *rows])
+        if checksum == hashlib.sha256(text.encode()).hexdigest():
+            return (device, collection), spending, pending
+    raise Damaged("damaged: the content does not match its checksum")

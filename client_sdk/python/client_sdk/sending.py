@@ -1,0 +1,153 @@
+"""What carries one report to a server, and what the server's answer means (docs/protocol.md).
+
+An :data:`Send` takes the body of one report and returns an :class:`Answer`. :func:`https_sender`
+makes one with the standard library; an app with an HTTP library of its own writes three lines
+around :func:`answer_of_http`.
+"""
+
+import email.utils
+import json
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from client_sdk.errors import ParameterError
+from client_sdk.validate import finite_number, shown
+
+PROBLEM = "urn:ldpspatial:problem:"
+REFUSALS = ("closed", "foreign", "malformed", "conflict")  # final: the report is never counted
+MEDIA_TYPE = "application/x-ndjson"
+LONGEST_ANSWER = 1 << 16  # bytes
+LONGEST_WAIT = 86_400.0  # seconds; a server may ask for a day and not for a year
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one report.
+
+    Attributes
+    ----------
+    is_delivered : bool
+        The server has it durably, now or from an earlier attempt.
+    refusal : str or None
+        One of "closed", "foreign", "malformed", "conflict": the server will never count it.
+    retry_after_s : float
+        Seconds that the server wants to be left alone, where neither holds.
+    """
+
+    is_delivered: bool = False
+    refusal: str | None = None
+    retry_after_s: float = 0.0
+
+
+DELIVERED = Answer(is_delivered=True)
+LATER = Answer()
+
+Send = Callable[[bytes], Answer]
+
+
+def answer_of_http(status: int, retry_after: str | None = None, body: bytes = b"") -> Answer:
+    """Return what an HTTP response means.
+
+    2xx is delivered. 4xx is final only where the body is a problem document (RFC 9457) whose type
+    is registered in docs/protocol.md: anybody between device and server may answer 403 or 404.
+    Everything else passes.
+
+    Examples
+    --------
+    >>> answer_of_http(201).is_delivered
+    True
+    >>> answer_of_http(410, body=b'{"type": "urn:ldpspatial:problem:closed"}').refusal
+    'closed'
+    >>> answer_of_http(503, retry_after="120").retry_after_s
+    120.0
+    """
+    if 200 <= status < 300:
+        return DELIVERED
+    refusal = _problem(body) if 400 <= status < 500 else None
+    return Answer(refusal=refusal, retry_after_s=0.0 if refusal else _seconds(retry_after))
+
+
+def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | None = None) -> Send:
+    """Return a function that posts one report, over a connection of its own.
+
+    It sends no cookie, referrer or user agent, follows no redirection, and keeps no connection
+    open that a second report would share.
+
+    Parameters
+    ----------
+    url : str
+        Where the server takes reports: https, or http on this machine for tests.
+    timeout_s : float in (0, 3600]
+        After which an attempt has failed.
+    context : ssl.SSLContext, optional
+        Of the app's own, with pinned certificates say; by default that of the system.
+
+    Raises
+    ------
+    ParameterError
+        The address or the time breaks its rule.
+    """
+    parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+        raise ParameterError(f"url must start with https://, got {shown(url)}")
+    if not parts.hostname or parts.username is not None:
+        raise ParameterError("url must name a host and no user")
+    timeout = finite_number("timeout_s", timeout_s)
+    if not 0 < timeout <= 3600:
+        raise ParameterError(f"timeout_s must be above 0 and at most 3600, got {timeout_s}")
+    opener = urllib.request.build_opener(
+        _NoRedirection(), urllib.request.HTTPSHandler(context=context)
+    )
+    opener.addheaders = []  # urllib's own user agent
+
+    def send(body: bytes) -> Answer:
+        request = urllib.request.Request(  # noqa: S310  (https, checked above)
+            url, data=body, headers={"Content-Type": MEDIA_TYPE}, method="POST"
+        )
+        try:
+            with opener.open(request, timeout=timeout) as response:
+                return answer_of_http(response.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return answer_of_http(
+                    error.code, error.headers.get("Retry-After"), error.read(LONGEST_ANSWER)
+                )
+
+    return send
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    """A redirection would send the report to whom the app did not name."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow none: the response is treated as any other that is not 2xx."""
+        return None
+
+
+def _problem(body: bytes) -> str | None:
+    try:
+        kind = json.loads(body)["type"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return next((reason for reason in REFUSALS if kind == PROBLEM + reason), None)
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Return what Retry-After asks for: seconds, or a date by the device's clock."""
+    if retry_after is None:
+        return 0.0
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:12]), LONGEST_WAIT)
+    try:
+        when = email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    return min(max(when - time.time(), 0.0), LONGEST_WAIT)
