@@ -47,7 +47,6 @@ TABLES = {
 }
 _KEYS = {table: columns.partition(" ")[0] for table, columns in TABLES.items()}
 COUNT_DIGITS = 20
-_NAMES = ("application_id", "user_version")
 
 _NO_ROOM = "check that the file and its folder are writable and that the disk has room"
 _DAMAGED = "keep the file and stop reporting: a new ledger would refill the budget"
@@ -243,17 +242,32 @@ def check_place(file: Path) -> None:
     if file.stat().st_nlink > 1:  # SQLite looks for its journal beside one name only
         raise Damaged("the file has a second name")
     if not lock_of(file).is_file():
-        with closing(connect(file)) as connection:
-            check_version(connection)
+        if is_first(file):
+            raise Damaged(f"a ledger of version {FIRST_VERSION}")
         raise Damaged("copied or moved: its lock file is missing")
+
+
+def is_first(file: Path) -> bool:
+    """Tell whether a file is a ledger of the first version, without the lock.
+
+    So without SQLite: its mere opening could roll back what another process is writing.
+    """
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        header = stream.read(100)
+    version, application = header[60:64], header[68:72]
+    return (int.from_bytes(application, "big"), int.from_bytes(version, "big")) == (
+        APPLICATION_ID, FIRST_VERSION
+    )  # fmt: skip
 
 
 def check_version(connection: sqlite3.Connection) -> None:
     """Check that the file is a ledger of this version."""
-    application, version = (_value(connection, f"PRAGMA {name}") for name in _NAMES)
-    if application == APPLICATION_ID and version == FIRST_VERSION:
+    found = [_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version")]
+    if found == [APPLICATION_ID, FIRST_VERSION]:
         raise Damaged(f"a ledger of version {FIRST_VERSION}")
-    if (application, version) != (APPLICATION_ID, VERSION):  # an empty file has 0, 0
+    if found != [APPLICATION_ID, VERSION]:  # an empty file has 0, 0
         raise Damaged(f"empty, cut off or not a ledger of version {VERSION}")
 
 

@@ -21,13 +21,13 @@ def upgrade(file: Path) -> None:
     later does not pass for one that was never brought here.
     """
     with ledger_file.explained(file):
-        if not _is_first(file):
+        if not ledger_file.is_first(file):
             return
         lock = ledger_file.lock_of(file)
         with suppress(FileExistsError):  # another process is at it, or died at it
             file_lock.make(lock)
         with file_lock.locked(lock) as held, closing(ledger_file.connect(file)) as connection:
-            if _version(connection) != FIRST_VERSION:  # the other process was quicker
+            if not ledger_file.is_first(file):  # the other process was quicker
                 return
             if not ledger_file.count_of(file).exists():
                 ledger_file.make_count(file, 1)
@@ -38,19 +38,6 @@ def upgrade(file: Path) -> None:
             _convert(file, held, connection)
             held.check()
             connection.execute("COMMIT")
-
-
-def _is_first(file: Path) -> bool:
-    if not file.is_file() or file.stat().st_nlink > 1:
-        return False  # is refused when it is opened
-    with closing(ledger_file.connect(file)) as connection:
-        return _version(connection) == FIRST_VERSION
-
-
-def _version(connection: sqlite3.Connection) -> int | None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version if application == ledger_file.APPLICATION_ID else None
 
 
 def _convert(file: Path, held: HeldLock, connection: sqlite3.Connection) -> None:

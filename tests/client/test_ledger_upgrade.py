@@ -1,0 +1,124 @@
+"""Ledgers of the first version are read, once, with what they spent."""
+
+import hashlib
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from client_sdk import BudgetError, Ledger, LedgerError, ledger_file
+
+STOP = "keep the file and stop reporting"
+PENDING = {"b": "report b", "a": "report a"}
+SPENDING = {"c": 3_000_000, "d": 1}
+
+
+def first_version(path: Path) -> Path:
+    """Write a ledger as the first version did, from the description of its format."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(
+            "CREATE TABLE caps (device INTEGER NOT NULL, collection INTEGER NOT NULL,"
+            " checksum TEXT)"
+        )
+        connection.execute(
+            "CREATE TABLE spending (collection TEXT PRIMARY KEY, micro_epsilon INTEGER NOT NULL)"
+            " WITHOUT ROWID"
+        )
+        connection.execute(
+            "CREATE TABLE pending (report_id TEXT PRIMARY KEY, report TEXT NOT NULL) WITHOUT ROWID"
+        )
+        connection.execute(f"PRAGMA application_id = {0x6C647073}")
+        connection.execute("PRAGMA user_version = 1")
+        connection.executemany("INSERT INTO spending VALUES (?, ?)", SPENDING.items())
+        connection.executemany("INSERT INTO pending VALUES (?, ?)", PENDING.items())
+        rows = [*map(ascii, SPENDING.items()), *map(ascii, PENDING.items())]
+        text = "\n".join(["1 8000000 8000000", *sorted(rows)])
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        connection.execute("INSERT INTO caps VALUES (8000000, 8000000, ?)", (checksum,))
+    return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return first_version(tmp_path / "ledger.db")
+
+
+def never() -> tuple[str, str]:
+    raise AssertionError("drawn although refused")
+
+
+def test_what_was_spent_and_what_waits_stays(path: Path) -> None:
+    for _ in range(2):
+        ledger = Ledger(path)
+        assert (ledger.spent(), ledger.spent("c"), ledger.remaining()) == (
+            3_000_001, 3_000_000, 4_999_999
+        )  # fmt: skip
+        assert (ledger.pending(), ledger.waiting()) == (["report a", "report b"], 2)
+    ledger.acknowledge("a")
+    ledger.spend("c", 4_999_999, None, lambda: ("e", "report e"))
+    with pytest.raises(BudgetError):
+        ledger.spend("c", 1, None, never)
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "ledger.db", "ledger.db.count", "ledger.db.lock"
+    ]  # fmt: skip
+
+
+def test_a_first_version_that_is_put_back_later_is_refused(path: Path) -> None:
+    old = path.read_bytes()
+    ledger = Ledger(path)
+    ledger.spend("c", 1, None, lambda: ("e", "report e"))
+    path.write_bytes(old)
+    with pytest.raises(LedgerError, match="an older copy of this ledger"):
+        Ledger(path)
+    with pytest.raises(LedgerError, match=r"a ledger of version 1; open it with Ledger\(path\)"):
+        ledger.spend("c", 1, None, never)
+
+
+def test_a_damaged_first_version_is_refused_and_left_alone(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE spending SET micro_epsilon = 1")
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=STOP):
+            Ledger(path)
+        assert path.read_bytes() == before
+
+
+DIES = """
+import os, sys
+from client_sdk import Ledger, ledger_file, file_lock
+point = sys.argv[2]
+if point == "after the lock":
+    ledger_file.make_count = lambda *_: os._exit(0)
+elif point == "after the count":
+    ledger_file.make_tables = lambda *_: os._exit(0)
+else:
+    file_lock.HeldLock.check = lambda self, seen=[]: os._exit(0) if seen else seen.append(1)
+Ledger(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("point", ["after the lock", "after the count", "before the commit"])
+def test_a_process_that_dies_in_between_leaves_a_ledger_of_either_version(
+    path: Path, point: str
+) -> None:
+    subprocess.run([sys.executable, "-c", DIES, str(path), point], check=True, timeout=60)
+    assert ledger_file.is_first(path)
+    assert path.with_name("ledger.db.lock").exists()
+    assert Ledger(path).spent() == 3_000_001
+
+
+def test_two_processes_that_open_it_at_once_agree(path: Path) -> None:
+    script = "import sys; from client_sdk import Ledger; print(Ledger(sys.argv[1]).spent())"
+    command = [sys.executable, "-W", "error", "-c", script, str(path)]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [child.communicate(timeout=60)[0] for child in children] == ["3000001\n"] * 4
+
+
+def test_the_first_version_refuses_what_was_brought_to_this_one(path: Path) -> None:
+    Ledger(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (ledger_file.VERSION,)
