@@ -18,6 +18,7 @@ LEVELS = {
     "channel": 1,
     "dense_channels": 2,
     "local_privacy": 2,
+    "still_device": 1,
     "disk_radius": 2,
     "regions": 2,
     "metrics": 1,
