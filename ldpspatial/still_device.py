@@ -126,7 +126,7 @@ def still_device_risk(
     >>> table = response_table("dam", 3.5, 15)
     >>> week = still_device_risk(table, 7, 2000, np.random.default_rng(1))
     >>> round(week.exact_cell.estimate, 1), round(week.within_one_cell.estimate, 1)
-    (0.4, 0.9)
+    (0.4, 0.8)
     """
     _check_table(table)
     k = _whole("reports", reports, 1, MAX_REPORTS)

@@ -4,6 +4,7 @@ Statistical tests are seeded. A mean of n numbers in [0, 1] is off by more than 
 at most 2 exp(-2 n t^2) (Hoeffding), whatever their law; t is set for 1e-6, the false-alarm rate.
 """
 
+import doctest
 from fractions import Fraction
 from itertools import pairwise
 from math import exp, log, sqrt
@@ -184,3 +185,7 @@ def test_bad_arguments_are_named(change: dict[str, object], message: str) -> Non
 def test_one_report_needs_a_table() -> None:
     with pytest.raises(InputError, match="table must be a ResponseTable"):
         one_report_risk("dam")  # type: ignore[arg-type]
+
+
+def test_the_examples_run() -> None:
+    assert doctest.testmod(still_device).failed == 0
