@@ -17,6 +17,8 @@ from experiments.local_ranges import local_ranges
 from experiments.orderings import orderings
 from experiments.plan_figure import plan_figure
 from experiments.secure_aggregation import secure_aggregation
+from experiments.series import series
+from experiments.still_device import still_device
 from experiments.stopping import stopping
 from experiments.trajectories.commands import COMMANDS as TRAJECTORIES
 
@@ -37,6 +39,8 @@ OWN = (
     orderings,
     plan_figure,
     secure_aggregation,
+    series,
+    still_device,
     stopping,
 )
 for command in (*OWN, flagship, *HEATMAPS, *DISTRIBUTED, *DAM_PAPER, *TRAJECTORIES, local_ranges):

@@ -7,7 +7,7 @@ proves the bound.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from itertools import count
 
@@ -28,6 +28,7 @@ from ldpspatial.designs import (
 )
 from ldpspatial.errors import InputError
 from ldpspatial.rehearsal import People, rehearse
+from ldpspatial.series_plan import Series, SeriesPlan, plan_series
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -90,6 +91,7 @@ class Plan:
     side_m : float
     epsilon : float
     devices : int
+        That report; in a series, those expected to answer one window.
     mechanism : str
     maps : tuple of str
         Names of the maps that the people were drawn from.
@@ -102,6 +104,9 @@ class Plan:
     designs : tuple of Design
         On the recommended grid: the planned mechanism with plain EM, and the disk that
         :func:`ldpspatial.recommended` returns with its cross-validated estimate.
+    series : SeriesPlan or None
+        Of a series only: the recommended design played on a window and on all windows, and the
+        risk of a device that stays.
     """
 
     side_m: float
@@ -113,6 +118,7 @@ class Plan:
     uniform_m: float
     warnings: tuple[str, ...]
     designs: tuple[Design, ...] = ()
+    series: SeriesPlan | None = None
 
     @property
     def recommended(self) -> PlanRow:
@@ -146,6 +152,8 @@ def plan(
     maps: Mapping[str, SyntheticMap] | None = None,
     repeats: int = 3,
     progress: Progress | None = None,
+    windows: int | None = None,
+    answers: int | None = None,
 ) -> Plan:
     """Simulate collections on grids of several sizes and measure how far their maps are off.
 
@@ -159,7 +167,8 @@ def plan(
     epsilon : number in [0.000001, 20], whole millionths
         Privacy loss of one report.
     devices : int in [1, 10,000,000]
-        Reports that will arrive, one a device.
+        Reports that will arrive, one a device. With ``windows`` and ``answers``, the devices of
+        the series; the grids are then planned for the reports of one window.
     rng : numpy.random.Generator
     cells : sequence of int in [1, 64], optional
         Grid sizes. By default those of 5, 8, 10, 15, 20, 32, 48 with at least one device a cell
@@ -170,6 +179,10 @@ def plan(
     repeats : int in [2, 1000]
         Collections played on each map.
     progress : callable (collections done, collections in all), optional
+    windows, answers : int in [1, 10,000], optional
+        Both for a series: the collection is repeated in so many windows of time, of which each
+        device answers so many, drawn at random. A window is expected to hold devices x answers /
+        windows reports. devices x answers may be at most 10,000,000.
 
     Returns
     -------
@@ -196,6 +209,10 @@ def plan(
     n = _whole("devices", devices, 1, MAX_DEVICES)
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy Generator, got {type(rng).__name__}")
+    series = None
+    if (windows, answers) != (None, None):
+        series = Series.of(windows, answers, n, MAX_DEVICES)
+        n = series.window_reports
     sizes = _sizes(cells, side, n)
     laws = _maps(maps)
     rounds = _whole("repeats", repeats, 2, 1000)
@@ -203,7 +220,8 @@ def plan(
 
     # Axes: map, repeat, grid size, and the four numbers of a misfit.
     measured = np.empty((len(laws), rounds, len(tables), 4))
-    tell = _counter(progress, len(laws) * rounds * (len(tables) + 2))
+    plays = len(tables) + 2 + (2 if series else 0)
+    tell = _counter(progress, len(laws) * rounds * plays)
     uniform = np.empty((len(laws), rounds))
     for m, law in enumerate(laws.values()):
         for k in range(rounds):
@@ -222,7 +240,12 @@ def plan(
     designs = measure_designs(taken, laws, side, n, rounds, rng, tell)
     collection = f"{n} {mechanism} reports at epsilon {micro / MICRO:g}"
     warnings = tuple(_warnings(rows, names, collection, designs))
-    return Plan(side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs)
+    found = Plan(side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs)
+    if series is None:
+        return found
+    best = found.recommended_design
+    played = plan_series(series, best, taken, laws, side, rounds, rng, tell)
+    return replace(found, series=played)
 
 
 def _counter(progress: Progress | None, plays: int) -> Callable[[], None]:

@@ -8,12 +8,21 @@ from ldpspatial.cli.output import progress, show_table
 from ldpspatial.designs import Design
 from ldpspatial.planning import Plan
 from ldpspatial.planning import plan as make_plan
+from ldpspatial.series_plan import SeriesPlan
+from ldpspatial.still_device import Probability
 
 
 @click.command()
 @click.option("--side-km", type=SIDE_KM, required=True, help="Side of the square in km.")
 @click.option("--epsilon", type=float, required=True, help="Privacy loss of one report.")
-@click.option("--devices", type=int, required=True, help="Reports that will arrive.")
+@click.option(
+    "--devices",
+    type=int,
+    required=True,
+    help="Reports that will arrive; with --windows, the devices of the series.",
+)
+@click.option("--windows", type=int, help="Windows of time of a series; needs --answers.")
+@click.option("--answers", type=int, help="Windows that each device answers, at most --windows.")
 @click.option("--cells", type=int, multiple=True, help="A grid size to try; repeat for several.")
 @click.option(
     "--mechanism", type=click.Choice(["dam", "dam-ns", "huem", "disk"]), default="dam",
@@ -27,6 +36,8 @@ def plan(
     side_km: float,
     epsilon: float,
     devices: int,
+    windows: int | None,
+    answers: int | None,
     cells: tuple[int, ...],
     mechanism: str,
     repeats: int,
@@ -43,10 +54,18 @@ def plan(
     more than chance. Where even that is no better than a uniform map, beyond chance, nothing
     is recommended.
 
+    A series repeats the collection in --windows windows of time. Each device answers --answers of
+    them, which it draws at random when it joins, and so loses answers x epsilon in all. A window
+    is expected to hold devices x answers / windows reports, and the grids are planned for those.
+    Below the advice stand the error of one window and that of all windows together, and what the
+    reports tell of a device that stays in one cell: how often the attacker who is right most often
+    names that cell. Fewer answers protect it better and make the maps of windows worse.
+
     \b
     Examples:
       ldpspatial plan --side-km 12 --epsilon 3.5 --devices 50000
       ldpspatial plan --side-km 40 --epsilon 1.4 --devices 1000000 --cells 10 --cells 20
+      ldpspatial plan --side-km 12 --epsilon 3.5 --devices 40000 --windows 7 --answers 1
     """
     with progress("play collections") as (_, advance):
         result = make_plan(
@@ -58,16 +77,26 @@ def plan(
             mechanism,
             repeats=repeats,
             progress=advance,
+            windows=windows,
+            answers=answers,
         )
     _show(result)
     for warning in result.warnings:
         click.echo(f"Warning: {warning}", err=True)
     click.echo(_advice(result) if result.tells_something else _no_advice(result))
+    if result.series is not None:
+        _show_series(result.series, result.epsilon, result.recommended.cell_m)
 
 
 def _show(result: Plan) -> None:
+    series, devices = result.series, f"{result.devices} devices"
+    if series is not None:
+        devices = (
+            f"{series.devices} devices, each answering {series.answers} of {series.windows} "
+            f"windows: {result.devices} reports a window"
+        )
     title = (
-        f"{result.devices} devices, {result.epsilon:g}-LDP per report, "
+        f"{devices}, {result.epsilon:g}-LDP per report, "
         f"{result.side_m / 1000:g} km square, {result.mechanism}"
     )
     header = ("cells", "cell m", "radius", "W2 m", "grid m", "total m", "misplaced", "note")
@@ -121,6 +150,51 @@ def _no_advice(result: Plan) -> str:
         f"{other.mechanism}{_single_cell(other)} and --rule {other.rule} they are off by "
         f"{_metres(other.total_m)} m. It takes more devices, a larger epsilon or other cells."
     )
+
+
+def _show_series(series: SeriesPlan, epsilon: float, cell_m: float) -> None:
+    """Show the maps of a series, and what its reports tell of a device that stays."""
+    design = series.design
+    show_table(
+        f"Maps of the series on that grid, {design.mechanism} and --rule {design.rule}",
+        ("map", "reports", "W2 m", "total m"),
+        [
+            (
+                name,
+                str(each.reports),
+                f"{_metres(each.w2_m)} ± {_metres(each.standard_error_m)}",
+                _metres(each.total_m),
+            )
+            for name, each in (
+                ("one window", series.window),
+                (f"all {series.windows} together", series.together),
+            )
+        ],
+    )
+    click.echo(
+        "All together they are a map of people who are in every window where they are in the "
+        "others, as they are here; of people who move they are none."
+    )
+    # One report has an exact answer; the later entries of equal keys say the same more precisely.
+    shown = {
+        series.windows: ("all windows answered", _percent(series.every_window.exact_cell)),
+        series.answers: ("this series", _percent(series.risk.exact_cell)),
+    }
+    first, _ = shown.get(1, ("one report", ""))
+    shown[1] = first, f"{series.one_report:.1%}"
+    show_table(
+        "A device that stays in one cell: how often the best attacker names that cell, of "
+        f"{_metres(cell_m)} m",
+        ("reports", "what it answers", "loss", "named"),
+        [
+            (str(reports), called, f"{reports * epsilon:g}", named)
+            for reports, (called, named) in sorted(shown.items())
+        ],
+    )
+
+
+def _percent(risk: Probability) -> str:
+    return f"{risk.estimate:.1%} ± {risk.standard_error:.1%}"
 
 
 def _single_cell(design: Design) -> str:

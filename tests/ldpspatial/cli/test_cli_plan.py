@@ -123,3 +123,58 @@ def test_lengths_of_a_small_square_keep_their_digits() -> None:
 )
 def test_bad_plans_are_refused_in_one_line(option: str, value: object, rule: str) -> None:
     assert rule in refusal(*SMALL, option, value)
+
+
+def series(answers: int, windows: int) -> list[str]:
+    """Return the lines of a planned series below the advice."""
+    result = run(*SMALL, "--cells", 5, "--windows", windows, "--answers", answers)
+    assert result.exit_code == 0
+    lines: list[str] = result.stdout.splitlines()
+    reports = 300 * answers // windows
+    assert lines[0] == (
+        f"300 devices, each answering {answers} of {windows} windows: {reports} reports a window, "
+        "3.5-LDP per report, 12 km square, dam"
+    )
+    start = next(k for k, line in enumerate(lines) if line.startswith("Maps of the series"))
+    return lines[start:]
+
+
+def test_a_series_shows_its_maps_beside_the_risk_of_staying() -> None:
+    title, header, window, together, word, risk, columns, *rows = series(2, 7)
+    assert re.fullmatch(r"Maps of the series on that grid, (dam|disk) and --rule [a-z-]+", title)
+    assert header.split() == ["map", "reports", "W2", "m", "total", "m"]
+    assert re.match(r" +one window +85 +\d+ ± [\d.]+ +\d+$", window)
+    assert re.match(r" +all 7 together +600 +\d+ ± [\d.]+ +\d+$", together)
+    assert word.startswith("All together they are a map of people who are in every window where")
+    assert risk.endswith("how often the best attacker names that cell, of 2400 m")
+    assert columns.split() == ["reports", "what", "it", "answers", "loss", "named"]
+    shapes = [re.sub(r"\d+\.\d%", "P", " ".join(row.split())) for row in rows]
+    assert shapes == [
+        "1 one report 3.5 P",
+        "2 this series 7 P ± P",
+        "7 all windows answered 24.5 P ± P",
+    ]
+    named = [float(re.findall(r"(\d+\.\d)%", row)[0]) for row in rows]
+    assert named == sorted(named)
+    assert named[0] < named[-1]
+
+
+def test_a_series_of_one_answer_and_one_of_all_windows_have_no_row_twice() -> None:
+    assert [row.split()[:3] for row in series(1, 7)[-2:]] == [
+        ["1", "this", "series"],
+        ["7", "all", "windows"],
+    ]
+    assert [row.split()[:3] for row in series(3, 3)[-2:]] == [
+        ["1", "one", "report"],
+        ["3", "this", "series"],
+    ]
+    assert len(series(1, 1)) == 8
+
+
+def test_half_a_series_is_refused() -> None:
+    assert refusal(*SMALL, "--windows", 7) == (
+        "windows and answers must be given together, got no answers"
+    )
+    assert refusal(*SMALL, "--windows", 7, "--answers", 8) == (
+        "answers must be at most windows, 7, got 8"
+    )
