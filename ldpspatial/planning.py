@@ -179,7 +179,7 @@ def plan(
     repeats : int in [2, 1000]
         Collections played on each map.
     progress : callable (collections done, collections in all), optional
-    windows, answers : int in [1, 10,000], optional
+    windows, answers : int in [1, 100,000], optional
         Both for a series: the collection is repeated in so many windows of time, of which each
         device answers so many, drawn at random. A window is expected to hold devices x answers /
         windows reports. devices x answers may be at most 10,000,000.

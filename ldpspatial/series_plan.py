@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from client_sdk import ParameterError, ResponseTable, response_table
+from client_sdk.series import MAX_WINDOWS
 from client_sdk.validate import whole_number
 from ldpspatial.datasets import SyntheticMap
 from ldpspatial.designs import Design, standard_error
@@ -22,7 +23,6 @@ from ldpspatial.errors import InputError
 from ldpspatial.rehearsal import Misfit, People, rehearse
 from ldpspatial.still_device import StillDeviceRisk, one_report_risk, still_device_risk
 
-MAX_WINDOWS = 10_000  # hourly windows of a year
 RISK_TRIALS = 4000  # standard errors below 0.008
 FEWEST_TRIALS = 200
 RISK_WORK = 1 << 32  # additions, some seconds
