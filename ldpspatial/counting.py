@@ -1,6 +1,6 @@
 """From files of reports to counts, out of core.
 
-A file of reports is Parquet (or CSV) with the columns ``row`` and ``col`` and, where they are
+A file of reports is Parquet or CSV with the columns ``row`` and ``col`` and, where they are
 kept, ``id`` (16 bytes, or 32 hexadecimal digits) and ``collection`` (the digest). Counting
 reads it once and holds one number per output cell. Looking for repeated ids takes further looks
 at the id column alone, one slice of the ids at a time, so that memory stays bounded.
@@ -28,7 +28,6 @@ WHOLE_NUMBERS = frozenset(
 
 FOREIGN = "name another collection"
 OUTSIDE = "name a cell outside the output domain"
-REPEATED = "repeat an id that was counted"
 CONFLICTING = "share an id with a different report"
 UNNAMED = "hold no id where others do"
 
@@ -48,13 +47,18 @@ class ReportCounts:
     counts : (d + 2b, d + 2b) int64 array
         Entry [row + b, col + b], the shape that ``StampChannel(collection.table)`` expects.
     rejected : dict of str to int
-        Reports left out, by reason; empty where all were good.
+        Reports left out as bad, by reason; empty where all were good.
+    repeated : int
+        Copies left out: of reports with the same id, collection, row and col one counts (or is
+        rejected, once). 0 where the files hold no ids. Every report is counted, rejected or
+        repeated.
     ids_checked : bool
         False where the files hold no ids, so that a report sent twice counts twice.
     """
 
     counts: NDArray[np.int64]
     rejected: dict[str, int]
+    repeated: int
     ids_checked: bool
 
     @property
@@ -64,7 +68,10 @@ class ReportCounts:
 
 
 def count_reports(paths: Source, collection: Collection, on_invalid: str = "error") -> ReportCounts:
-    """Count the reports of one collection.
+    """Count the reports of one collection, each once.
+
+    A device sends a report again until it knows that it has arrived, so identical copies (the same
+    id, collection, row and col) are no error: one of them counts.
 
     Parameters
     ----------
@@ -73,28 +80,29 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         What the reports must belong to.
     on_invalid : {"error", "drop"}
         "error" refuses the files if one report is bad; "drop" leaves bad reports out and
-        counts them by reason. Of identical copies one counts; reports that share an id and
-        differ are all left out, and so are those without an id in files that have ids.
+        counts them by reason. Reports that share an id and differ are all bad, and so are those
+        without an id in files that have ids.
 
     Raises
     ------
     InputError
         A file is missing, unreadable, given twice, lacks a column or has other columns than the
-        first; no report; or, with "error", reports that name another collection, lie outside
-        the output domain, repeat an id or lack one.
+        first; no report; or, with "error", reports that name another collection, lie outside the
+        output domain, share an id with a different one or lack an id.
     """
     if on_invalid not in ("error", "drop"):
         raise InputError(f"on_invalid must be error or drop, got {on_invalid!r}")
     with _reports(paths) as (database, columns):
         groups = _groups(database, collection, "reports")
-        repeated: dict[str, int] = {}
+        repeated, conflicting = 0, 0
         slices = sum(group[-1] for group in groups) // SLICE + 1
         nameless = "SELECT count(*) FROM reports WHERE id IS NULL"
         unnamed = database.execute(nameless).fetchall()[0][0] if "id" in columns else 0
         if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
-            groups, repeated = _unique_groups(database, collection, slices)
+            groups, repeated, conflicting = _unique_groups(database, collection, slices)
     counts, misplaced = _tally(groups, collection)
-    rejected = {reason: n for reason, n in {**misplaced, **repeated, UNNAMED: unnamed}.items() if n}
+    reasons = {**misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
+    rejected = {reason: n for reason, n in reasons.items() if n}
     if rejected and on_invalid == "error":
         problems = "; ".join(f"{n} {reason}" for reason, n in rejected.items())
         raise InputError(
@@ -103,7 +111,7 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         )
     if not counts.any():
         raise InputError("reports must hold at least one good report, got none")
-    return ReportCounts(counts, rejected, "id" in columns)
+    return ReportCounts(counts, rejected, repeated, "id" in columns)
 
 
 @contextmanager
@@ -264,10 +272,10 @@ def _in_slice(k: int, slices: int) -> str:
 
 def _unique_groups(
     database: Database, collection: Collection, slices: int
-) -> tuple[list[Group], dict[str, int]]:
-    """Return the groups of one report an id, and how many others there were."""
+) -> tuple[list[Group], int, int]:
+    """Return the groups of one report an id, and how many are copies and how many conflict."""
     groups: list[Group] = []
-    surplus = {REPEATED: 0, CONFLICTING: 0}
+    copies, conflicting = 0, 0
     for k in range(slices):
         database.execute(
             "CREATE OR REPLACE TEMP TABLE contents AS "
@@ -276,12 +284,11 @@ def _unique_groups(
             f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id"
         )
         groups += _groups(database, collection, "(SELECT unnest(r) FROM contents WHERE same)")
-        totals = database.execute(
-            "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"
-        ).fetchone()
-        for reason, number in zip(surplus, totals or (0, 0), strict=True):
-            surplus[reason] += int(number or 0)
-    return groups, surplus
+        totals = "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"
+        ((again, differing),) = database.execute(totals).fetchall()
+        copies += int(again or 0)
+        conflicting += int(differing or 0)
+    return groups, copies, conflicting
 
 
 def _tally(groups: list[Group], collection: Collection) -> tuple[NDArray[np.int64], dict[str, int]]:
