@@ -1,7 +1,8 @@
 """From files of reports to counts, out of core.
 
 A file of reports is Parquet or CSV with the columns ``row`` and ``col`` and, where they are
-kept, ``id`` (16 bytes, or 32 hexadecimal digits) and ``collection`` (the digest). Counting
+kept, ``id`` (16 bytes, or 32 hexadecimal digits) and ``collection`` (the digest); or it holds the
+texts of reports as lines, which are first copied to a temporary Parquet file. Counting
 reads it once and holds one number per output cell. Looking for repeated ids takes further looks
 at the id column alone, one slice of the ids at a time, so that memory stays bounded.
 """
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection
 from ldpspatial.errors import InputError
+from ldpspatial.report_lines import SUFFIXES, lines_to_parquet
 
 MEMORY_LIMIT = "256MB"  # DuckDB's share; the process stays below 500 MB at 10^8 reports
 SLICE = 2_000_000  # ids grouped at a time; more would spill to disk at this memory limit
@@ -26,6 +28,7 @@ WHOLE_NUMBERS = frozenset(
     f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 )
 
+MALFORMED = "are malformed"
 FOREIGN = "name another collection"
 OUTSIDE = "name a cell outside the output domain"
 CONFLICTING = "share an id with a different report"
@@ -75,7 +78,11 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
 
     Parameters
     ----------
-    paths : path or paths of .parquet, or of .csv and .csv.gz files
+    paths : path or paths
+        All of one kind: .parquet files; .csv and .csv.gz files; or .jsonl and .ndjson files, also
+        gzipped (.jsonl.gz, .ndjson.gz), with the text of one report a line as devices send it,
+        perhaps followed by white space. Lines take about 20 bytes a report of the folder for
+        temporary files.
     collection : Collection
         What the reports must belong to.
     on_invalid : {"error", "drop"}
@@ -87,12 +94,12 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     ------
     InputError
         A file is missing, unreadable, given twice, lacks a column or has other columns than the
-        first; no report; or, with "error", reports that name another collection, lie outside the
-        output domain, share an id with a different one or lack an id.
+        first; no report; or, with "error", reports that are malformed, name another collection,
+        lie outside the output domain, share an id with a different one or lack an id.
     """
     if on_invalid not in ("error", "drop"):
         raise InputError(f"on_invalid must be error or drop, got {on_invalid!r}")
-    with _reports(paths) as (database, columns):
+    with _reports(paths) as (database, columns, malformed):
         groups = _groups(database, collection, "reports")
         repeated, conflicting = 0, 0
         slices = sum(group[-1] for group in groups) // SLICE + 1
@@ -101,7 +108,7 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
             groups, repeated, conflicting = _unique_groups(database, collection, slices)
     counts, misplaced = _tally(groups, collection)
-    reasons = {**misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
+    reasons = {MALFORMED: malformed, **misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
     rejected = {reason: n for reason, n in reasons.items() if n}
     if rejected and on_invalid == "error":
         problems = "; ".join(f"{n} {reason}" for reason, n in rejected.items())
@@ -115,18 +122,24 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
 
 
 @contextmanager
-def _reports(paths: Source) -> Iterator[tuple[Database, Columns]]:
-    """Open the files as the view ``reports``; yield the connection and the columns."""
+def _reports(paths: Source) -> Iterator[tuple[Database, Columns, int]]:
+    """Open the files as the view ``reports``; yield connection, columns and malformed lines."""
     files = _files(paths)
+    kind = _kind(files)
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as database:
         database.execute("SET temp_directory = $1", [spill])
         database.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         database.execute("SET preserve_insertion_order = false")
         database.execute("SET enable_progress_bar = false")  # it would go to standard output
+        malformed = 0
+        if kind == "lines":
+            copy = Path(spill, "reports.parquet")
+            malformed = lines_to_parquet(files, copy)
+            files = [copy]
         try:
-            relation, columns = _read(database, files)
+            relation, columns = _read(database, files, kind != "csv")
             relation.create_view("reports")
-            yield database, columns
+            yield database, columns, malformed
         except duckdb.Error as error:
             # The first line alone: the next ones quote the file, which may hold positions.
             problem = str(error).partition("\n")[0]
@@ -144,15 +157,14 @@ def _files(paths: Source) -> list[Path]:
         if not file.is_file():
             raise InputError(f"reports must be a file, found none at {file}")
         if file.stat().st_size == 0:
-            raise InputError(f"reports must hold columns, but {file} is empty")
+            raise InputError(f"reports must be a file with content, but {file} is empty")
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("reports must be different files, but one is given twice")
     return files
 
 
-def _read(database: Database, files: list[Path]) -> tuple[Relation, Columns]:
+def _read(database: Database, files: list[Path], parquet: bool) -> tuple[Relation, Columns]:
     """Return the reports, row and col as BIGINT, and the columns that the files hold."""
-    parquet = _are_parquet(files)
     names = [_literal(file) for file in files]
     # File by file first: of several, DuckDB takes the columns of the first, leaves out what only
     # others hold, and rounds fractions where the first holds whole numbers.
@@ -192,16 +204,20 @@ _WHOLE_CSV = (
 )
 
 
-def _are_parquet(files: list[Path]) -> bool:
+def _kind(files: list[Path]) -> str:
+    """Return what all of the files are: a key of ``_KINDS``."""
     names = [file.name.lower() for file in files]
-    if names and all(name.endswith(".parquet") for name in names):
-        return True
-    if names and all(name.endswith((".csv", ".csv.gz")) for name in names):
-        return False
+    for kind, suffixes in _KINDS.items():
+        if names and all(name.endswith(suffixes) for name in names):
+            return kind
     raise InputError(
-        "reports must be .parquet files, or .csv and .csv.gz files, and at least one, "
+        "reports must be .parquet files, or .csv and .csv.gz files, or .jsonl and .ndjson files "
+        "(also with .gz), all of one kind and at least one, "
         f"got {', '.join(file.name for file in files) or 'none'}"
     )
+
+
+_KINDS = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz"), "lines": SUFFIXES}
 
 
 def _literal(file: Path) -> str:

@@ -30,7 +30,7 @@ from ldpspatial.estimation.stopping import RULES
 @click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
 @click.option(
     "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
-    help="Reports of another collection, outside the output domain, "
+    help="Lines that are no report; reports of another collection, outside the output domain, "
     "without an id where others have one, or with the id of a different report.",
 )  # fmt: skip
 @click.option(
@@ -46,13 +46,14 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     """Estimate the map from files of reports.
 
     COLLECTION is the collection document; REPORTS are Parquet or CSV files with the columns row
-    and col, and id and collection where they were kept. Files of 10^8 reports are fine. The same
-    report sent again counts once.
+    and col, and id and collection where they were kept, or JSON lines (.jsonl, .ndjson, also with
+    .gz) of the texts that devices sent. Files of 10^8 reports are fine. The same report sent again
+    counts once.
 
     \b
     Examples:
       ldpspatial estimate result/collection.json result/reports.parquet --out map
-      ldpspatial estimate collection.json day-*.parquet --on-invalid drop --out map
+      ldpspatial estimate collection.json day-*.jsonl.gz --on-invalid drop --out map
     """
     began = time.perf_counter()
     collection = read_collection(document)
