@@ -1,7 +1,8 @@
 """From files of reports to counts, out of core.
 
-A file of reports is Parquet (or CSV) with the columns ``row`` and ``col`` and, where they are
-kept, ``id`` (16 bytes, or 32 hexadecimal digits) and ``collection`` (the digest). Counting
+A file of reports is Parquet or CSV with the columns ``row`` and ``col`` and, where they are
+kept, ``id`` (16 bytes, or 32 hexadecimal digits) and ``collection`` (the digest); or it holds the
+texts of reports as lines, which are first copied to a temporary Parquet file. Counting
 reads it once and holds one number per output cell. Looking for repeated ids takes further looks
 at the id column alone, one slice of the ids at a time, so that memory stays bounded.
 """
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection
 from ldpspatial.errors import InputError
+from ldpspatial.report_lines import SUFFIXES, lines_to_parquet
 
 MEMORY_LIMIT = "256MB"  # DuckDB's share; the process stays below 500 MB at 10^8 reports
 SLICE = 2_000_000  # ids grouped at a time; more would spill to disk at this memory limit
@@ -26,9 +28,9 @@ WHOLE_NUMBERS = frozenset(
     f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 )
 
+MALFORMED = "are malformed"
 FOREIGN = "name another collection"
 OUTSIDE = "name a cell outside the output domain"
-REPEATED = "repeat an id that was counted"
 CONFLICTING = "share an id with a different report"
 UNNAMED = "hold no id where others do"
 
@@ -48,13 +50,18 @@ class ReportCounts:
     counts : (d + 2b, d + 2b) int64 array
         Entry [row + b, col + b], the shape that ``StampChannel(collection.table)`` expects.
     rejected : dict of str to int
-        Reports left out, by reason; empty where all were good.
+        Reports left out as bad, by reason; empty where all were good.
+    repeated : int
+        Copies left out: of reports with the same id, collection, row and col one counts (or is
+        rejected, once). 0 where the files hold no ids. Every report is counted, rejected or
+        repeated.
     ids_checked : bool
         False where the files hold no ids, so that a report sent twice counts twice.
     """
 
     counts: NDArray[np.int64]
     rejected: dict[str, int]
+    repeated: int
     ids_checked: bool
 
     @property
@@ -64,37 +71,45 @@ class ReportCounts:
 
 
 def count_reports(paths: Source, collection: Collection, on_invalid: str = "error") -> ReportCounts:
-    """Count the reports of one collection.
+    """Count the reports of one collection, each once.
+
+    A device sends a report again until it knows that it has arrived, so identical copies (the same
+    id, collection, row and col) are no error: one of them counts.
 
     Parameters
     ----------
-    paths : path or paths of .parquet, or of .csv and .csv.gz files
+    paths : path or paths
+        All of one kind: .parquet files; .csv and .csv.gz files; or .jsonl and .ndjson files, also
+        gzipped (.jsonl.gz, .ndjson.gz), with the text of one report a line as devices send it,
+        perhaps followed by white space. Lines take about 20 bytes a report of the folder for
+        temporary files.
     collection : Collection
         What the reports must belong to.
     on_invalid : {"error", "drop"}
         "error" refuses the files if one report is bad; "drop" leaves bad reports out and
-        counts them by reason. Of identical copies one counts; reports that share an id and
-        differ are all left out, and so are those without an id in files that have ids.
+        counts them by reason. Reports that share an id and differ are all bad, and so are those
+        without an id in files that have ids.
 
     Raises
     ------
     InputError
         A file is missing, unreadable, given twice, lacks a column or has other columns than the
-        first; no report; or, with "error", reports that name another collection, lie outside
-        the output domain, repeat an id or lack one.
+        first; no report; or, with "error", reports that are malformed, name another collection,
+        lie outside the output domain, share an id with a different one or lack an id.
     """
     if on_invalid not in ("error", "drop"):
         raise InputError(f"on_invalid must be error or drop, got {on_invalid!r}")
-    with _reports(paths) as (database, columns):
+    with _reports(paths) as (database, columns, malformed):
         groups = _groups(database, collection, "reports")
-        repeated: dict[str, int] = {}
+        repeated, conflicting = 0, 0
         slices = sum(group[-1] for group in groups) // SLICE + 1
         nameless = "SELECT count(*) FROM reports WHERE id IS NULL"
         unnamed = database.execute(nameless).fetchall()[0][0] if "id" in columns else 0
         if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
-            groups, repeated = _unique_groups(database, collection, slices)
+            groups, repeated, conflicting = _unique_groups(database, collection, slices)
     counts, misplaced = _tally(groups, collection)
-    rejected = {reason: n for reason, n in {**misplaced, **repeated, UNNAMED: unnamed}.items() if n}
+    reasons = {MALFORMED: malformed, **misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
+    rejected = {reason: n for reason, n in reasons.items() if n}
     if rejected and on_invalid == "error":
         problems = "; ".join(f"{n} {reason}" for reason, n in rejected.items())
         raise InputError(
@@ -103,22 +118,28 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         )
     if not counts.any():
         raise InputError("reports must hold at least one good report, got none")
-    return ReportCounts(counts, rejected, "id" in columns)
+    return ReportCounts(counts, rejected, repeated, "id" in columns)
 
 
 @contextmanager
-def _reports(paths: Source) -> Iterator[tuple[Database, Columns]]:
-    """Open the files as the view ``reports``; yield the connection and the columns."""
+def _reports(paths: Source) -> Iterator[tuple[Database, Columns, int]]:
+    """Open the files as the view ``reports``; yield connection, columns and malformed lines."""
     files = _files(paths)
+    kind = _kind(files)
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as database:
         database.execute("SET temp_directory = $1", [spill])
         database.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         database.execute("SET preserve_insertion_order = false")
         database.execute("SET enable_progress_bar = false")  # it would go to standard output
+        malformed = 0
+        if kind == "lines":
+            copy = Path(spill, "reports.parquet")
+            malformed = lines_to_parquet(files, copy)
+            files = [copy]
         try:
-            relation, columns = _read(database, files)
+            relation, columns = _read(database, files, kind != "csv")
             relation.create_view("reports")
-            yield database, columns
+            yield database, columns, malformed
         except duckdb.Error as error:
             # The first line alone: the next ones quote the file, which may hold positions.
             problem = str(error).partition("\n")[0]
@@ -136,15 +157,14 @@ def _files(paths: Source) -> list[Path]:
         if not file.is_file():
             raise InputError(f"reports must be a file, found none at {file}")
         if file.stat().st_size == 0:
-            raise InputError(f"reports must hold columns, but {file} is empty")
+            raise InputError(f"reports must be a file with content, but {file} is empty")
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("reports must be different files, but one is given twice")
     return files
 
 
-def _read(database: Database, files: list[Path]) -> tuple[Relation, Columns]:
+def _read(database: Database, files: list[Path], parquet: bool) -> tuple[Relation, Columns]:
     """Return the reports, row and col as BIGINT, and the columns that the files hold."""
-    parquet = _are_parquet(files)
     names = [_literal(file) for file in files]
     # File by file first: of several, DuckDB takes the columns of the first, leaves out what only
     # others hold, and rounds fractions where the first holds whole numbers.
@@ -184,16 +204,20 @@ _WHOLE_CSV = (
 )
 
 
-def _are_parquet(files: list[Path]) -> bool:
+def _kind(files: list[Path]) -> str:
+    """Return what all of the files are: a key of ``_KINDS``."""
     names = [file.name.lower() for file in files]
-    if names and all(name.endswith(".parquet") for name in names):
-        return True
-    if names and all(name.endswith((".csv", ".csv.gz")) for name in names):
-        return False
+    for kind, suffixes in _KINDS.items():
+        if names and all(name.endswith(suffixes) for name in names):
+            return kind
     raise InputError(
-        "reports must be .parquet files, or .csv and .csv.gz files, and at least one, "
+        "reports must be .parquet files, or .csv and .csv.gz files, or .jsonl and .ndjson files "
+        "(also with .gz), all of one kind and at least one, "
         f"got {', '.join(file.name for file in files) or 'none'}"
     )
+
+
+_KINDS = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz"), "lines": SUFFIXES}
 
 
 def _literal(file: Path) -> str:
@@ -264,10 +288,10 @@ def _in_slice(k: int, slices: int) -> str:
 
 def _unique_groups(
     database: Database, collection: Collection, slices: int
-) -> tuple[list[Group], dict[str, int]]:
-    """Return the groups of one report an id, and how many others there were."""
+) -> tuple[list[Group], int, int]:
+    """Return the groups of one report an id, and how many are copies and how many conflict."""
     groups: list[Group] = []
-    surplus = {REPEATED: 0, CONFLICTING: 0}
+    copies, conflicting = 0, 0
     for k in range(slices):
         database.execute(
             "CREATE OR REPLACE TEMP TABLE contents AS "
@@ -276,12 +300,11 @@ def _unique_groups(
             f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id"
         )
         groups += _groups(database, collection, "(SELECT unnest(r) FROM contents WHERE same)")
-        totals = database.execute(
-            "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"
-        ).fetchone()
-        for reason, number in zip(surplus, totals or (0, 0), strict=True):
-            surplus[reason] += int(number or 0)
-    return groups, surplus
+        totals = "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"
+        ((again, differing),) = database.execute(totals).fetchall()
+        copies += int(again or 0)
+        conflicting += int(differing or 0)
+    return groups, copies, conflicting
 
 
 def _tally(groups: list[Group], collection: Collection) -> tuple[NDArray[np.int64], dict[str, int]]:

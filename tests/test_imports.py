@@ -25,6 +25,7 @@ LEVELS = {
     "estimation": 2,
     "datasets": 2,
     "files": 3,
+    "report_lines": 2,
     "counting": 3,
     "cell_maps": 2,
     "simulation": 4,

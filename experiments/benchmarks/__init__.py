@@ -19,6 +19,7 @@ BLOCKS = (
     ("em", server.em_against_dense),
     ("large grids", server.large_grids),
     ("counting", server.counting),
+    ("counting lines", server.counting_lines),
     ("channel", server.direct_against_fft),
     ("central", releases.central),
     ("distributed", releases.distributed),

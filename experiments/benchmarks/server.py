@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from client_sdk import Collection, Grid, kernels, response_table
+from client_sdk import Collection, Grid, Report, kernels, response_table
 from experiments.benchmarks.timing import Table, in_process, seconds
 from experiments.trials import draw_trial
 from ldpspatial import StampChannel, estimate
@@ -15,6 +15,11 @@ from ldpspatial.files.export import write_reports
 EPSILON = 3.5
 COUNTED = 100_000_000
 PART = 5_000_000
+LINES = 10_000_000
+LINES_PART = 100_000
+SENT = 192  # bytes of a report with its padding
+STRICT = "`Report.from_json` a line"
+LOOSE = "`json.loads` a line, nothing else checked"
 
 
 def em_against_dense() -> Table:
@@ -124,6 +129,77 @@ def counting() -> Table:
             ]
         )
     return ["what", "ldpspatial", "alternative", "ratio"], rows
+
+
+def counting_lines() -> Table:
+    """Count reports in JSON lines as devices send them, against a strict reader for each line."""
+    collection = Collection.create("benchmark", Grid.from_center(48.0, 11.0, 12_000, 64), EPSILON)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "reports.jsonl")
+        _write_lines(file, collection)
+        Path(folder, "c.json").write_text(collection.to_json())
+        head = (
+            "from pathlib import Path\nfrom client_sdk import Collection, Report\n"
+            f"c = Collection.from_json(Path({folder!r}, 'c.json').read_text())\n"
+        )
+        own = in_process(
+            f"{head}from ldpspatial.counting import count_reports\n"
+            f"began = time.perf_counter()\nr = count_reports({str(file)!r}, c)\n"
+            "result['seconds'] = time.perf_counter() - began\nresult['n'] = r.n"
+        )
+        plain = {name: in_process(head + code) for name, code in _plain_ways(file).items()}
+    alternatives = "; ".join(
+        f"{found['seconds']:.0f} s, {found['peak_mb']:.0f} MB ({name})"
+        for name, found in plain.items()
+    )
+    return (
+        ["what", "ldpspatial", "alternative", "ratio"],
+        [
+            [
+                f"count {own['n']:,} reports in JSON lines, ids checked for repeats",
+                f"{own['seconds']:.0f} s, {own['peak_mb']:.0f} MB peak",
+                alternatives,
+                f"{plain[STRICT]['seconds'] / own['seconds']:.1f}",
+            ]
+        ],
+    )
+
+
+def _plain_ways(file: Path) -> dict[str, str]:
+    """Return loops that count the cells of one collection and look each id up, by name."""
+    loop = (
+        "from collections import Counter\nimport json\n"
+        "began = time.perf_counter()\ncells, ids = Counter(), set()\n"
+        f"for line in open({str(file)!r}, 'rb'):\n"
+        "    {read}\n"
+        "    row, col, name, collection = {fields}\n"
+        "    if collection == c.digest and name not in ids:\n"
+        "        ids.add(name)\n"
+        "        cells[row, col] += 1\n"
+        "result['seconds'] = time.perf_counter() - began"
+    )
+    return {
+        STRICT: loop.format(
+            read="r = Report.from_json(line.decode())",
+            fields="r.row, r.col, r.id, r.collection",
+        ),
+        LOOSE: loop.format(
+            read="r = json.loads(line)",
+            fields="r['row'], r['col'], r['id'], r['collection']",
+        ),
+    }
+
+
+def _write_lines(file: Path, collection: Collection) -> None:
+    rng = np.random.default_rng(5)
+    with file.open("w", encoding="ascii") as stream:
+        for _ in range(LINES // LINES_PART):
+            rows, cols = rng.integers(0, collection.grid.cells, (2, LINES_PART))
+            drawn = kernels.randomize_many(collection.table, rows, cols)
+            ids = rng.bytes(16 * LINES_PART).hex()
+            for k, (row, col) in enumerate(zip(*(part.tolist() for part in drawn), strict=True)):
+                report = Report(collection.digest, ids[32 * k : 32 * (k + 1)], row, col)
+                stream.write(report.to_json().ljust(SENT) + "\n")
 
 
 def _write_reports(folder: Path, collection: Collection) -> None:

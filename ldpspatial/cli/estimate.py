@@ -30,7 +30,8 @@ from ldpspatial.estimation.stopping import RULES
 @click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
 @click.option(
     "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
-    help="Reports of another collection, outside the output domain, or with a repeated id.",
+    help="Lines that are no report; reports of another collection, outside the output domain, "
+    "without an id where others have one, or with the id of a different report.",
 )  # fmt: skip
 @click.option(
     "--rule", type=click.Choice(RULES), default="scaled",
@@ -45,12 +46,14 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     """Estimate the map from files of reports.
 
     COLLECTION is the collection document; REPORTS are Parquet or CSV files with the columns row
-    and col, and id and collection where they were kept. Files of 10^8 reports are fine.
+    and col, and id and collection where they were kept, or JSON lines (.jsonl, .ndjson, also with
+    .gz) of the texts that devices sent. Files of 10^8 reports are fine. The same report sent again
+    counts once.
 
     \b
     Examples:
       ldpspatial estimate result/collection.json result/reports.parquet --out map
-      ldpspatial estimate collection.json day-*.parquet --on-invalid drop --out map
+      ldpspatial estimate collection.json day-*.jsonl.gz --on-invalid drop --out map
     """
     began = time.perf_counter()
     collection = read_collection(document)
@@ -68,17 +71,19 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
         summary = {
             **estimate_summary(collection, result),
             "rejected": counted.rejected,
+            "repeated": counted.repeated,
             "ids_checked": counted.ids_checked,
             "seconds": {"all": time.perf_counter() - began},
         }
         write_estimate(folder, collection, result, uncertainty, summary)
     left_out = ", ".join(f"{n} {reason}" for reason, n in counted.rejected.items())
+    repeated = f"{counted.repeated} not counted again" if counted.repeated else "none"
     show(
         f"{result.n} reports, each {collection.epsilon:g}-LDP",
         {
             "grid": f"{collection.grid.cells} x {collection.grid.cells} cells",
             "left out": left_out or "none",
-            "repeated ids": "looked for" if counted.ids_checked else "not looked for: no ids",
+            "repeats": repeated if counted.ids_checked else "not looked for: no ids",
             "check": fit_verdict(summary),
         },
     )

@@ -93,13 +93,13 @@ def test_rejected_reports_are_counted_once_and_by_reason(
 ) -> None:
     rows: list[tuple[int | None, int | None, str | None, str | None]] = [
         (0, 0, "aa", DIGEST),
-        (0, 0, "aa", DIGEST),  # two copies of the first
+        (0, 0, "aa", DIGEST),  # two copies of the first: no reason to refuse the files
         (0, 0, "aa", DIGEST),
         (1, 1, "bb", DIGEST),  # one id, three contents
         (1, 2, "bb", DIGEST),
         (1, 1, "bb", "other"),
         (2, 2, "cc", "other"),
-        (2, 2, "cc", "other"),  # a copy of a foreign report
+        (2, 2, "cc", "other"),  # a copy of a foreign report: foreign once
         (9, 9, "dd", "other"),  # foreign before outside
         (9, 9, "ee", DIGEST),
         (None, 0, "ff", DIGEST),
@@ -119,12 +119,12 @@ def test_rejected_reports_are_counted_once_and_by_reason(
     expected = {
         counting.FOREIGN: 2,
         counting.OUTSIDE: 2,
-        counting.REPEATED: 4,
         counting.CONFLICTING: 3,
         counting.UNNAMED: 2,
     }
     for size in (1, 3, 10**6):
         monkeypatch.setattr(counting, "SLICE", size)
         assert dropped(file) == (3, expected)
+        assert count_reports(file, COLLECTION, on_invalid="drop").repeated == 4
         message = refusal(file)
         assert all(f"{number} {reason}" in message for reason, number in expected.items())

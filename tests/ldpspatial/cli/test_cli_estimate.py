@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from client_sdk import Collection
+from client_sdk import Collection, Report
 from ldpspatial import StampChannel, counting
 from ldpspatial import estimate as recover
 from ldpspatial.cli.output import RESULTS
@@ -60,7 +60,7 @@ def test_the_files_of_a_simulation_give_its_map_again(played: Path, tmp_path: Pa
     assert {name: first[name] for name in ("collection", "n", "fit", "estimator")} == {
         name: second[name] for name in ("collection", "n", "fit", "estimator")
     }
-    assert (second["rejected"], second["ids_checked"]) == ({}, True)
+    assert (second["rejected"], second["repeated"], second["ids_checked"]) == ({}, 0, True)
     assert result.stdout.startswith("300 reports, each 2-LDP\n")
 
 
@@ -122,10 +122,9 @@ def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Pat
     [
         ({"collection": ["0" * 64] * 3}, counting.FOREIGN, 3),
         ({"row": [6, -2], "col": [0, 0]}, counting.OUTSIDE, 2),
-        ({"id": [b"x" * 16] * 4, "row": [0] * 4, "col": [0] * 4}, counting.REPEATED, 3),
         ({"id": [b"x" * 16] * 2, "row": [0, 1]}, counting.CONFLICTING, 2),
     ],
-    ids=["foreign", "outside", "repeated", "conflicting"],
+    ids=["foreign", "outside", "conflicting"],
 )
 def test_bad_reports_are_refused_or_left_out_and_counted_by_reason(
     change: dict[str, Any], reason: str, number: int, played: Path, tmp_path: Path
@@ -142,6 +141,45 @@ def test_bad_reports_are_refused_or_left_out_and_counted_by_reason(
     assert found["rejected"] == {reason: number}
     assert found["n"] == 300 - number
     assert problem in result.stdout
+
+
+def test_a_report_that_came_again_counts_once(played: Path, tmp_path: Path) -> None:
+    table = pq.read_table(played / "reports.parquet")
+    pq.write_table(table.slice(200), tmp_path / "again.parquet")
+    inputs = "estimate", played / "collection.json", played / "reports.parquet"
+    result = succeed(*inputs, tmp_path / "again.parquet", "--out", tmp_path / "map")
+    np.testing.assert_array_equal(arrays(tmp_path / "map")["counts"], arrays(played)["counts"])
+    summary = summary_of(tmp_path / "map")
+    assert (summary["n"], summary["rejected"], summary["repeated"]) == (300, {}, 100)
+    assert "100 not counted again" in result.stdout
+
+
+def test_the_texts_that_devices_sent_are_lines_and_count_once_however_often_they_came(
+    played: Path, tmp_path: Path
+) -> None:
+    digest = Collection.from_json((played / "collection.json").read_text()).digest
+    columns = pq.read_table(played / "reports.parquet").to_pydict()
+    reports = [
+        Report(digest, name.hex(), row, col).to_json().ljust(192)
+        for name, row, col in zip(*(columns[c] for c in ("id", "row", "col")), strict=True)
+    ]
+    parts = [
+        write_file(tmp_path, "a.jsonl", "\n".join(reports[:200])),
+        write_file(tmp_path, "b.ndjson.gz", "\r\n".join(reports[100:])),
+    ]
+    inputs = "estimate", played / "collection.json", *parts
+    result = succeed(*inputs, "--out", tmp_path / "map")
+    np.testing.assert_array_equal(arrays(tmp_path / "map")["counts"], arrays(played)["counts"])
+    summary = summary_of(tmp_path / "map")
+    assert (summary["n"], summary["rejected"], summary["repeated"]) == (300, {}, 100)
+    assert "100 not counted again" in result.stdout
+
+    parts[0].write_text("\n".join([*reports[:200], "567"]))
+    assert "1 are malformed (--on-invalid drop leaves" in refusal(*inputs, "--out", tmp_path / "m")
+    assert "567" not in refusal(*inputs, "--out", tmp_path / "m")
+    succeed(*inputs, "--on-invalid", "drop", "--out", tmp_path / "m")
+    summary = summary_of(tmp_path / "m")
+    assert (summary["n"], summary["rejected"]) == (300, {counting.MALFORMED: 1})
 
 
 def test_reports_that_no_population_can_have_sent_are_called_out(

@@ -1,0 +1,44 @@
+"""Counting reports the slow way: everything in memory, line by line, each id looked up."""
+
+from collections import Counter, defaultdict
+
+from client_sdk import Collection, Report
+
+Counts = Counter[tuple[int, int]]  # by row and col
+
+
+def read_lines(data: bytes) -> tuple[list[Report], int]:
+    """Return the reports of JSON lines, and how many lines are malformed."""
+    reports, malformed = [], 0
+    for line in data.split(b"\n"):
+        text = line[:-1] if line.endswith(b"\r") else line
+        if len(text) <= 1024 and all(byte in b" \t\r" for byte in text):
+            continue
+        try:
+            reports.append(Report.from_json(text.decode("utf-8")))
+        except ValueError:  # of the report or of UTF-8
+            malformed += 1
+    return reports, malformed
+
+
+def count(reports: list[Report], collection: Collection) -> tuple[Counts, dict[str, int], int]:
+    """Return the counts, the rejected by a word of the reason, and the number of repeats."""
+    by_id = defaultdict(list)
+    for report in reports:
+        by_id[report.id].append(report)
+    counts: Counts = Counter()
+    rejected: Counter[str] = Counter()
+    repeated = 0
+    for same_id in by_id.values():
+        if any(report != same_id[0] for report in same_id):
+            rejected["id"] += len(same_id)
+            continue
+        report = same_id[0]
+        repeated += len(same_id) - 1
+        if report.collection != collection.digest:
+            rejected["collection"] += 1
+        elif (report.row, report.col) not in collection.table.output_cells():
+            rejected["cell"] += 1
+        else:
+            counts[report.row, report.col] += 1
+    return counts, dict(rejected), repeated
