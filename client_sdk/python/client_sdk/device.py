@@ -20,6 +20,7 @@ from client_sdk.randomizer import draw_report
 from client_sdk.report import Report
 from client_sdk.sampling import Sampler
 from client_sdk.series import Series
+from client_sdk.validate import written_epsilon
 
 LEDGER = "ledger.db"
 LONGEST_DOCUMENT = 1 << 22  # code points; verified in half a second, and kept in the ledger
@@ -141,6 +142,7 @@ class Device:
         """
         if not isinstance(digest, str):
             raise ParameterError(f"digest must be a text, got {type(digest).__name__}")
+        written_epsilon("max_epsilon", max_epsilon)  # None is no limit elsewhere
         what = _read(document, digest, max_epsilon)
         draw = None
         if isinstance(what, Series):

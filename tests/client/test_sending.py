@@ -1,0 +1,166 @@
+"""What goes over the wire for a report, and what the answers mean."""
+
+import email.utils
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from client_sdk import Answer, answer_of_http, https_sender
+from client_sdk.errors import ParameterError
+from client_sdk.sending import DELIVERED, LATER
+from tests.support.lossy_server import lossy_server
+
+BODY = b'{"col":0,"collection":"%s","id":"%s","row":0,"schema":"ldpspatial/report/1"}' % (
+    b"a" * 64, b"b" * 32
+)  # fmt: skip
+
+
+def problem(name: str) -> bytes:
+    return json.dumps({"type": f"urn:ldpspatial:problem:{name}", "status": 400}).encode()
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_2xx_is_delivered(status: int) -> None:
+    assert answer_of_http(status, body=problem("closed")) == DELIVERED
+
+
+@pytest.mark.parametrize("name", ["closed", "foreign", "malformed", "conflict"])
+@pytest.mark.parametrize("status", [400, 404, 409, 410, 422])
+def test_a_registered_problem_is_final(status: int, name: str) -> None:
+    assert answer_of_http(status, "100", problem(name)) == Answer(refusal=name)
+
+
+@pytest.mark.parametrize("status", [100, 301, 302, 400, 403, 404, 408, 410, 429, 500, 502, 503])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"null", b"[]", b'"closed"', b"{}", b'{"type": null}', b'{"type": "closed"}',
+     b'{"type": "about:blank"}', problem("unknown"), problem("closed").upper(), b"\xff" * 20,
+     b"[" * 60_000],
+    ids=range(13),
+)  # fmt: skip
+def test_anything_else_passes(status: int, body: bytes) -> None:
+    """A captive portal or a proxy must not delete reports."""
+    assert answer_of_http(status, body=body) == LATER
+
+
+@pytest.mark.parametrize("status", [301, 500, 503])
+def test_a_problem_is_final_only_if_it_is_the_requests_fault(status: int) -> None:
+    assert answer_of_http(status, body=problem("closed")) == LATER
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0", 0), ("120", 120), (" 7 ", 7), ("99999999999999999999", 86_400), ("-5", 0), ("1.5", 0),
+     ("soon", 0), ("", 0), ("\u0663", 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+     ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400), ("Fri, 99 Dec 9999 23:59:59 GMT", 0)],
+)  # fmt: skip
+def test_retry_after_in_seconds_or_as_a_date(text: str, seconds: float) -> None:
+    assert answer_of_http(503, text).retry_after_s == seconds
+
+
+def test_retry_after_as_a_date_counts_from_now() -> None:
+    text = email.utils.formatdate(time.time() + 100, usegmt=True)
+    assert 98 <= answer_of_http(429, text).retry_after_s <= 100
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.org/reports", "ftp://127.0.0.1/", "", "example.org", None, 3, "https://",
+     "https://user:secret@example.org/", "http://127.0.0.1.example.org/", "file:///etc/passwd"],
+)  # fmt: skip
+def test_only_encrypted_connections_leave_this_machine(url: Any) -> None:
+    with pytest.raises(ParameterError, match="url must"):
+        https_sender(url)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 3601, float("nan"), None])
+def test_a_bad_timeout_is_refused(timeout: Any) -> None:
+    with pytest.raises(ParameterError, match="timeout_s"):
+        https_sender("https://example.org/", timeout)
+
+
+def test_a_request_holds_the_body_and_nothing_that_tells_who_sent_it() -> None:
+    with lossy_server([]) as collected:
+        send = https_sender(collected.url)
+        assert [send(BODY), send(BODY)] == [DELIVERED, DELIVERED]
+    for headers, body in collected.requests:
+        assert body == BODY
+        assert {name.lower() for name in headers} == {
+            "host", "content-type", "content-length", "connection", "accept-encoding"
+        }  # fmt: skip
+        assert headers["Connection"] == "close"  # no connection that a second report shares
+        assert headers["Content-Type"] == "application/x-ndjson"
+
+
+def test_lost_requests_and_responses_are_errors_of_the_connection() -> None:
+    with lossy_server(["request lost", "response lost", "busy"]) as collected:
+        send = https_sender(collected.url)
+        for _ in range(2):
+            with pytest.raises(OSError, match="closed connection"):
+                send(BODY)
+        assert [send(BODY), send(BODY)] == [LATER, DELIVERED]
+    assert len(collected.reports) == 1
+
+
+@contextmanager
+def answering(status: int, headers: dict[str, str], body: bytes) -> Iterator[tuple[str, list[str]]]:
+    paths: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            paths.append(self.path)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            paths.append("followed")
+            self.send_error(404)
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/reports", paths
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirection_is_followed(status: int) -> None:
+    with answering(status, {"Location": "/elsewhere", "Set-Cookie": "a=b"}, b"") as (url, paths):
+        send = https_sender(url)
+        assert [send(BODY), send(BODY)] == [LATER, LATER]
+    assert paths == ["/reports", "/reports"]
+
+
+def test_refusals_and_waits_are_read_from_the_response() -> None:
+    with answering(410, {"Content-Type": "application/problem+json"}, problem("closed")) as (
+        url,
+        _,
+    ):
+        assert https_sender(url)(BODY) == Answer(refusal="closed")
+    with answering(503, {"Retry-After": "42"}, b"") as (url, _):
+        assert https_sender(url)(BODY) == Answer(retry_after_s=42)
+
+
+def test_a_cookie_is_not_sent_back() -> None:
+    with answering(201, {"Set-Cookie": "device=41"}, b"") as (url, _), lossy_server([]) as other:
+        https_sender(url)(BODY)
+        https_sender(other.url)(BODY)
+    assert "Cookie" not in other.requests[0][0]
