@@ -25,7 +25,7 @@ check: $(VENV)/.dev
 
 # All tests under every supported Python that this machine has.
 test-pythons:
-	for version in 3.10 3.11 3.12 3.13; do \
+	for version in 3.10 3.11 3.12 3.13 3.14; do \
 		if python$$version -c '' 2>/dev/null; then \
 			$(MAKE) test PYTHON=python$$version VENV=.venv/py$$version || exit 1; \
 		else echo "python$$version is not here: left out"; fi; \

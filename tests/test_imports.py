@@ -94,9 +94,11 @@ def test_only_the_kernels_of_the_client_know_numpy_and_nothing_imports_them() ->
         assert "client_sdk.kernels" not in imports(path), path.name
 
 
-def test_nothing_but_tests_imports_the_testing_module() -> None:
+def test_nothing_but_tests_imports_the_testing_module_and_the_bridge_to_ports() -> None:
     for path in [*CLIENT.rglob("*.py"), *SERVER.rglob("*.py")]:
-        assert "client_sdk.testing" not in imports(path), path.name
+        if path.parent != CLIENT / "conformance":  # which is a test itself
+            assert "client_sdk.testing" not in imports(path), path.name
+            assert not any(m.startswith("client_sdk.conformance") for m in imports(path)), path.name
 
 
 def test_the_server_never_imports_experiments_or_tests() -> None:

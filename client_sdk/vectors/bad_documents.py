@@ -1,7 +1,8 @@
 """Collection documents that every port must refuse, each for one reason.
 
 The kind says who can tell: "json" a strict parser, "form" the JSON schema too, "arithmetic" only
-the checks of docs/protocol.md, section 3, and "device" only what the device itself expects.
+the checks of docs/protocol.md, section 3, "text" only the table of visible characters, and
+"device" only what the device itself expects.
 """
 
 import copy
@@ -12,12 +13,73 @@ from client_sdk import Collection, ResponseTable
 
 Json = dict[str, Any]
 
+# Names that hold what nobody sees, where the pattern of the schema tells.
+UNSEEN = {
+    "a no-break space": "a\u00a0b",
+    "an ideographic space": "a\u3000b",
+    "a thin space": "a\u2009b",
+    "a space of Ogham": "a\u1680b",
+    "a soft hyphen": "a\u00adb",
+    "a grapheme joiner": "a\u034fb",
+    "a number sign of Arabic, a format character": "a\u0600b",
+    "a mark of Arabic direction": "a\u061cb",
+    "a filler of Hangul": "a\u115fb",
+    "a filler of Hangul that is a letter": "a\u3164b",
+    "a filler of Hangul of half width": "a\uffa0b",
+    "a vowel of Khmer without ink": "a\u17b5b",
+    "a separator of Mongolian vowels": "a\u180eb",
+    "a space without width": "a\u200bb",
+    "a joiner without width": "a\u200db",
+    "a mark of direction": "a\u200eb",
+    "a word joiner": "a\u2060b",
+    "a format character that is deprecated": "a\u206fb",
+    "the braille pattern without dots": "a\u2800b",
+    "the first of private use": "a\ue000b",
+    "the last of private use up to U+FFFF": "a\uf8ffb",
+    "variation selector 1": "a\ufe00b",
+    "variation selector 16": "a\ufe0fb",
+    "a space without width that does not break": "a\ufeffb",
+    "an annotation": "a\ufff9b",
+    "an object replacement character": "a\ufffcb",
+    "a replacement character": "a\ufffdb",
+    "no character": "a\uffffb",
+    "a space and nothing else": " ",
+    "a space at the start": " a",
+    "a space at the end": "a ",
+    "two spaces in a row": "a  b",
+}
 
-def bad_documents(good: Collection) -> list[Json]:
-    """Return entries with kind, reason and text, all made from one good document."""
+# The same beyond U+FFFF, where a pattern may see halves of pairs, and what Unicode 13.0 does not
+# assign: some of it is assigned in Unicode 14.0 to 16.0.
+UNSEEN_BY_TABLE = {
+    "a format character of shorthand": "\U0001bca0",
+    "a beam of musical notation": "\U0001d173",
+    "a notehead without ink": "\U0001d159",
+    "a filler of Khitan": "\U00016fe4",
+    "the tag of a language": "\U000e0001",
+    "the tag of a letter": "\U000e0061",
+    "variation selector 17": "\U000e0100",
+    "variation selector 256": "\U000e01ef",
+    "private use in plane 15": "\U000f0000",
+    "the last code point": "\U0010ffff",
+    "no character of plane 1": "\U0001ffff",
+    "unassigned": "\u0378",
+    "unassigned in plane 3": "\U00031350",
+    "assigned in Unicode 14.0": "\u061d",
+    "a letter of Unicode 14.0": "\u0870",
+    "a currency of Unicode 14.0": "\u20c0",
+    "a face of Unicode 14.0": "\U0001fae0",
+    "a letter of Unicode 15.0": "\U00011f04",
+    "a letter of Unicode 16.0": "\u1c89",
+}
+
+
+def bad_documents(good: Collection, small: Collection) -> list[Json]:
+    """Return entries with kind, reason and text, made from a good document and a short one."""
     text = good.to_json()
     document = json.loads(text)
     entries = _not_strict_json(text) + _of_wrong_form(document) + _of_wrong_numbers(document)
+    entries += _of_unseen_characters(json.loads(small.to_json()))
     entries += [
         {"kind": "device", "reason": "another digest is expected", "text": text,
          "digest": "0" * 64},
@@ -153,6 +215,16 @@ def _of_wrong_form(document: Json) -> list[Json]:
         reason = f"grid.{field} of a plane is {value}"
         entries.append({"kind": "form", "reason": reason, "text": bad})
     return entries
+
+
+def _of_unseen_characters(document: Json) -> list[Json]:
+    cases = [("form", reason, {"name": name}) for reason, name in UNSEEN.items()]
+    cases += [("text", reason, {"name": f"a{code}b"}) for reason, code in UNSEEN_BY_TABLE.items()]
+    cases.append(("form", "a mechanism with a space without width", {"mechanism": "dam\u200b"}))
+    return [
+        {"kind": kind, "reason": reason, "text": json.dumps({**document, **change})}
+        for kind, reason, change in cases
+    ]
 
 
 def _on_a_plane(document: Json) -> Json:

@@ -73,7 +73,7 @@ COLLECTIONS = [
     hand_made("a ring", 3, 4, (5,), (9, 4), (7, 9)),
     hand_made("flat: the total is a power of two", 2, 8, (8,), (8, 8)),
     ONE_REPORT,
-    collection("Zürich – 正午 \U0001f6b2 \"quoted\" \\ / \u00a0", CHICAGO, Fraction(123, 100)),
+    collection("Zürich – 正午 \U0001f6b2 \"quoted\" \\ /", CHICAGO, Fraction(123, 100)),
     collection("a real radius", Grid.plane(0, 0, 1, 4), 2, "disk", squared_radius=5),
 ]  # fmt: skip
 
@@ -81,7 +81,12 @@ EDGES = [  # documents at the limits of section 6; no draws are made from them
     Collection(name, grid, ResponseTable("hand-made", 1.0, grid.cells, 1, ((1,),)), MICRO)
     for name, grid in (
         ("\U0001f6b2" * 200, Grid("plane", -(10**15), 10**15, 2, 2 * 10**15, 1)),
-        ("\u200e \u2027 \u202f \u2065 \u206a \ufeff \ufffd", Grid("plane", 0, 0, 4, 4, 2)),
+        # What stands just inside the table of visible characters, at holes and at its end.
+        (
+            "~\u00a1 \u00ac\u00ae \u034e\u0350 \u2010\u2027 \u2030\u205e \u2070 \u27ff\u2801 "
+            "\ufe10 \uffee \U0001d158\U0001d15a \U0001fad6 \U0001fbf9 \U0003134a",
+            Grid("plane", 0, 0, 4, 4, 2),
+        ),
         ("\u00e9", Grid("geographic", -850000000, -1800000000, 1700000000, 1800000000, 1)),
         ("e\u0301", Grid("geographic", 849999998, 1799999999, 2, 2, 1)),  # not the same name
     )
@@ -225,7 +230,7 @@ def documents() -> Json:
     good.append(_good(slashed, slashed.to_json().replace("and/or", "and\\/or")))
     return {
         "good": good,
-        "bad": bad_documents(COLLECTIONS[0]),
+        "bad": bad_documents(COLLECTIONS[0], ONE_REPORT),
         "bytes": bad_bytes(ONE_REPORT),
         "long": long_documents(ONE_REPORT),
     }

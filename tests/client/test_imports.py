@@ -48,11 +48,17 @@ def test_a_whole_report_needs_the_standard_library_only() -> None:
     assert names - {"client_sdk"} <= sys.stdlib_module_names
 
 
-def test_kernels_and_testing_are_loaded_only_when_asked_for() -> None:
+def test_the_bridge_to_ports_needs_the_standard_library_only() -> None:
+    names = loaded_by("import client_sdk.conformance.__main__")
+    assert names - {"client_sdk"} <= sys.stdlib_module_names
+
+
+def test_kernels_testing_and_conformance_are_loaded_only_when_asked_for() -> None:
     script = (
         "import sys, client_sdk\n"
         "assert 'client_sdk.kernels' not in sys.modules\n"
         "assert 'client_sdk.testing' not in sys.modules\n"
+        "assert 'client_sdk.conformance' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -65,7 +71,7 @@ def test_public_names_are_pinned() -> None:
 
 def test_examples_in_docstrings_run() -> None:
     attempted = 0
-    for module in pkgutil.iter_modules(client_sdk.__path__, "client_sdk."):
+    for module in pkgutil.walk_packages(client_sdk.__path__, "client_sdk."):
         results = doctest.testmod(
             importlib.import_module(module.name), optionflags=doctest.ELLIPSIS
         )

@@ -2,13 +2,14 @@
 
 import json
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from client_sdk import Collection, CollectionError, Grid, Report
+from client_sdk import Collection, CollectionError, Grid, Report, visible_text
 
 ROOT = Path(__file__).parents[2] / "client_sdk"
 
@@ -64,6 +65,17 @@ def test_what_needs_arithmetic_fits_and_is_refused_by_the_client(entry: dict[str
         Collection.from_json(entry["text"])
 
 
+@pytest.mark.parametrize(
+    "entry", [e for e in DOCUMENTS["bad"] if e["kind"] == "text"], ids=lambda e: e["reason"]
+)
+def test_what_only_the_table_tells_fits_and_is_refused_for_its_name(entry: dict[str, str]) -> None:
+    document = json.loads(entry["text"])
+    COLLECTION.validate(document)
+    with pytest.raises(CollectionError, match="not among the visible characters"):
+        Collection.from_json(entry["text"])
+    Collection.from_json(json.dumps({**document, "name": "ab"}))  # nothing else is wrong
+
+
 @pytest.mark.parametrize("value", ["x", 1.5, None, True, [], {}, 1 << 60])
 @pytest.mark.parametrize("field", [*COLLECTION.schema["required"], "extra"])
 def test_no_field_of_a_document_takes_any_value(field: str, value: Any) -> None:
@@ -81,6 +93,30 @@ def test_the_pattern_of_visible_texts_names_no_surrogates() -> None:
     units = "".join(chr(int.from_bytes(halves[i : i + 2], "big")) for i in (0, 2))
     assert not re.search(pattern, units)
     assert re.search(pattern, "a\u2066b")
+
+
+def test_the_pattern_of_visible_texts_refuses_nothing_that_is_visible() -> None:
+    pattern = re.compile(COLLECTION.schema["$defs"]["visible"]["not"]["pattern"])
+    for first, last in load("schema/visible-1.json")["ranges"]:
+        for code in range(first, last + 1):
+            assert not pattern.search(f"a{chr(code)}b"), hex(code)
+
+
+def test_the_pattern_of_visible_texts_sees_all_that_is_assigned_up_to_ffff() -> None:
+    """Whether unseen or younger than the table; the younger ones, which are seen, are few."""
+    pattern = re.compile(COLLECTION.schema["$defs"]["visible"]["not"]["pattern"])
+    left_out = {
+        code
+        for code in range(0x10000)
+        if not 0xD800 <= code <= 0xDFFF
+        and visible_text.fault(f"a{chr(code)}b")
+        and not pattern.search(f"a{chr(code)}b")
+    }
+    assigned = {code for code in left_out if unicodedata.category(chr(code)) != "Cn"}
+    if unicodedata.unidata_version == "13.0.0":
+        assert not assigned
+    assert len(assigned) < 500
+    assert not {unicodedata.category(chr(code)) for code in assigned} & {"Cc", "Co", "Zs", "Zl"}
 
 
 def test_a_long_document_may_fit_but_not_one_of_too_many_rows() -> None:

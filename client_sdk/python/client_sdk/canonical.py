@@ -8,18 +8,14 @@ a lone surrogate is refused on reading, because two parsers might not read it al
 
 import hashlib
 import json
-import re
 from typing import Any, NoReturn
 
+from client_sdk import visible_text
 from client_sdk.errors import CollectionError
 from client_sdk.validate import shown
 
 LONGEST = 1 << 26  # 64 MiB of collection document: a million weights are 16 MiB
 LONGEST_NUMBER = 17  # characters of -(2**53 - 1)
-
-# Control characters, line and paragraph separators, overrides of the writing direction (they
-# can make a name look like another) and lone surrogates.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def dumps(document: dict[str, Any]) -> str:
@@ -76,10 +72,15 @@ def integer(value: object, field: str, low: int, high: int) -> int:
 
 
 def label(value: object, field: str, longest: int) -> str:
-    """Return a text that can be shown to people, 1 to ``longest`` code points."""
-    if isinstance(value, str) and 1 <= len(value) <= longest and not _UNSEEN.search(value):
-        return value
-    raise CollectionError(f"{field} must be a text of 1 to {longest} visible characters")
+    """Return a text that people see all of, 1 to ``longest`` code points."""
+    rule = f"{field} must be a text of 1 to {longest} visible characters"
+    if not isinstance(value, str):
+        raise CollectionError(f"{rule}, got {shown(value)}")
+    if not 1 <= len(value) <= longest:
+        raise CollectionError(f"{rule}, got {len(value)}")
+    if fault := visible_text.fault(value):
+        raise CollectionError(f"{rule}: {fault}")
+    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

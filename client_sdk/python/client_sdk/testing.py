@@ -1,8 +1,9 @@
 """For tests only: entropy that repeats itself.
 
-Nothing else in the package imports this module, and a Randomizer cannot be given another
-source than the operating system. Use :class:`FixedEntropy` with
-:class:`client_sdk.sampling.Sampler` to check another implementation against the vectors.
+Nothing in the package imports this module but ``client_sdk.conformance``, which is for tests
+itself, and a Randomizer cannot be given another source than the operating system. Use
+:class:`FixedEntropy` with :class:`client_sdk.sampling.Sampler` to check another implementation
+against the vectors.
 """
 
 import hashlib
