@@ -13,9 +13,10 @@ import pytest
 import client_sdk
 
 PUBLIC = [
-    "BudgetError", "ClientError", "Collection", "CollectionError", "DesignWarning", "Grid",
-    "Ledger", "LedgerError", "ParameterError", "PositionError", "Randomizer", "Report",
-    "ResponseTable", "response_table",
+    "AlreadyGivenError", "Answer", "BudgetError", "ClientError", "Collection", "CollectionError",
+    "DesignWarning", "Device", "Grid", "Ledger", "LedgerError", "NotAskedError", "ParameterError",
+    "PositionError", "Randomizer", "Report", "ResponseTable", "Series", "Uploader",
+    "answer_of_http", "https_sender", "response_table",
 ]  # fmt: skip
 
 
@@ -87,6 +88,8 @@ def test_examples_in_docstrings_run() -> None:
         (client_sdk.PositionError, ValueError),
         (client_sdk.CollectionError, ValueError),
         (client_sdk.BudgetError, RuntimeError),
+        (client_sdk.AlreadyGivenError, RuntimeError),
+        (client_sdk.NotAskedError, RuntimeError),
         (client_sdk.LedgerError, OSError),
     ],
 )

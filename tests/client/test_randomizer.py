@@ -1,10 +1,9 @@
-"""Randomizer: reports with and without a ledger, and nothing that could spoil the randomness."""
+"""Randomizer: reports without an account, and nothing that could spoil the randomness."""
 
 import inspect
 import os
 import traceback
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,9 @@ import pytest
 from scipy.stats import chi2
 
 from client_sdk import (
-    BudgetError,
-    ClientError,
     Collection,
     CollectionError,
     Grid,
-    Ledger,
-    LedgerError,
     ParameterError,
     PositionError,
     Randomizer,
@@ -36,7 +31,10 @@ def stream(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
     monkeypatch.setattr("client_sdk.entropy.system", StreamEntropy(label))
 
 
-# Without a ledger
+def test_it_says_first_that_it_keeps_no_account() -> None:
+    first, _, _ = (Randomizer.__doc__ or "").partition("\n")
+    assert "keeps no account" in first
+    assert "for simulation and research" in first
 
 
 def test_a_report_names_its_collection_a_fresh_id_and_an_output_cell() -> None:
@@ -112,15 +110,15 @@ def test_a_collection_that_is_not_private_never_reaches_the_sampler() -> None:
 # No knob for randomness
 
 
-def test_nothing_but_a_position_and_a_ledger_can_be_passed() -> None:
-    assert list(inspect.signature(Randomizer).parameters) == ["collection", "ledger"]
+def test_nothing_but_a_position_can_be_passed() -> None:
+    assert list(inspect.signature(Randomizer).parameters) == ["collection"]
     assert list(inspect.signature(Randomizer.report).parameters) == ["self", "lat", "lon"]
     assert list(inspect.signature(Randomizer.randomize).parameters) == ["self", "cell"]
     public = {name for name in vars(Randomizer(COLLECTION)) if not name.startswith("_")}
     assert public | {"report", "randomize"} == {
         name for name in dir(Randomizer(COLLECTION)) if not name.startswith("_")
     }
-    assert public == {"collection", "ledger"}
+    assert public == {"collection"}
 
 
 def test_randomness_and_ids_come_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,67 +133,3 @@ def test_randomness_and_ids_come_from_the_operating_system(monkeypatch: pytest.M
     assert asked == [7, 16]
     assert report.id == "0" * 32
     assert (report.row, report.col) == COLLECTION.table.output_cell(0)
-
-
-# With a ledger
-
-
-def test_a_ledger_counts_and_keeps_every_report(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "ledger.db", cap_epsilon=10)
-    randomizer = Randomizer(COLLECTION, ledger)
-    report = randomizer.report(52.5163, 13.3777)
-    assert ledger.spent(COLLECTION.digest) == ledger.spent() == 2_000_000
-    assert ledger.pending() == [report.to_json()]
-    cell = randomizer.randomize((1, 2))
-    assert ledger.spent() == 4_000_000
-    kept = [Report.from_json(text) for text in ledger.pending()]
-    assert report in kept
-    assert cell in {(r.row, r.col) for r in kept}
-
-
-def test_no_more_reports_than_the_collection_asks_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ledger = Ledger.create(tmp_path / "ledger.db", cap_epsilon=100)
-    randomizer = Randomizer(COLLECTION, ledger)
-    for _ in range(COLLECTION.max_reports):
-        randomizer.report(52.5163, 13.3777)
-    monkeypatch.setattr("client_sdk.entropy.system", StreamEntropy("unused"))
-    with pytest.raises(BudgetError):
-        randomizer.report(52.5163, 13.3777)
-    with pytest.raises(BudgetError):
-        randomizer.randomize((0, 0))
-    assert ledger.spent() == 4_000_000
-    assert len(ledger.pending()) == 2
-    other = Collection.create("another", GRID, 2)
-    Randomizer(other, ledger).report(52.5163, 13.3777)
-    assert ledger.spent(other.digest) == 2_000_000
-
-
-def test_the_cap_of_the_device_holds_over_all_collections(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "ledger.db", cap_epsilon=3)
-    Randomizer(COLLECTION, ledger).report(52.5163, 13.3777)
-    with pytest.raises(BudgetError) as caught:
-        Randomizer(Collection.create("another", GRID, 2), ledger).report(52.5163, 13.3777)
-    assert isinstance(caught.value, ClientError)
-    assert ledger.remaining() == 1_000_000
-
-
-@pytest.mark.parametrize("position", [(875.25, 0.0), (0.0, None)])
-def test_a_bad_position_costs_nothing(tmp_path: Path, position: Any) -> None:
-    ledger = Ledger.create(tmp_path / "ledger.db", cap_epsilon=10)
-    with pytest.raises(PositionError):
-        Randomizer(COLLECTION, ledger).report(*position)
-    with pytest.raises(ParameterError):
-        Randomizer(COLLECTION, ledger).randomize((5, 0))
-    assert ledger.spent() == 0
-    assert ledger.pending() == []
-
-
-def test_no_report_without_a_record(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "ledger.db", cap_epsilon=10)
-    (tmp_path / "ledger.db").unlink()
-    with pytest.raises(LedgerError) as caught:
-        Randomizer(COLLECTION, ledger).report(52.5163, 13.3777)
-    assert "5163" not in str(caught.value)
-    assert "3777" not in str(caught.value)
