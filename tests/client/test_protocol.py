@@ -17,7 +17,7 @@ from client_sdk.testing import FixedEntropy
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
-EXAMPLE = TEXT[TEXT.index("## 11. Worked example") :]
+EXAMPLE = TEXT[TEXT.index("## 11. Worked example") : TEXT.index("## 12. Series")]
 DOCUMENT, REPORT = re.findall(r"```json\n(.+?)\n```", EXAMPLE)
 COLLECTION = Collection.create("worked example", Grid.from_bounds(41.64, -87.9, 0.36, 2), 1.4)
 
