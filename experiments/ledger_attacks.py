@@ -6,11 +6,10 @@ process here has a thread that does nothing else, while two processes spend from
 
 import json
 import random
-import signal
 import subprocess
 import sys
 import tempfile
-import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,9 +89,10 @@ def kills(folder: Path, number: int, seed: int) -> Outcome:
     moments = random.Random(seed)  # noqa: S311  (when to kill)
     workers = [_worker(path, log, acknowledges=True) for _ in range(2)]
     for _ in range(number):
-        time.sleep(moments.uniform(0.0, 0.25))  # starting takes about half of it
         victim = moments.randrange(2)
-        workers[victim].send_signal(signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            workers[victim].wait(moments.uniform(0.0, 0.25))  # starting takes about half of it
+        workers[victim].kill()
         workers[victim].wait()
         workers[victim] = _worker(path, log, acknowledges=True)
     for worker in workers:

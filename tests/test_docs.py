@@ -3,6 +3,7 @@
 import ast
 import builtins
 import importlib
+import importlib.util
 import os
 import re
 import shlex
@@ -116,9 +117,16 @@ def is_a_name(dotted: str) -> bool:
         return False
     for part in rest:
         if not hasattr(thing, part):
-            return False
+            return is_a_module(dotted)
         thing = getattr(thing, part)
     return True
+
+
+def is_a_module(dotted: str) -> bool:
+    try:
+        return importlib.util.find_spec(dotted) is not None
+    except ImportError:
+        return False
 
 
 @cache
