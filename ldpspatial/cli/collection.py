@@ -1,11 +1,12 @@
 """``collection``: make and inspect the document that devices and server agree on."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from client_sdk import Collection
+from client_sdk import Collection, Grid
 from ldpspatial.cli.estimate import read_collection
 from ldpspatial.cli.options import (
     grid_options,
@@ -45,12 +46,8 @@ def new(name: str, out: Path, **options: Any) -> None:
       ldpspatial collection new "noon in Berlin" --center 52.52,13.405 --side-km 20 \\
           --cells 15 --epsilon 3.5 --mechanism disk --for-users 10000 --out berlin.json
     """
-    square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
-    grid = make_grid(options["cells"], *square)
-    if grid is None:
-        raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
-    if out.exists():
-        raise InputError(f"out must be a new file, got {out}: a collection never changes")
+    grid = wanted_grid(options)
+    check_new(out)
     made = Collection.create(
         name,
         grid,
@@ -66,6 +63,21 @@ def new(name: str, out: Path, **options: Any) -> None:
     click.echo(f"Written to {out}")
 
 
+def wanted_grid(options: Mapping[str, Any]) -> Grid:
+    """Return the square that the options give."""
+    square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
+    grid = make_grid(options["cells"], *square)
+    if grid is None:
+        raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
+    return grid
+
+
+def check_new(out: Path) -> None:
+    """Refuse to write over a document."""
+    if out.exists():
+        raise InputError(f"out must be a new file, got {out}: a collection never changes")
+
+
 @collection.command("show")
 @click.argument("document", metavar="COLLECTION", type=click.Path(path_type=Path))
 def show_document(document: Path) -> None:
@@ -79,20 +91,27 @@ def show_document(document: Path) -> None:
 
 
 def _show(made: Collection) -> None:
-    grid, table = made.grid, made.table
-    south, west = grid.center(0, 0)
-    north, east = grid.center(grid.cells - 1, grid.cells - 1)
-    height, width = grid.cell_size
-    unit = "m" if grid.kind == "geographic" else "plane units"
     show(
         made.name,
         {
             "id": made.digest,
             "claim": f"{made.epsilon:g}-LDP per report (local), "
             f"{made.epsilon * made.max_reports:g} per device and collection",
-            "mechanism": f"{table.mechanism}, disk radius {table.radius} cells, "
-            f"{table.output_size} output cells{real_radius(squared_radius(table))}",
-            "grid": f"{grid.cells} x {grid.cells} cells of {height:.4g} x {width:.4g} {unit}",
-            "corner cells": f"{south:.5f}, {west:.5f} to {north:.5f}, {east:.5f}",
+            **design_facts(made),
         },
     )
+
+
+def design_facts(made: Collection) -> dict[str, str]:
+    """Return what to show of mechanism and grid."""
+    grid, table = made.grid, made.table
+    south, west = grid.center(0, 0)
+    north, east = grid.center(grid.cells - 1, grid.cells - 1)
+    height, width = grid.cell_size
+    unit = "m" if grid.kind == "geographic" else "plane units"
+    return {
+        "mechanism": f"{table.mechanism}, disk radius {table.radius} cells, "
+        f"{table.output_size} output cells{real_radius(squared_radius(table))}",
+        "grid": f"{grid.cells} x {grid.cells} cells of {height:.4g} x {width:.4g} {unit}",
+        "corner cells": f"{south:.5f}, {west:.5f} to {north:.5f}, {east:.5f}",
+    }

@@ -17,6 +17,7 @@ from ldpspatial.cli.distance import distance
 from ldpspatial.cli.estimate import estimate
 from ldpspatial.cli.plan import plan
 from ldpspatial.cli.ranges import ranges
+from ldpspatial.cli.series import series
 from ldpspatial.cli.simulate import demo, simulate
 from ldpspatial.errors import LdpSpatialError
 
@@ -74,5 +75,16 @@ def main() -> None:
     """
 
 
-for command in (demo, simulate, estimate, ranges, compare, distance, plan, audit, collection):
+for command in (
+    demo,
+    simulate,
+    estimate,
+    ranges,
+    compare,
+    distance,
+    plan,
+    audit,
+    collection,
+    series,
+):
     main.add_command(command)

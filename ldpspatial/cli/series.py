@@ -1,0 +1,168 @@
+"""``series``: collections that repeat in windows of time."""
+
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import click
+
+from client_sdk import Series
+from ldpspatial.cli.collection import check_new, design_facts, wanted_grid
+from ldpspatial.cli.estimate import read_document
+from ldpspatial.cli.options import grid_options, mechanism_options, wanted_squared_radius
+from ldpspatial.cli.output import show
+from ldpspatial.files.atomic import replacing
+
+SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+
+class Length(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A length of time in whole seconds, minutes, hours or days, as in 6h."""
+
+    name = "length"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return seconds."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]{1,12})(s|min|h|d)", str(value))
+        if found is None:
+            self.fail(f"must be a whole number with s, min, h or d, as in 6h, got {value!r}")
+        return int(found[1]) * SECONDS[found[2]]
+
+
+class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A moment with its offset from UTC, as in 2027-01-15T08:00+01:00."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return seconds since 1970."""
+        if isinstance(value, int):
+            return value
+        try:
+            # Python 3.10 does not read the Z.
+            moment = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", str(value)))
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None or moment.microsecond:
+            self.fail(
+                "must be a date and time in whole seconds with an offset from UTC, as in "
+                f"2027-01-15T08:00+01:00 or 2027-01-15T07:00Z, got {value!r}"
+            )
+        return int(moment.timestamp())
+
+
+@click.group()
+def series() -> None:
+    """Make or show a series (a collection in windows of time), and write its windows' documents."""
+
+
+@series.command("new")
+@click.argument("name")
+@mechanism_options
+@grid_options
+@click.option("--start", type=Moment(), required=True, help="When the first window opens.")
+@click.option(
+    "--every", type=Length(), required=True, help="Length of a window: 90s, 30min, 6h, 1d."
+)
+@click.option("--windows", type=int, required=True, help="Number of windows.")
+@click.option(
+    "--answers", type=int, default=1, show_default=True,
+    help="Windows that one device answers; its loss over the series is this times epsilon.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+def new(name: str, out: Path, **options: Any) -> None:
+    """Write a new series document.
+
+    The document is final: its id is the SHA-256 of its text, and devices pin it. Each device draws
+    which windows it answers when it joins. "ldpspatial plan --windows --answers" tells what that
+    costs and protects.
+
+    \b
+    Example:
+      ldpspatial series new "a week in Berlin" --center 52.52,13.405 --side-km 20 --cells 15 \\
+          --epsilon 3.5 --start 2027-01-18T00:00+01:00 --every 1d --windows 7 --out week.json
+    """
+    check_new(out)
+    made = Series.create(
+        name,
+        wanted_grid(options),
+        options["epsilon"],
+        first_start=options["start"],
+        window_seconds=options["every"],
+        windows=options["windows"],
+        answers=options["answers"],
+        mechanism=options["mechanism"],
+        radius=options["radius"],
+        squared_radius=wanted_squared_radius(options),
+    )
+    with replacing(out) as stream:
+        stream.write(made.to_json().encode())
+    _show(made)
+    click.echo(f"Written to {out}")
+
+
+@series.command("show")
+@click.argument("document", metavar="SERIES", type=click.Path(path_type=Path))
+def show_document(document: Path) -> None:
+    """Verify a series document and show what it asks of a device.
+
+    \b
+    Example:
+      ldpspatial series show week.json
+    """
+    _show(_read(document))
+
+
+@series.command("window")
+@click.argument("document", metavar="SERIES", type=click.Path(path_type=Path))
+@click.argument("window", type=int)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+def window(document: Path, window: int, out: Path) -> None:
+    """Write the collection document of one WINDOW, counted from 1, for estimate.
+
+    Reports carry the id of their window's collection.
+
+    \b
+    Example:
+      ldpspatial series window week.json 3 --out wednesday.json
+      ldpspatial estimate wednesday.json reports.jsonl --on-invalid drop --out wednesday
+    """
+    made = _read(document)
+    collection = made.collection(window)
+    check_new(out)
+    with replacing(out) as stream:
+        stream.write(collection.to_json().encode())
+    facts = {"id": collection.digest, "opens": _utc(made.start(window)),
+             "closes": _utc(made.start(window) + made.window_seconds)}  # fmt: skip
+    show(collection.name, facts)
+    click.echo(f"Written to {out}")
+
+
+def _read(path: Path) -> Series:
+    return Series.from_json(read_document(path, "SERIES"))
+
+
+def _show(made: Series) -> None:
+    end = made.first_start + made.windows * made.window_seconds
+    show(
+        made.name,
+        {
+            "id": made.digest,
+            "claim": f"{made.epsilon:g}-LDP per report (local), "
+            f"{made.epsilon * made.answers:g} per device and series",
+            "windows": f"{made.windows} of {made.window_seconds} s each, of which a device answers "
+            f"{made.answers}",
+            "time": f"{_utc(made.first_start)} to {_utc(end)}",
+            **design_facts(made.template),
+        },
+    )
+
+
+def _utc(seconds: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):  # beyond the year 9999
+        return f"{seconds} s after 1970"
