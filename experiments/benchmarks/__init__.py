@@ -8,13 +8,14 @@ import platform
 
 import click
 
-from experiments.benchmarks import client, distance, distance_growth, releases, server
+from experiments.benchmarks import client, distance, distance_growth, ledger, releases, server
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 
 HEADER = ["what", "ldpspatial", "alternative", "ratio"]
 BLOCKS = (
     ("device", client.device),
+    ("ledger", ledger.ledger),
     ("many reports", client.many_reports),
     ("em", server.em_against_dense),
     ("large grids", server.large_grids),

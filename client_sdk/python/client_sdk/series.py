@@ -22,6 +22,7 @@ from client_sdk.grid import Grid
 from client_sdk.validate import finite_number, shown, whole_number
 
 SCHEMA = "ldpspatial/series/1"
+LONGEST = canonical.LONGEST - 300  # so that the documents of its windows can be read, too
 LONGEST_NAME = 100  # code points; the names of the windows' collections have up to 200
 LAST_SECOND = 253_402_300_799  # of the year 9999
 MAX_WINDOW_SECONDS = 10**9  # some 30 years
@@ -204,8 +205,8 @@ class Series:
             raise CollectionError(
                 f"answers must be at most windows = {self.windows}, got {self.answers}"
             )
-        if len(self._text) > canonical.LONGEST - 300:  # with the name of a window
-            raise CollectionError(f"the series document must be shorter than {canonical.LONGEST}")
+        if len(self._text) > LONGEST:
+            raise CollectionError(f"the series document must have at most {LONGEST} characters")
 
 
 _RANGES = (
