@@ -19,7 +19,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from client_sdk import BudgetError, ClientError, Ledger, LedgerError, ParameterError
+from client_sdk import (
+    AlreadyGivenError,
+    BudgetError,
+    ClientError,
+    Ledger,
+    LedgerError,
+    ParameterError,
+)
 
 EPSILON = 10**6  # micro-epsilons
 
@@ -263,6 +270,8 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         self.ledger = Ledger.create(self.file, "0.005", "0.003")
         self.spending: dict[str, int] = {}
         self.reports: dict[str, str] = {}
+        self.events: dict[tuple[str, str], str | None] = {}  # report id while it waits
+        self.discarded = 0
 
     @rule(
         name=st.sampled_from(["a", "b", "ü"]),
@@ -287,12 +296,43 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         self.spending[name] = here
         self.reports[report_id] = report
 
+    @rule(
+        name=st.sampled_from(["a", "b"]),
+        event=st.sampled_from(["1", "12", "a", "\N{BICYCLE}"]),
+        micro=st.integers(1, 900),
+    )
+    def spend_once(self, name: str, event: str, micro: int) -> None:
+        new, report_id = (name, event) not in self.events, os.urandom(8).hex()
+        here = self.spending.get(name, 0) + micro
+        refused = sum(self.spending.values()) + micro > self.caps[0] or here > self.caps[1]
+
+        def call() -> str:
+            return self.ledger.spend_once(event, name, micro, None, lambda: (report_id, report_id))
+
+        if new and refused:
+            with pytest.raises(BudgetError):
+                call()
+        elif new:
+            assert call() == report_id
+            self.spending[name] = here
+            self.reports[report_id] = report_id
+            self.events[name, event] = report_id
+        elif (waits := self.events[name, event]) is not None:
+            assert call() == waits
+        else:
+            with pytest.raises(AlreadyGivenError):
+                call()
+
     @precondition(lambda self: self.reports)
-    @rule(data=st.data())
-    def acknowledge(self, data: st.DataObject) -> None:
-        report_id = data.draw(st.sampled_from(sorted(self.reports)))
-        self.ledger.acknowledge(report_id)
-        del self.reports[report_id]
+    @rule(data=st.data(), discards=st.booleans())
+    def forget(self, data: st.DataObject, discards: bool) -> None:
+        ids = data.draw(st.lists(st.sampled_from(sorted(self.reports)), min_size=1, unique=True))
+        (self.ledger.discard if discards else self.ledger.acknowledge)([*ids, "never seen"])
+        for report_id in ids:
+            del self.reports[report_id]
+        self.discarded += len(ids) if discards else 0
+        gone = [key for key, waits in self.events.items() if waits in ids]
+        self.events.update(dict.fromkeys(gone))
 
     @rule()
     def restart(self) -> None:
@@ -307,13 +347,17 @@ class LedgerAgainstModel(RuleBasedStateMachine):
             assert self.ledger.spent(name) == here
             assert self.ledger.remaining(name) == min(self.caps[0] - total, self.caps[1] - here)
         assert self.ledger.pending() == [report for _, report in sorted(self.reports.items())]
+        assert self.ledger.waiting() == len(self.reports)
+        assert self.ledger.discarded() == self.discarded
+        for (name, event), _ in self.events.items():
+            assert self.ledger.was_given(event, name)
 
 
 def test_any_sequence_of_calls_matches_the_model(tmp_path: Path) -> None:
     class Machine(LedgerAgainstModel):
         folder = tmp_path
 
-    short = settings(max_examples=15, stateful_step_count=20, deadline=None, derandomize=True)
+    short = settings(max_examples=20, stateful_step_count=20, deadline=None, derandomize=True)
     run_state_machine_as_test(Machine, settings=short)
 
 
