@@ -147,6 +147,24 @@ expect(LedgerError, lambda: Device.install("/lasting/device", 8, lasting=True)) 
     ]
 
 
+def test_a_link_to_the_memory_of_a_page_is_seen_through(modules: Path, tmp_path: Path) -> None:
+    page(
+        modules,
+        tmp_path,
+        REFUSES
+        + """
+os.mkdir("/memory")
+os.symlink("/memory", "/lasting/leads_away")
+refuses("/lasting/leads_away", True)
+refuses("/lasting/leads_away/device", True)
+os.mkdir("/lasting/device")
+os.symlink("/lasting/device", "/leads_here")
+agree(Device.install("/leads_here", 8, lasting=True).remaining(), 8_000_000)
+agree(len(os.listdir("/lasting/device")), 3)
+""",
+    )
+
+
 def test_a_device_keeps_its_account_through_reloads_and_crashes(
     modules: Path, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """Whether a folder outlives the process, on platforms where it may not."""
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def _is_memory(folder: Path) -> bool:
         system = importlib.import_module("pyodide_js").FS
     except ImportError:  # another Emscripten: the app's word has to do
         return False
+    folder = Path(os.path.realpath(folder))  # where a link leads: lookupPath stops at the link
     while not folder.exists():
         folder = folder.parent
     return bool(system.lookupPath(str(folder)).node.mount.type == system.filesystems.MEMFS)
