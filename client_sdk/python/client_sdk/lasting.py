@@ -9,8 +9,9 @@ from client_sdk.errors import LedgerError
 
 _NEEDED = (
     "the files of a page are its memory and are gone after a reload, and with them the account: "
-    "mount a file system that lasts (IDBFS, OPFS or NODEFS), let one page at a time use it "
-    "(Web Locks), and pass lasting=True with a folder on it; nothing was installed"
+    "mount a file system that lasts (IDBFS, OPFS or NODEFS), save it before a report is sent "
+    "(syncfs), let one page at a time use it (Web Locks), and pass lasting=True with a folder on "
+    "it; nothing was installed"
 )
 
 
