@@ -88,8 +88,9 @@ class Device:
         collection_cap_epsilon : int, float, Decimal or str, optional
             What it may spend on any one collection or series; by default all of it.
         lasting : bool
-            The app's word that the folder outlives the page and that one page at a time uses it.
-            Needed in a browser (Pyodide), where files are memory; without meaning elsewhere.
+            The app's word that the folder outlives the page, that what is written to it is saved
+            (``syncfs``) before a report is sent, and that one page at a time uses it. Needed in a
+            browser (Pyodide), where files are memory; without meaning elsewhere.
 
         Raises
         ------

@@ -1,6 +1,7 @@
 """Whether a folder outlives the process, on platforms where it may not."""
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from client_sdk.errors import LedgerError
 
 _NEEDED = (
     "the files of a page are its memory and are gone after a reload, and with them the account: "
-    "mount a file system that lasts (IDBFS, OPFS or NODEFS), let one page at a time use it "
-    "(Web Locks), and pass lasting=True with a folder on it; nothing was installed"
+    "mount a file system that lasts (IDBFS, OPFS or NODEFS), save it before a report is sent "
+    "(syncfs), let one page at a time use it (Web Locks), and pass lasting=True with a folder on "
+    "it; nothing was installed"
 )
 
 
@@ -33,6 +35,7 @@ def _is_memory(folder: Path) -> bool:
         system = importlib.import_module("pyodide_js").FS
     except ImportError:  # another Emscripten: the app's word has to do
         return False
+    folder = Path(os.path.realpath(folder))  # where a link leads: lookupPath stops at the link
     while not folder.exists():
         folder = folder.parent
     return bool(system.lookupPath(str(folder)).node.mount.type == system.filesystems.MEMFS)

@@ -13,7 +13,9 @@ stored: each row carries its own checksum, and the head row a checksum of all ro
 with every change, a sum of their SHA-256 modulo 2^256 (Bellare and Micciancio 1997). All of it is
 verified when a ledger is opened, and whenever somebody else has written to the file. To know
 that, a commit *seals* the file: it sets its time of modification to a time in the past that
-stands for the number of commits, and whoever writes to it breaks the seal.
+stands for the number of commits, and whoever writes to it breaks the seal. In a browser the time
+lies in the future and the count is sealed as well: Pyodide saves to OPFS (``syncfs``) what was
+modified after it was last saved, and nothing else.
 """
 
 import hashlib
@@ -308,6 +310,8 @@ def write_count(file: Path, commits: int) -> None:
         file_lock.synchronise(descriptor)
     finally:
         os.close(descriptor)
+    if _is_in_browser():
+        seal(count_of(file), commits)
 
 
 def read_count(file: Path) -> int:
@@ -408,14 +412,19 @@ def seal(file: Path, commits: int) -> None:
 
 
 def _seal_of(commits: int) -> int:
-    # Even seconds of 2001 and later: every file system holds them.
-    return (10**9 + 2 * (commits % (5 * 10**8))) * 10**9
+    # Even seconds of 2001, or 2096, and later: every file system holds them.
+    first = 4 * 10**9 if _is_in_browser() else 10**9
+    return (first + 2 * (commits % (5 * 10**8))) * 10**9
+
+
+def _is_in_browser() -> bool:
+    return sys.platform == "emscripten"
 
 
 def identity_of(lock: Identity) -> tuple[int, int]:
     """Return what the ledger remembers of its lock file: inode and time of change."""
     # In the memory of a page files are made anew with every load.
-    return (0, 0) if sys.platform == "emscripten" else (lock.inode, lock.changed_ns)
+    return (0, 0) if _is_in_browser() else (lock.inode, lock.changed_ns)
 
 
 def _verified(table: str, row: Row) -> Row:
