@@ -133,12 +133,15 @@ def _star(good: Collection, rows: int) -> Collection:
     return Collection("star", good.grid, table, good.micro_epsilon)
 
 
-def _changed(document: Json, path: str, value: Any) -> Json:
-    changed = copy.deepcopy(document)
-    outer, _, inner = path.partition(".")
-    target = changed[outer] if inner else changed
-    target[inner or outer] = value
-    return changed
+def changed(document: Json, path: str, value: Any) -> Json:
+    """Return a document with another value at a path of fields, such as ``grid.cells``."""
+    *outer, last = path.split(".")
+    other = copy.deepcopy(document)
+    target = other
+    for field in outer:
+        target = target[field]
+    target[last] = value
+    return other
 
 
 def _not_strict_json(text: str) -> list[Json]:
@@ -199,19 +202,19 @@ def _of_wrong_form(document: Json) -> list[Json]:
     for path, value in changes:
         shown = json.dumps(value)
         reason = f"{path} is {shown if len(shown) < 60 else 'too large'}"
-        bad = json.dumps(_changed(document, path, value))
+        bad = json.dumps(changed(document, path, value))
         entries.append({"kind": "form", "reason": reason, "text": bad})
     for field in document:
         bad = json.dumps({key: value for key, value in document.items() if key != field})
         entries.append({"kind": "form", "reason": f"{field} is missing", "text": bad})
-    bad = json.dumps(_changed(document, "grid", {"kind": "geographic"}))
+    bad = json.dumps(changed(document, "grid", {"kind": "geographic"}))
     entries.append({"kind": "form", "reason": "grid lacks fields", "text": bad})
     plane, limit = _on_a_plane(document), 10**15
     for field, value in (
         ("south_e7", limit + 1), ("south_e7", -limit - 1), ("west_e7", limit + 1),
         ("west_e7", -limit - 1), ("height_e7", 2 * limit + 1), ("width_e7", 2 * limit + 1),
     ):  # fmt: skip
-        bad = json.dumps(_changed(plane, f"grid.{field}", value))
+        bad = json.dumps(changed(plane, f"grid.{field}", value))
         reason = f"grid.{field} of a plane is {value}"
         entries.append({"kind": "form", "reason": reason, "text": bad})
     return entries
@@ -261,8 +264,8 @@ def _of_wrong_numbers(document: Json) -> list[Json]:
         ("a square beyond 85 degrees", {"grid": {**document["grid"], "south_e7": 846400001}}),
         ("cells less than two units wide", {"grid": {**document["grid"], "width_e7": 3}}),
         ("cells less than two units high", {"grid": {**document["grid"], "height_e7": 3}}),
-        ("plane cells less than two units wide", _changed(plane, "grid.width_e7", 3)),
-        ("plane cells less than two units high", _changed(plane, "grid.height_e7", 3)),
+        ("plane cells less than two units wide", changed(plane, "grid.width_e7", 3)),
+        ("plane cells less than two units high", changed(plane, "grid.height_e7", 3)),
         ("a total of 2^64 + 2^51, given modulo 2^64",
          {"grid": {**document["grid"], "cells": 64}, "micro_epsilon": 500000,
           "base_weight": 1 << 52, "weights": [[3 << 51]], "output_size": 1 << 12,

@@ -6,8 +6,8 @@ it with the files. A change of a file is a change of the protocol.
 
 import json
 import sys
-import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from bad_documents import (  # type: ignore[import-not-found]
     bad_documents,
     long_documents,
 )
+from designs import BERLIN, CHICAGO, COLLECTIONS, EDGES, FIJI, ONE_REPORT, SERIES, collection
+from series_vectors import series_vectors
 
-from client_sdk import Collection, DesignWarning, Grid, Report, ResponseTable, response_table
+from client_sdk import Collection, Grid, Report, response_table
+from client_sdk.events import event_name
 from client_sdk.exact import exp_below
 from client_sdk.sampling import Sampler
 from client_sdk.testing import FixedEntropy, StreamEntropy
@@ -41,56 +44,6 @@ TABLES: list[tuple[Any, ...]] = [
     ("disk", 3_500_000, 4, None, None), ("disk", 1, 3, None, None), ("disk", 2_000_000, 3, 6, None),
     ("disk", 1_400_000, 5, None, 5), ("disk", 9_000_000, 6, None, 7), ("disk", 20_000, 1, None, 4),
 ]  # fmt: skip
-
-CHICAGO = Grid.from_bounds(41.64, -87.90, 0.36, 2)
-BERLIN = Grid.from_bounds(52.43, 13.25, 0.18, 5)
-FIJI = Grid.from_bounds(-18.05, 179.75, 0.5, 15)  # across the antimeridian
-
-
-def collection(name: str, grid: Grid, *design: Any, **more: Any) -> Collection:
-    """Return a collection, radius 0 included."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DesignWarning)
-        return Collection.create(name, grid, *design, **more)
-
-
-def hand_made(name: str, cells: int, base: int, *octant: tuple[int, ...]) -> Collection:
-    """Return a collection with weights of no mechanism; devices accept it at epsilon 1."""
-    table = ResponseTable("hand-made", 1.0, cells, base, octant)
-    made = Collection(name, Grid.plane(0, 0, 1, cells), table, MICRO)
-    made.verify()
-    return made
-
-
-ONE_REPORT = hand_made("one report", 1, 1, (1,))
-COLLECTIONS = [
-    collection("worked example", CHICAGO, Fraction(7, 5)),
-    collection("noon in Berlin", BERLIN, 2, max_reports=7),
-    collection("15 cells", FIJI, Fraction(7, 2)),
-    collection("randomised response", Grid.plane(-4.44, -4.87, 9.45, 3), Fraction(7, 2)),
-    collection("no shrinking", Grid.plane(0, 0, 1, 4), 2, "dam-ns"),
-    collection("exponential", Grid.plane(0, 0, 1, 5), 2, "huem", radius=3),
-    hand_made("a ring", 3, 4, (5,), (9, 4), (7, 9)),
-    hand_made("flat: the total is a power of two", 2, 8, (8,), (8, 8)),
-    ONE_REPORT,
-    collection("Zürich – 正午 \U0001f6b2 \"quoted\" \\ /", CHICAGO, Fraction(123, 100)),
-    collection("a real radius", Grid.plane(0, 0, 1, 4), 2, "disk", squared_radius=5),
-]  # fmt: skip
-
-EDGES = [  # documents at the limits of section 6; no draws are made from them
-    Collection(name, grid, ResponseTable("hand-made", 1.0, grid.cells, 1, ((1,),)), MICRO)
-    for name, grid in (
-        ("\U0001f6b2" * 200, Grid("plane", -(10**15), 10**15, 2, 2 * 10**15, 1)),
-        # What stands just inside the table of visible characters, at holes and at its end.
-        (
-            "~\u00a1 \u00ac\u00ae \u034e\u0350 \u2010\u2027 \u2030\u205e \u2070 \u27ff\u2801 "
-            "\ufe10 \uffee \U0001d158\U0001d15a \U0001fad6 \U0001fbf9 \U0003134a",
-            Grid("plane", 0, 0, 4, 4, 2),
-        ),
-        ("\u00e9", Grid("geographic", -850000000, -1800000000, 1700000000, 1800000000, 1)),
-        ("e\u0301", Grid("geographic", 849999998, 1799999999, 2, 2, 1)),  # not the same name
-    )
-]
 
 
 def tables() -> Json:
@@ -241,7 +194,7 @@ def _good(made: Collection, text: str) -> Json:
 
 
 def reports() -> Json:
-    """List good reports, bad ones, well-formed ones of another collection, and all outputs."""
+    """List reports: good, bad, well-formed ones of another collection; all outputs; bodies."""
     made = COLLECTIONS[0]
     report = Report(made.digest, bytes(range(16)).hex(), -1, 2)
     text = report.to_json()
@@ -268,13 +221,62 @@ def reports() -> Json:
     outputs = [[r, c] for r in around for c in around if made.table.is_output(r, c)]
     return {
         "document": made.to_json(), "outputs": outputs, "good": good, "bad": bad,
-        "foreign": foreign,
+        "foreign": foreign, "bodies": _bodies(report),
+    }  # fmt: skip
+
+
+def _bodies(report: Report) -> list[Json]:
+    """Return texts with what is sent: from the shortest and longest cells, in other spellings."""
+    far = 1 << 20
+    cells = [(0, 0), (9, 0), (0, 10), (-1, 2), (-10, -9), (99, 100), (far, 0), (-far, far)]
+    made = [replace(report, row=row, col=col) for row, col in cells]
+    made.append(Report("f" * 64, "0" * 32, -far, -far))
+    entries = [{"text": each.to_json(), "body": each.to_body()} for each in made]
+    text = report.to_json()
+    for other in (
+        report.to_body(),
+        f"{text:1024}",
+        json.dumps(json.loads(text), indent=4),
+        text.replace('"schema"', '"\\u0073chema"'),
+        text.replace('"row":-1', '"row":-0'),
+    ):
+        entries.append({"text": other, "body": Report.from_json(other).to_body()})
+    return entries
+
+
+def series() -> Json:
+    """List good series, their windows, which is open when, bad series, long ones, and choices."""
+    return series_vectors(SERIES, COLLECTIONS[0])
+
+
+def events() -> Json:
+    """List key, digest and event with the name that a ledger holds; what has no name."""
+    keys = bytes(range(32)), b"\xff" * 32
+    digest = COLLECTIONS[0].digest
+    named = [
+        "visit 41", "visit 42", "Visit 41", "visit 41 ", "window 1", "a", "\u00e9", "e\u0301",
+        "\u6b63\u5348 \U0001f6b2", "line\nbreak", "\0", '"\\/', f"64:{digest}", "x" * 300,
+    ]  # fmt: skip
+    asked = [(keys[0], digest, event) for event in named]
+    asked += [(keys[1], digest, "visit 41")]
+    asked += [(keys[0], made.digest, f"window {k}") for made in SERIES[:1] for k in (1, 28)]
+    # Written together these are one text each; the length in front tells them apart. (No digest
+    # has these lengths: here it is any text of ASCII.)
+    asked += [(keys[0], digest[:-1], f"{digest[-1]}visit 41")]
+    asked += [(keys[0], "ab", "c"), (keys[0], "a", "bc"), (keys[0], "abcdefghij", "k")]
+    return {
+        "events": [
+            {"key": key.hex(), "digest": digest, "event": event,
+             "name": event_name(key, digest, event).hex()}
+            for key, digest, event in asked
+        ],
+        "bad": [{"key": keys[0].hex(), "digest": digest, "event": ""}],
     }  # fmt: skip
 
 
 MAKERS = {
-    "tables": tables, "draws": draws, "positions": positions,
-    "documents": documents, "reports": reports,
+    "tables": tables, "draws": draws, "positions": positions, "documents": documents,
+    "reports": reports, "series": series, "events": events,
 }  # fmt: skip
 
 

@@ -46,6 +46,50 @@ def test_it_answers_the_documents_of_the_vectors() -> None:
         assert (told["ok"], told.get("digest")) == (entry["digest"] is not None, entry["digest"])
 
 
+def test_it_answers_the_series_of_the_vectors() -> None:
+    vectors = load("series")
+    for entry in vectors["good"]:
+        right = {"ok": True, "digest": entry["digest"], "canonical": entry["canonical"]}
+        assert ask("series", text=entry["text"], digest=entry["digest"]) == right
+        assert ask("series", hex=entry["text"].encode().hex()) == right
+        assert ask("collection", text=entry["text"])["ok"] is False
+    for entry in vectors["bad"]:
+        fields = {k: v for k, v in entry.items() if k not in ("kind", "reason")}
+        assert ask("series", **fields)["ok"] is False
+    for entry in vectors["long"]:
+        text = "".join(part * times for part, times in entry["parts"])
+        assert ask("series", text=text)["ok"] is False
+
+
+def test_it_answers_the_windows_of_the_vectors() -> None:
+    vectors = load("series")
+    texts = [entry["text"] for entry in vectors["good"]]
+    for entry in vectors["windows"]:
+        told = ask("window", text=texts[entry["series"]], window=entry["window"])
+        assert (told["ok"], told["digest"]) == (True, entry["digest"])
+        assert told["canonical"] == entry.get("canonical", told["canonical"])
+        assert set(told) == {"ok", "digest", "canonical"}
+    for entry in vectors["bad_windows"]:
+        told = ask("window", text=texts[entry["series"]], window=entry["window"])
+        assert told["ok"] is False
+
+
+def test_it_answers_the_choices_of_the_vectors() -> None:
+    for entry in load("series")["choices"]:
+        fields = {field: entry[field] for field in ("windows", "answers", "entropy")}
+        right = {"ok": True, "windows": entry["chosen"], "bytes": entry["bytes"]}
+        assert ask("windows", **fields) == right
+
+
+def test_it_answers_the_events_of_the_vectors() -> None:
+    vectors = load("events")
+    for entry in vectors["events"]:
+        fields = {field: entry[field] for field in ("key", "digest", "event")}
+        assert ask("event", **fields) == {"ok": True, "name": entry["name"]}
+    for entry in vectors["bad"]:
+        assert ask("event", **entry)["ok"] is False
+
+
 def test_it_answers_the_positions_of_the_vectors() -> None:
     vectors = load("positions")
     fields = ("kind", "south_e7", "west_e7", "height_e7", "width_e7", "cells")
@@ -81,6 +125,12 @@ def test_it_answers_the_reports_of_the_vectors() -> None:
     for text in vectors["foreign"]:
         assert ask("report", text=text)["ok"] is True
         assert ask("report", text=text, document=vectors["document"])["ok"] is False
+        assert ask("body", text=text)["ok"] is True
+    for text in vectors["bad"]:
+        assert ask("body", text=text)["ok"] is False
+    for entry in vectors["bodies"]:
+        assert ask("body", text=entry["text"]) == {"ok": True, "body": entry["body"]}
+        assert ask("body", hex=entry["text"].encode().hex())["body"] == entry["body"]
 
 
 def test_it_answers_the_bounds_of_the_vectors() -> None:
@@ -97,7 +147,8 @@ def test_it_answers_the_bounds_of_the_vectors() -> None:
         ("", "not valid JSON"), ("nonsense", "not valid JSON"), ("{", "not valid JSON"),
         (b"\xff", "not valid JSON"), ("[" * 10**5, "not valid JSON"), ("7" * 5000, "JSON"),
         ("[]", "must be a JSON object"), ("null", "must be a JSON object"),
-        ("{}", "op must be one of collection, report, cell, draw, bound, label, got None"),
+        ("{}", "op must be one of collection, series, window, windows, report, body, cell, draw, "
+         "bound, label, event, got None"),
         ('{"op":"x"}', "op must be one of"), ('{"op":["cell"]}', "op must be one of"),
         ('{"op":"label"}', "a request of label must have the field 'text'"),
         ('{"op":"label","text":"a","x":1}', "a request of label has no field 'x'"),
@@ -112,6 +163,20 @@ def test_it_answers_the_bounds_of_the_vectors() -> None:
         ('{"op":"cell","grid":{},"at":[0,0]}', "grid must be an object of kind, south_e7"),
         ('{"op":"cell","grid":[],"at":[0,0]}', "grid must be an object"),
         ('{"op":"draw","document":"{}","cell":[0,0],"entropy":""}', "schema must be"),
+        ('{"op":"series","text":"{}"}', "schema must be 'ldpspatial/series/1'"),
+        ('{"op":"series","text":5}', "text must be a text, got 5"),
+        ('{"op":"window","text":"{}","window":1}', "schema must be"),
+        ('{"op":"window","text":"{}"}', "a request of window must have the field 'window'"),
+        ('{"op":"windows","windows":2,"answers":3,"entropy":""}', "answers must be at most"),
+        ('{"op":"windows","windows":[2],"answers":1,"entropy":""}', "windows must be a whole"),
+        ('{"op":"windows","windows":2,"answers":1.0,"entropy":""}', "answers must be a whole"),
+        ('{"op":"windows","windows":2,"answers":1,"entropy":"x"}', "entropy must be bytes"),
+        ('{"op":"body","text":"{}"}', "schema must be 'ldpspatial/report/1'"),
+        ('{"op":"event","key":"00","digest":"a","event":"b"}', "key must be 32 bytes"),
+        ('{"op":"event","key":5,"digest":"a","event":"b"}', "key must be bytes in hexadecimal"),
+        ('{"op":"event","key":"","digest":"\\u00e9","event":"b"}', "digest must be ASCII"),
+        (f'{{"op":"event","key":"{"00" * 32}","digest":"a","event":"\\ud83d"}}',
+         "event must be a non-empty text in Unicode"),
     ],
 )  # fmt: skip
 def test_what_is_no_request_is_answered_by_an_error(line: str | bytes, rule: str) -> None:

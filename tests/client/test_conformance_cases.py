@@ -11,22 +11,24 @@ from typing import Any
 
 import pytest
 
-from client_sdk import Collection, canonical, collection, grid, report, sampling, verify
+from client_sdk import Collection, Series, canonical, collection, grid, report, sampling, verify
 from client_sdk.conformance import answers
 from client_sdk.conformance.answers import OPERATIONS, answer
 from client_sdk.conformance.cases import MAKERS, case, cases
 from client_sdk.conformance.dice import Dice
 from client_sdk.conformance.documents import good_documents
+from client_sdk.conformance.series_documents import good_series
 from client_sdk.conformance.spelling import written
 from client_sdk.grid import TURN, UNIT, Grid, check_position
 from client_sdk.response import ResponseTable, orbit
 from client_sdk.sampling import Sampler
+from tests.support import wrong_series
 
 Patch = pytest.MonkeyPatch
 Json = dict[str, Any]
 
 
-N_CASES = 12_000  # every wrong port below is caught within so many
+N_CASES = 16_000  # every wrong port below is caught within so many
 
 
 @cache
@@ -68,6 +70,25 @@ def test_good_documents_are_good_in_every_spelling() -> None:
         for turn in range(20):
             other = written(json.loads(text), Dice(f"{number} {turn}"))
             assert Collection.from_json(other, made.digest) == made
+
+
+def test_good_series_are_good_in_every_spelling() -> None:
+    for number, text in enumerate(good_series()):
+        made = Series.from_json(text)
+        assert made.to_json() == text
+        for turn in range(5):
+            other = written(json.loads(text), Dice(f"{number} {turn}"))
+            assert Series.from_json(other, made.digest) == made
+
+
+def test_choices_reach_every_way_to_end() -> None:
+    requests = [(json.loads(line), told) for op, line, told in some_cases() if op == "windows"]
+    accepted = [(request, told) for request, told in requests if told["ok"]]
+    chosen = [(request, told) for request, told in accepted if told["windows"] is not None]
+    assert len(chosen) < len(accepted) < len(requests)
+    assert any(told["bytes"] > 7 * request["answers"] for request, told in chosen)
+    assert any(request["answers"] == request["windows"] > 5 for request, told in chosen)
+    assert any(request["windows"] == 10**5 == told["windows"][-1] for request, told in chosen)
 
 
 def test_draws_reach_every_part_and_every_way_to_end() -> None:
@@ -338,6 +359,7 @@ def a_shorter_report(patch: Patch) -> None:
 
 
 WRONG_PORTS = {
+    **wrong_series.PORTS,
     "collection": [
         repeated_fields, whole_fractions, unknown_fields, minus_zero, a_byte_order_mark,
         escaped_canonical_text, normalised_names, names_counted_in_utf16,
@@ -372,6 +394,7 @@ def differing(op: str) -> int:
 
 def forget() -> None:
     answers._verified.cache_clear()
+    answers._verified_series.cache_clear()
     answers._sampler.cache_clear()
 
 

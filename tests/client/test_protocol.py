@@ -90,13 +90,28 @@ def test_the_report() -> None:
     report.check(COLLECTION)
 
 
-def test_sections_that_the_code_refers_to_exist() -> None:
+def sections_named_in(text: str) -> set[str]:
+    """Return the numbers in "section 3" and in "sections 3, 5 and 12"."""
+    named = re.findall(r"[Ss]ections? (\d+(?:(?:, | and | or | to )\d+)*)", " ".join(text.split()))
+    return {number for numbers in named for number in re.findall(r"\d+", numbers)}
+
+
+def test_sections_that_anything_refers_to_exist() -> None:
     titles = dict(re.findall(r"^## (\d+)\. (.+)$", TEXT, re.M))
-    assert list(titles) == [str(n) for n in range(1, 12)]
-    assert titles["3"] == "Verification of a document"
-    for file in (ROOT / "client_sdk").rglob("*.py"):
-        for number in re.findall(r"docs/protocol\.md,\s+section (\d+)", file.read_text()):
-            assert number in titles
+    assert list(titles) == [str(n) for n in range(1, len(titles) + 1)]
+    assert (titles["3"], titles["12"]) == ("Verification of a document", "Series")
+    own = re.sub(r"\[privacy\.md, section \d+\]", "", TEXT)
+    assert sections_named_in(own) <= set(titles)
+    folders = ("client_sdk", "ldpspatial", "tests")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    files += [*(ROOT / "client_sdk/schema").glob("*.json"), *(ROOT / "docs").glob("*.md")]
+    cited = set()
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        for words in re.findall(r"protocol\.md[,)]?\s+\(?sections?\s+[^.:;()]+", text):
+            assert sections_named_in(words) <= set(titles), f"{file}: {words}"
+            cited |= sections_named_in(words)
+    assert {"3", "5", "10"} <= cited  # references are found
 
 
 def test_the_limits_are_those_of_the_code() -> None:

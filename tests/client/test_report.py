@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_sdk import Collection, CollectionError, Grid, Report
+from client_sdk import Collection, CollectionError, Grid, Report, ResponseTable
+from client_sdk.report import BODY_BYTES
 
 COLLECTION = Collection.create("x", Grid.from_bounds(0, 0, 1, 5), 2)
 OTHER = Collection.create("y", Grid.from_bounds(0, 0, 1, 5), 2)
@@ -40,6 +41,79 @@ def test_a_report_reads_back() -> None:
 def test_every_report_reads_back(name: bytes, row: int, col: int) -> None:
     report = Report(OTHER.digest, name.hex(), row, col)
     assert Report.from_json(report.to_json()) == report
+
+
+# The body: what is sent has one length, whatever the cell
+
+
+FARTHEST = 1 << 20
+EXTREMES = [
+    (row, col)
+    for row in (-FARTHEST, -FARTHEST + 1, -1, 0, 9, 10, FARTHEST - 1, FARTHEST)
+    for col in (-FARTHEST, FARTHEST, 0)
+]
+TABLES = [
+    COLLECTION,
+    Collection.create("one cell", Grid.plane(0, 0, 1, 1), 20, "disk", squared_radius=0),
+    Collection.create("no shrinking", Grid.plane(0, 0, 1, 12), 1, "dam-ns"),
+    Collection.create("exponential", Grid.plane(0, 0, 1, 40), 2, "huem", radius=12),
+    Collection.create("a real radius", Grid.from_bounds(0, 0, 1, 101), 3, "disk"),
+    # A star: few numbers, and rows and columns of four digits and a sign.
+    Collection(
+        "star",
+        Grid.plane(0, 0, 1, 2),
+        ResponseTable("hand-made", 1.0, 2, 1, ((1,),) * 1200),
+        1_000_000,
+    ),
+]
+
+
+def body_of(report: Report) -> str:
+    """Check a body by what the protocol says of it, and return it."""
+    body = report.to_body()
+    assert len(body.encode()) == BODY_BYTES == 192
+    text = report.to_json()
+    assert body == text + " " * (192 - len(text))
+    assert 168 <= len(text) <= 182
+    assert Report.from_json(body) == report
+    return body
+
+
+@pytest.mark.parametrize("collection", TABLES, ids=lambda c: c.name)
+def test_every_output_cell_has_a_body_of_one_length_that_reads_back(collection: Collection) -> None:
+    """The whole output domain, so that no length tells anything of any cell."""
+    cells = list(collection.table.output_cells())
+    assert len(cells) == collection.table.output_size
+    bodies = {body_of(Report(collection.digest, REPORT.id, *cell)) for cell in cells}
+    assert len(bodies) == len(cells)
+
+
+@pytest.mark.parametrize(("row", "col"), EXTREMES)
+def test_cells_at_the_limits_of_a_report_have_a_body_of_the_same_length(row: int, col: int) -> None:
+    for name in ("0" * 32, "f" * 32):
+        body_of(Report("0" * 64, name, row, col))
+
+
+def test_without_spaces_the_lengths_would_tell_cells_apart() -> None:
+    """The check has the power to see a body that is left as long as its text."""
+    cells = TABLES[-1].table.output_cells()
+    lengths = {len(Report(COLLECTION.digest, REPORT.id, *cell).to_json()) for cell in cells}
+    assert lengths == set(range(168, 173))
+    extremes = {len(Report("0" * 64, "0" * 32, *cell).to_json()) for cell in EXTREMES}
+    assert max(extremes) == 182
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    *[st.binary(min_size=n, max_size=n) for n in (32, 16)], *[st.integers(-FARTHEST, FARTHEST)] * 2
+)
+def test_any_report_has_a_body_of_one_length(
+    digest: bytes, name: bytes, row: int, col: int
+) -> None:
+    body_of(Report(digest.hex(), name.hex(), row, col))
+
+
+# Refusals
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from client_sdk import Collection, CollectionError, Grid, Report, visible_text
+from client_sdk import Collection, CollectionError, Grid, Report, Series, visible_text
 
 ROOT = Path(__file__).parents[2] / "client_sdk"
 
@@ -20,11 +20,13 @@ def load(path: str) -> Any:
 
 COLLECTION = Draft202012Validator(load("schema/collection-1.json"))
 REPORT = Draft202012Validator(load("schema/report-1.json"))
+SERIES = Draft202012Validator(load("schema/series-1.json"))
 DOCUMENTS = load("vectors/documents.json")
 REPORTS = load("vectors/reports.json")
+SERIES_VECTORS = load("vectors/series.json")
 
 
-@pytest.mark.parametrize("validator", [COLLECTION, REPORT])
+@pytest.mark.parametrize("validator", [COLLECTION, REPORT, SERIES])
 def test_schemas_are_schemas(validator: Draft202012Validator) -> None:
     Draft202012Validator.check_schema(validator.schema)
 
@@ -144,3 +146,92 @@ def test_bad_reports_do_not_fit_unless_only_a_strict_parser_sees_it() -> None:
             assert len(text) > 1024 or any(mark in text for mark in ("1.0", "2e0", '"row":0,'))
             unseen += 1
     assert unseen == 4
+
+
+# Series
+
+
+def of_kind(kind: str) -> Any:
+    entries = [entry for entry in SERIES_VECTORS["bad"] if entry["kind"] == kind]
+    assert entries
+    return pytest.mark.parametrize("entry", entries, ids=lambda e: e["reason"])
+
+
+def test_good_series_fit_and_the_collections_of_their_windows_too() -> None:
+    for entry in SERIES_VECTORS["good"]:
+        SERIES.validate(json.loads(entry["text"]))
+    for entry in SERIES_VECTORS["windows"]:
+        if "canonical" in entry:
+            COLLECTION.validate(json.loads(entry["canonical"]))
+
+
+@pytest.mark.parametrize("cells", [1, 4096])
+@pytest.mark.parametrize("most", [True, False])
+def test_series_at_the_limits_fit(cells: int, most: bool) -> None:
+    numbers = (
+        {"first_start": 253402300799, "window_seconds": 10**9, "windows": 10**5, "answers": 10**5}
+        if most
+        else {"first_start": 0, "window_seconds": 1, "windows": 1, "answers": 1}
+    )
+    name = "\U0001f6b2" * 100 if most else "a"
+    series = Series.create(name, Grid.plane(0, 0, 1, cells), 20, radius=1, **numbers)
+    SERIES.validate(json.loads(series.to_json()))
+
+
+@of_kind("form")
+def test_series_of_wrong_form_do_not_fit(entry: dict[str, str]) -> None:
+    assert not SERIES.is_valid(json.loads(entry["text"]))
+
+
+@of_kind("arithmetic")
+def test_series_that_need_arithmetic_fit_and_are_refused(entry: dict[str, str]) -> None:
+    SERIES.validate(json.loads(entry["text"]))
+    with pytest.raises(CollectionError):
+        Series.from_json(entry["text"])
+
+
+@of_kind("text")
+def test_series_whose_name_only_the_table_refuses_fit(entry: dict[str, str]) -> None:
+    SERIES.validate(json.loads(entry["text"]))
+    with pytest.raises(CollectionError, match="not among the visible characters"):
+        Series.from_json(entry["text"])
+
+
+@of_kind("json")
+def test_series_that_only_a_strict_reader_refuses_fit_where_they_can_be_read(
+    entry: dict[str, str],
+) -> None:
+    try:
+        document = json.loads(entry["text"])
+    except ValueError:
+        return
+    assert SERIES.is_valid(document) == (entry["reason"] not in ("a fraction", "NaN"))
+
+
+@pytest.mark.parametrize("value", ["x", 1.5, None, True, [], {}, 1 << 60])
+@pytest.mark.parametrize("place", ["series", "collection"])
+def test_no_field_of_a_series_takes_any_value(place: str, value: Any) -> None:
+    document = json.loads(SERIES_VECTORS["good"][0]["text"])
+    fields = document if place == "series" else document["collection"]
+    for field in [*fields, "extra"]:
+        if field in ("name", "mechanism") and value == "x":
+            continue
+        other = {**fields, field: value}
+        changed = other if place == "series" else {**document, "collection": other}
+        assert not SERIES.is_valid(changed), field
+
+
+def test_the_schema_of_a_series_says_of_its_collection_what_that_of_a_collection_says() -> None:
+    """Each file stands alone, so the text is there twice."""
+    whole = COLLECTION.schema["properties"]
+    own = SERIES.schema["properties"]["collection"]
+    assert own["properties"] == {
+        field: whole[field] for field in whole if field not in ("schema", "name", "max_reports")
+    }
+    assert sorted(own["required"]) == sorted(own["properties"])
+    assert sorted(SERIES.schema["required"]) == sorted(SERIES.schema["properties"])
+    assert own["additionalProperties"] is SERIES.schema["additionalProperties"] is False
+    assert SERIES.schema["$defs"] == COLLECTION.schema["$defs"]
+    refs = re.findall(r'"\$ref": "([^"]+)"', (ROOT / "schema/series-1.json").read_text())
+    assert refs
+    assert all(ref.startswith("#/$defs/") for ref in refs)

@@ -1,5 +1,6 @@
 """The vectors: up to date, followed by this client, and confirmed by the slow twins."""
 
+import hmac
 import importlib
 import json
 import math
@@ -20,13 +21,14 @@ from client_sdk import (
     kernels,
     response_table,
 )
+from client_sdk.events import event_name
 from client_sdk.exact import exp_below
 from client_sdk.sampling import Sampler
 from client_sdk.testing import FixedEntropy
 from tests.support import naive_collection, naive_sampling
 
 FOLDER = Path(__file__).parents[2] / "client_sdk" / "vectors"
-FILES = ("tables", "draws", "positions", "documents", "reports")
+FILES = ("tables", "draws", "positions", "documents", "reports", "series", "events")
 
 
 def load(name: str) -> Any:
@@ -43,7 +45,8 @@ def test_files_are_what_the_client_makes(name: str, monkeypatch: pytest.MonkeyPa
 
 def test_files_stay_small() -> None:
     assert {path.stem for path in FOLDER.glob("*.json")} == set(FILES)
-    assert sum(path.stat().st_size for path in FOLDER.glob("*.json")) < 200_000
+    # A port carries a copy of them, and its tests may load them over a network.
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.json")) < 300_000
 
 
 def test_tables() -> None:
@@ -256,3 +259,43 @@ def test_reports() -> None:
         report = Report.from_json(text)
         with pytest.raises(CollectionError):
             report.check(collection)
+
+
+def test_bodies() -> None:
+    vectors = load("reports")
+    lengths = set()
+    for entry in vectors["bodies"]:
+        report = Report.from_json(entry["text"])
+        assert report.to_body() == entry["body"]
+        # What the protocol says, without the client.
+        content = {k: v or 0 for k, v in json.loads(entry["text"]).items()}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        assert entry["body"] == text + " " * (192 - len(text))
+        lengths.add(len(text))
+    assert {168, 182} <= lengths
+    assert {len(entry["body"].encode("ascii")) for entry in vectors["bodies"]} == {192}
+
+
+def test_events() -> None:
+    vectors = load("events")
+    names = {}
+    for entry in vectors["events"]:
+        key = bytes.fromhex(entry["key"])
+        name = event_name(key, entry["digest"], entry["event"])
+        assert name.hex() == entry["name"]
+        message = f"{len(entry['digest'])}:{entry['digest']}{entry['event']}".encode()
+        assert hmac.new(key, message, "sha256").hexdigest() == entry["name"]
+        names[entry["key"], entry["digest"], entry["event"]] = entry["name"]
+    assert len(set(names.values())) == len(names) == len(vectors["events"])
+    for entry in vectors["bad"]:
+        with pytest.raises(ParameterError):
+            event_name(bytes.fromhex(entry["key"]), entry["digest"], entry["event"])
+
+
+def test_some_events_are_told_apart_by_the_length_alone_or_by_their_form() -> None:
+    entries = load("events")["events"]
+    together = [(entry["key"], entry["digest"] + entry["event"]) for entry in entries]
+    assert len(together) - len(set(together)) >= 2
+    texts = {entry["event"] for entry in entries}
+    assert {"\u00e9", "e\u0301"} <= texts
+    assert any(character > "\uffff" for text in texts for character in text)

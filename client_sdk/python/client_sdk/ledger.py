@@ -20,8 +20,6 @@ folder out of storage that "clear app data" or a second installation reaches, an
 made a new ledger whenever it found none would do the refilling itself.
 """
 
-import hashlib
-import hmac
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,9 +30,10 @@ from pathlib import Path
 
 from client_sdk import ledger_file, ledger_upgrade
 from client_sdk.errors import AlreadyGivenError, BudgetError, ParameterError
+from client_sdk.events import event_name
 from client_sdk.lasting import check_lasting
 from client_sdk.ledger_file import Head, Transaction
-from client_sdk.validate import MICRO, whole_number
+from client_sdk.validate import MICRO, unicode_text, whole_number
 
 MAX_SPENDING = 10**9  # micro-epsilons in one report
 MAX_CAP = 10**12  # micro-epsilons; every sum stays far below the 2**63 of SQLite
@@ -202,25 +201,27 @@ class Ledger:
         BudgetError, LedgerError
             As in :meth:`spend`.
         """
-        return self._spend(_text("event", event), collection, micro_epsilon, collection_limit, draw)
+        return self._spend(
+            unicode_text("event", event), collection, micro_epsilon, collection_limit, draw
+        )
 
     def _spend(
         self, event: str | None, collection: str, micro: int, limit: int | None, draw: Draw
     ) -> str:
-        collection = _text("collection", collection)
+        collection = unicode_text("collection", collection)
         asked = whole_number("micro_epsilon", micro, 1, MAX_SPENDING)
         if limit is not None:
             limit = whole_number("collection_limit", limit, 0, MAX_LIMIT)
         file = self._file
         with ledger_file.transaction(file) as books:
             with ledger_file.explained(file):
-                name = None if event is None else _name_of(books.head, collection, event)
+                name = None if event is None else event_name(books.head.key, collection, event)
                 if name is not None and (given := books.get("events", name)):
                     return _stored(books, given[1])
                 here = self._spent_on(books, collection)
             _check_budget(books.head, here, asked, limit)
             report_id, report = draw()  # whose own errors pass through
-            report_id, report = _text("report id", report_id), _text("report", report)
+            report_id, report = unicode_text("report id", report_id), unicode_text("report", report)
             with ledger_file.explained(file):
                 if books.get("pending", report_id) is not None:
                     raise ParameterError("report id must be new, got one that waits for its upload")
@@ -284,7 +285,7 @@ class Ledger:
     def _forget(self, report_ids: str | Iterable[str], discarded: bool) -> None:
         if isinstance(report_ids, str) or not isinstance(report_ids, Iterable):
             report_ids = [report_ids]
-        ids = [_text("report id", report_id) for report_id in report_ids]
+        ids = [unicode_text("report id", report_id) for report_id in report_ids]
         with self._books() as books:
             if _forget(books, ids, discarded):
                 books.commit()
@@ -300,7 +301,7 @@ class Ledger:
             For a series: draws the numbers of the windows to answer. It is called only if this
             ledger has not kept that digest before, so nobody can have them drawn again.
         """
-        digest, document = _text("digest", digest), _text("document", document)
+        digest, document = unicode_text("digest", digest), unicode_text("document", document)
         with self._books() as books:
             if books.get("joined", digest) is None:
                 windows = None if choose is None else " ".join(map(str, choose()))
@@ -309,7 +310,7 @@ class Ledger:
 
     def joined(self, digest: str) -> tuple[str, list[int] | None] | None:
         """Return document and windows of what was joined under a digest, or None."""
-        digest = _text("digest", digest)
+        digest = unicode_text("digest", digest)
         with self._books() as books:
             row = books.get("joined", digest)
         if row is None:
@@ -318,9 +319,9 @@ class Ledger:
 
     def was_given(self, event: str, collection: str) -> bool:
         """Tell whether a report was drawn for an event."""
-        event, collection = _text("event", event), _text("collection", collection)
+        event, collection = unicode_text("event", event), unicode_text("collection", collection)
         with self._books() as books:
-            return books.get("events", _name_of(books.head, collection, event)) is not None
+            return books.get("events", event_name(books.head.key, collection, event)) is not None
 
     def spent(self, collection: str | None = None) -> int:
         """Return the micro-epsilons spent on one collection, or on all of them."""
@@ -340,7 +341,7 @@ class Ledger:
             return min(left, head.collection_cap - self._spent_on(books, collection))
 
     def _spent_on(self, books: Transaction, collection: str) -> int:
-        row = books.get("spending", _text("collection", collection))
+        row = books.get("spending", unicode_text("collection", collection))
         return 0 if row is None else int(row[1])
 
     @contextmanager
@@ -348,12 +349,6 @@ class Ledger:
         file = self._file
         with ledger_file.transaction(file) as books, ledger_file.explained(file):
             yield books
-
-
-def _name_of(head: Head, collection: str, event: str) -> bytes:
-    """Return the keyed hash of an event. The length in front keeps two texts apart."""
-    text = f"{len(collection)}:{collection}{event}".encode()
-    return hmac.digest(head.key, text, hashlib.sha256)
 
 
 def _stored(books: Transaction, report_id: str | None) -> str:
@@ -401,15 +396,6 @@ def _absolute(path: object) -> Path:
     if not isinstance(name, str) or name in ("", ":memory:") or "\0" in name:
         raise ParameterError(f"path must name a file, got {path!r}")
     return Path(name).absolute()
-
-
-def _text(field: str, value: object) -> str:
-    try:
-        if isinstance(value, str) and value.encode():
-            return value
-    except UnicodeEncodeError:  # half of a surrogate pair: SQLite cannot hold it
-        pass
-    raise ParameterError(f"{field} must be a non-empty text in Unicode, got {type(value).__name__}")
 
 
 def _cap(field: str, epsilon: object) -> int:

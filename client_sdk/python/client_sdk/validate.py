@@ -29,6 +29,16 @@ def whole_number(field: str, value: object, low: int, high: int) -> int:
     return number
 
 
+def unicode_text(field: str, value: object) -> str:
+    """Return ``value`` as a text that is not empty and has a form in UTF-8."""
+    try:
+        if isinstance(value, str) and value.encode():
+            return value
+    except UnicodeEncodeError:  # half of a surrogate pair: SQLite cannot hold it
+        pass
+    raise ParameterError(f"{field} must be a non-empty text in Unicode, got {type(value).__name__}")
+
+
 def is_number(value: object) -> bool:
     """Tell whether ``value`` is a real number; text that reads like one and bools are not."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)

@@ -20,8 +20,19 @@ program can ask, wait and ask again.
   {"op": "collection", "text": TEXT}      -> {"ok": true, "digest": .., "canonical": ..}
       "hex" instead of "text" gives bytes; "digest" and "max_micro_epsilon"
       are what the device expects
+  {"op": "series", "text": TEXT}          -> {"ok": true, "digest": .., "canonical": ..}
+      likewise, of a series
+  {"op": "window", "text": TEXT, "window": K}
+                                          -> {"ok": true, "digest": .., "canonical": ..}
+      the collection of window K of a series
+  {"op": "windows", "windows": W, "answers": A, "entropy": HEX}
+                                          -> {"ok": true, "windows": [..], "bytes": ..}
+      which windows a device answers, ascending; null where the entropy does
+      not suffice
   {"op": "report", "text": TEXT}          -> {"ok": true, "canonical": ..}
       "hex" likewise; "document" is the collection that it must belong to
+  {"op": "body", "text": TEXT}            -> {"ok": true, "body": ..}
+      what is sent of a report
   {"op": "cell", "grid": {..}, "at": [y, x]} -> {"ok": true, "cell": [r, c], "inside": ..}
       the grid object of a document; "NaN", "Infinity", "-Infinity" are texts
   {"op": "draw", "document": TEXT, "cell": [r, c], "entropy": HEX}
@@ -29,6 +40,9 @@ program can ask, wait and ask again.
       "output" is null where the entropy does not suffice
   {"op": "bound", "micro_epsilon": N}     -> {"ok": true, "bound": HEX}
   {"op": "label", "text": TEXT}           -> {"ok": true}
+  {"op": "event", "key": HEX, "digest": TEXT, "event": TEXT}
+                                          -> {"ok": true, "name": HEX}
+      under which name a ledger holds an event; the digest is any ASCII text
 
 What is refused, and what is no request, is answered by {"ok": false,
 "error": TEXT}. Error texts are for people and never compared. An "id" of a

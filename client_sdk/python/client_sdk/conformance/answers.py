@@ -16,10 +16,13 @@ from typing import Any, TextIO
 from client_sdk import canonical
 from client_sdk.collection import Collection
 from client_sdk.errors import ClientError
+from client_sdk.events import event_name
 from client_sdk.exact import exp_below
 from client_sdk.grid import Grid
 from client_sdk.report import Report
+from client_sdk.response import ResponseTable
 from client_sdk.sampling import Sampler
+from client_sdk.series import Series
 from client_sdk.testing import FixedEntropy
 from client_sdk.validate import MAX_EPSILON, MICRO, shown
 
@@ -28,6 +31,9 @@ Json = dict[str, Any]
 LONGEST_LABEL = 200
 _NOT_FINITE = {word: float(word) for word in ("NaN", "Infinity", "-Infinity")}
 _GRID_FIELDS = ("kind", "south_e7", "west_e7", "height_e7", "width_e7", "cells")
+# Which windows are drawn does not depend on what they collect: one cell will do.
+_ANY_TABLE = ResponseTable("any", 1.0, 1, 1, ((1,),))
+_ANY_COLLECTION = Collection("window", Grid("plane", 0, 0, 2, 2, 1), _ANY_TABLE, MICRO)
 
 
 class RequestError(ValueError):
@@ -36,10 +42,32 @@ class RequestError(ValueError):
 
 def collection(text: object, digest: object = None, max_micro_epsilon: object = None) -> Json:
     """Read and verify a collection document, against what a device expects of it."""
-    expected = None if digest is None else _text("digest", digest)
-    cap = None if max_micro_epsilon is None else _epsilon("max_micro_epsilon", max_micro_epsilon)
-    made = Collection.from_json(_text("text", text), expected, cap)
+    made = Collection.from_json(_text("text", text), *_expected(digest, max_micro_epsilon))
     return {"digest": made.digest, "canonical": made.to_json()}
+
+
+def series(text: object, digest: object = None, max_micro_epsilon: object = None) -> Json:
+    """Read and verify a series document, against what a device expects of it."""
+    made = Series.from_json(_text("text", text), *_expected(digest, max_micro_epsilon))
+    return {"digest": made.digest, "canonical": made.to_json()}
+
+
+def window(text: object, window: object) -> Json:
+    """Return the collection of one window of a series, counted from 1."""
+    made = _verified_series(_text("text", text)).collection(window)  # type: ignore[arg-type]
+    return {"digest": made.digest, "canonical": made.to_json()}
+
+
+def windows(windows: Any, answers: Any, entropy: object) -> Json:
+    """Draw from given bytes which windows a device answers; null where they do not suffice."""
+    asked = Series("any", _ANY_COLLECTION, 0, 1, windows, answers)
+    asked.verify()  # the numbers come from the request
+    source = FixedEntropy(_bytes("entropy", entropy))
+    try:
+        chosen = asked.choose(source)
+    except EOFError:
+        return {"windows": None, "bytes": source.used}
+    return {"windows": chosen, "bytes": source.used}
 
 
 def report(text: object, document: object = None) -> Json:
@@ -48,6 +76,11 @@ def report(text: object, document: object = None) -> Json:
     if document is not None:
         read.check(_verified(_text("document", document)))
     return {"canonical": read.to_json()}
+
+
+def body(text: object) -> Json:
+    """Read a report and return what is sent."""
+    return {"body": Report.from_json(_text("text", text)).to_body()}
 
 
 def cell(grid: object, at: object) -> Json:
@@ -82,13 +115,26 @@ def label(text: object) -> Json:
     return {}
 
 
+def event(key: object, digest: object, event: object) -> Json:
+    """Return the name under which a ledger holds an event."""
+    ascii_digest = _text("digest", digest)
+    if not ascii_digest.isascii():  # so nobody asks in which unit its length is counted
+        raise RequestError("digest must be ASCII")
+    return {"name": event_name(_bytes("key", key), ascii_digest, _text("event", event)).hex()}
+
+
 OPERATIONS: dict[str, Callable[..., Json]] = {
     "collection": collection,
+    "series": series,
+    "window": window,
+    "windows": windows,
     "report": report,
+    "body": body,
     "cell": cell,
     "draw": draw,
     "bound": bound,
     "label": label,
+    "event": event,
 }
 
 
@@ -185,6 +231,19 @@ def _double(number: Any) -> Any:
 
 def _epsilon(field: str, micro: object) -> Fraction:
     return Fraction(canonical.integer(micro, field, 1, MAX_EPSILON * MICRO), MICRO)
+
+
+def _expected(digest: object, max_micro_epsilon: object) -> tuple[str | None, Fraction | None]:
+    """Return what a device expects of a document: its digest, and its largest epsilon."""
+    return (
+        None if digest is None else _text("digest", digest),
+        None if max_micro_epsilon is None else _epsilon("max_micro_epsilon", max_micro_epsilon),
+    )
+
+
+@lru_cache(maxsize=64)
+def _verified_series(text: str) -> Series:
+    return Series.from_json(text)
 
 
 @lru_cache(maxsize=64)

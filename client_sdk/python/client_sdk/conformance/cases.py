@@ -20,12 +20,19 @@ from client_sdk.conformance.documents import (
     digest_of,
     good_documents,
 )
+from client_sdk.conformance.series_documents import (
+    a_number_of_windows,
+    a_series,
+    beside_series,
+    good_series,
+)
 from client_sdk.conformance.spelling import Source, miswritten, written
 from client_sdk.entropy import DRAW_BYTES
 from client_sdk.grid import TURN, UNIT
 from client_sdk.report import SCHEMA
 from client_sdk.response import orbit_size
 from client_sdk.sampling import Parts
+from client_sdk.series import LONGEST_NAME, MAX_WINDOWS
 
 Json = dict[str, Any]
 
@@ -49,10 +56,18 @@ def case(seed: int, number: int) -> Json:
 
 
 def _collection(dice: Dice) -> Json:
-    made = a_document(dice)
+    return _read(a_document(dice), beside, dice)
+
+
+def _series(dice: Dice) -> Json:
+    return _read(a_series(dice), beside_series, dice)
+
+
+def _read(made: Json, step_beside: Callable[[Json, Dice], Json], dice: Dice) -> Json:
+    """Return a request to read a document: good, a step beside, or badly written."""
     slip = dice.below(100)
     if slip < 30:
-        made = beside(made, dice)
+        made = step_beside(made, dice)
     text = written(made, dice)
     request = _source(miswritten(text, dice) if 30 <= slip < 55 else text)
     if dice.chance(25):
@@ -61,10 +76,61 @@ def _collection(dice: Dice) -> Json:
             right, right, right, right, right.upper(), right[:-1], f"{right}0", "", f" {right}",
             f"{(int(right, 16) ^ 1 << dice.below(256)):064x}", digest_of({**made, "name": "other"}),
         ))  # fmt: skip
-    micro = made.get("micro_epsilon")
+    body = made.get("collection", made)
+    micro = body.get("micro_epsilon") if isinstance(body, dict) else None
     if dice.chance(25) and isinstance(micro, int) and 1 < micro < 2 * 10**7:
         request["max_micro_epsilon"] = dice.pick((micro - 1, micro, micro + 1, 2 * 10**7))
     return request
+
+
+def _window(dice: Dice) -> Json:
+    made: Json = json.loads(dice.pick(good_series()))
+    if dice.chance(50):
+        made["name"] = a_name(dice, LONGEST_NAME, visible=100)
+    text = written(made, dice)
+    request = _source(miswritten(text, dice) if dice.chance(10) else text)
+    last = made["windows"]
+    numbers: tuple[Any, ...] = (1, last, dice.between(1, last))
+    if dice.chance(25):
+        numbers = 0, last + 1, -1, 0.5, last + 0.5, 1 << 32, "1", True
+    return {**request, "window": dice.pick(numbers)}
+
+
+def _windows(dice: Dice) -> Json:
+    windows = a_number_of_windows(dice)
+    answers = dice.pick((1, 2, dice.between(1, 12), windows if windows <= 40 else 3))
+    answers = min(answers, windows)
+    data = b"".join(_words_of_a_choice(windows, answers, dice))
+    if dice.chance(10):
+        data = data[: dice.below(len(data))]
+    elif dice.chance(20):
+        data += dice.raw(dice.between(1, 8))
+    request: Json = {"windows": windows, "answers": answers, "entropy": data.hex()}
+    if dice.chance(25):
+        request |= dice.pick((
+            {"answers": 0}, {"answers": windows + 1}, {"answers": windows + 1}, {"windows": 0},
+            {"windows": answers - 1}, {"windows": MAX_WINDOWS + 1}, {"answers": -1},
+            {"answers": 0.5}, {"windows": windows + 0.5}, {"answers": "1"}, {"windows": [windows]},
+        ))  # fmt: skip
+    return request
+
+
+def _words_of_a_choice(windows: int, answers: int, dice: Dice) -> Iterator[bytes]:
+    """Yield groups of bytes: both ends, numbers taken before, some that are thrown away."""
+    taken: set[int] = set()
+    for j in range(windows - answers + 1, windows + 1):
+        bits = (j - 1).bit_length()
+        while j < 1 << bits and dice.chance(20):
+            yield _word(dice.pick((j, (1 << bits) - 1, dice.between(j, (1 << bits) - 1))), j, dice)
+        u = dice.pick((0, j - 1, dice.below(j), *(dice.pick(sorted(taken)) - 1 for _ in taken)))
+        yield _word(u, j, dice)
+        taken.add(j if 1 + u in taken else 1 + u)
+
+
+def _word(u: int, bound: int, dice: Dice) -> bytes:
+    """Return the bytes of a number drawn below a bound; the bits above those that count are any."""
+    bits = (bound - 1).bit_length()
+    return (u | dice.below(1 << (8 * DRAW_BYTES - bits)) << bits).to_bytes(DRAW_BYTES, "big")
 
 
 def _source(source: Source) -> Json:
@@ -90,6 +156,24 @@ def _report(dice: Dice) -> Json:
         odd = miswritten(document, dice) if dice.chance(3) else other
         request["document"] = odd if isinstance(odd, str) else other
     return request
+
+
+def _body(dice: Dice) -> Json:
+    limit = 1 << 20
+    row, col = (
+        dice.pick((0, 1, 9, 10, 99, 100, limit, dice.below(limit), dice.below(1000)))
+        * dice.pick((-1, 1))
+        for _ in range(2)
+    )
+    content: Json = {"schema": SCHEMA, "collection": dice.raw(32).hex(), "id": dice.raw(16).hex(),
+                     "row": row, "col": col}  # fmt: skip
+    slip = dice.below(100)
+    if slip < 15:
+        _beside_a_report(content, dice)
+    text = written(content, dice)
+    if 30 <= slip < 50:  # spaces around a text are not sent with it
+        text += " " * dice.pick((1, 192 - min(len(text), 191), 192, 1024 - len(text)))
+    return _source(miswritten(text, dice) if 15 <= slip < 30 else text)
 
 
 def _output(made: Collection, dice: Dice) -> tuple[int, int]:
@@ -180,9 +264,7 @@ def _draw(dice: Dice) -> Json:
     groups = [min(max(u, 0), (1 << bits) - 1)]
     while total < 1 << bits and dice.chance(25):  # integers that are thrown away come first
         groups.insert(0, dice.pick((total, (1 << bits) - 1, dice.between(total, (1 << bits) - 1))))
-    # The bits above those that count are any.
-    high = [dice.below(1 << (8 * DRAW_BYTES - bits)) << bits for _ in groups]
-    data = b"".join((u | h).to_bytes(DRAW_BYTES, "big") for u, h in zip(groups, high, strict=True))
+    data = b"".join(_word(u, total, dice) for u in groups)
     if dice.chance(10):
         data = data[: dice.below(len(data))]
     elif dice.chance(20):
@@ -223,11 +305,34 @@ def _label(dice: Dice) -> Json:
     return {"text": a_name(dice, 200, visible=50)}
 
 
+def _event(dice: Dice) -> Json:
+    digest = dice.raw(32).hex()
+    # No digest is shorter, but a name must depend on where the digest ends.
+    digest = dice.pick((digest, digest, digest[: dice.between(1, 63)], digest[:10], digest[:9]))
+    text = dice.pick((
+        f"visit {dice.below(1000)}", f"window {dice.between(1, MAX_WINDOWS)}", str(dice.below(10)),
+        a_name(dice, 200, visible=50), dice.raw(4).hex(), f" {digest}", "e\u0301", "\u00e9",
+        "\u212b", "line\r\nbreak", "\x00", "\ufeffvisit", "\U0001f6b2", f"{len(digest)}:",
+    ))  # fmt: skip
+    request = {"key": dice.raw(32).hex(), "digest": digest, "event": text}
+    if dice.chance(15):
+        request |= dice.pick((
+            {"event": ""}, {"event": ""}, {"digest": ""}, {"key": dice.raw(31).hex()},
+            {"key": dice.raw(33).hex()}, {"key": dice.raw(64).hex()}, {"key": ""},
+        ))  # fmt: skip
+    return request
+
+
 MAKERS: dict[str, tuple[int, Callable[[Dice], Json]]] = {
-    "collection": (40, _collection),
-    "report": (14, _report),
+    "collection": (36, _collection),
+    "series": (14, _series),
+    "window": (4, _window),
+    "windows": (7, _windows),
+    "report": (12, _report),
+    "body": (4, _body),
     "cell": (20, _cell),
     "draw": (15, _draw),
     "bound": (2, _bound),
     "label": (9, _label),
+    "event": (4, _event),
 }

@@ -256,6 +256,14 @@ def _at_the_bound(made: Json, dice: Dice) -> None:
     )
 
 
+def _at_the_bound_of_53_bits(made: Json, dice: Dice) -> None:
+    """Put the bound of the largest weight, or one more, where a double no longer tells them."""
+    micro, base = dice.between(1, 693_146), 1 << 52
+    most = base * exp_below(Fraction(micro, MICRO)) >> BITS
+    _of_one_weight(made, 1, base, most + dice.below(2))
+    made["micro_epsilon"] = micro
+
+
 def _a_total_near_the_limit(made: Json, dice: Dice) -> None:
     """Take one weight and a base, so that the total is 2^53 and a little less or more."""
     cells, base = dice.between(1, 2), 1 << dice.pick((10, 40, 50, 51, 52))
@@ -315,6 +323,7 @@ def _beyond_a_limit(made: Json, dice: Dice) -> None:
 
 _CHANGES = (
     _one_off, _one_off, _two_swapped, _summed_up_again, _summed_up_again, _at_the_bound,
-    _at_the_bound, _a_total_near_the_limit, _a_total_that_wraps, _a_field_less, _a_field_more,
-    _an_odd_value, _a_name_not_quite_visible, _beyond_a_limit, _another_place,
+    _at_the_bound, _at_the_bound_of_53_bits, _a_total_near_the_limit, _a_total_that_wraps,
+    _a_field_less, _a_field_more, _an_odd_value, _a_name_not_quite_visible, _beyond_a_limit,
+    _another_place,
 )  # fmt: skip

@@ -15,7 +15,7 @@ Source = str | bytes
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+|[{}\[\],:]|\s+|[a-zA-Z]+')
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-WHOLE = re.compile(r"-?\d+")
+WHOLE = re.compile(r'(?<![\w"])-?\d+(?!\w)')  # not the digits of a digest
 GAPS = ("", "", "", " ", "\n", "\t", "\r", " \n  ")
 
 # Limits of fields and of number types, each also tried one below and one above.
