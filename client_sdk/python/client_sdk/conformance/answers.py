@@ -8,6 +8,7 @@ the answer, or raises: a :class:`client_sdk.errors.ClientError` refuses what the
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -212,10 +213,10 @@ def _text(field: str, value: object) -> str:
 
 
 def _bytes(field: str, value: object) -> bytes:
-    try:
-        return bytes.fromhex(_text(field, value))
-    except ValueError:
-        raise RequestError(f"{field} must be bytes in hexadecimal") from None
+    digits = _text(field, value)
+    if not re.fullmatch("([0-9a-fA-F]{2})*", digits):  # fromhex() alone takes white space, too
+        raise RequestError(f"{field} must be bytes in hexadecimal")
+    return bytes.fromhex(digits)
 
 
 def _pair(field: str, value: object) -> list[Any]:
