@@ -213,10 +213,10 @@ def _text(field: str, value: object) -> str:
 
 
 def _bytes(field: str, value: object) -> bytes:
-    digits = _text(field, value)
-    if not re.fullmatch("([0-9a-fA-F]{2})*", digits):  # fromhex() alone takes white space, too
+    # fromhex() alone takes white space, too.
+    if not isinstance(value, str) or not re.fullmatch("([0-9a-fA-F]{2})*", value):
         raise RequestError(f"{field} must be bytes in hexadecimal")
-    return bytes.fromhex(digits)
+    return bytes.fromhex(value)
 
 
 def _pair(field: str, value: object) -> list[Any]:
