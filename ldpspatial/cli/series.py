@@ -56,7 +56,7 @@ class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 @click.group()
 def series() -> None:
-    """Make or show a series (a collection in windows of time), and write its windows' documents."""
+    """Make or show a collection that repeats."""
 
 
 @series.command("new")
@@ -123,12 +123,12 @@ def show_document(document: Path) -> None:
 def window(document: Path, window: int, out: Path) -> None:
     """Write the collection document of one WINDOW, counted from 1, for estimate.
 
-    Reports carry the id of their window's collection.
+    Reports carry the id of their window's collection: "estimate --on-invalid drop" takes those of
+    one window out of a file with all of them.
 
     \b
     Example:
       ldpspatial series window week.json 3 --out wednesday.json
-      ldpspatial estimate wednesday.json reports.jsonl --on-invalid drop --out wednesday
     """
     made = _read(document)
     collection = made.collection(window)

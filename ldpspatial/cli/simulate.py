@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from client_sdk import Collection, Grid
+from client_sdk.visible_text import fault
 from client_sdk.validate import MAX_CELLS
 from ldpspatial.cli.options import (
     column_options,
@@ -176,9 +177,13 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
         plane=options["plane"] is not None,
         on_missing=options["on_missing"],
     )
-    # A file may have a name that a collection may not have.
-    name = "".join(filter(str.isprintable, path.name))[:NAME_LENGTH] or "positions"
-    return people, grid or fit_grid(people.coordinates, options["cells"]), name
+    return people, grid or fit_grid(people.coordinates, options["cells"]), _name_of(path)
+
+
+def _name_of(path: Path) -> str:
+    """Return what a collection may be called of a file's name, which may hold anything."""
+    seen = "".join(character for character in path.name if character == " " or not fault(character))
+    return " ".join(seen.split())[:NAME_LENGTH].strip() or "positions"
 
 
 def _run(

@@ -3,6 +3,9 @@
 from fractions import Fraction
 from itertools import product
 
+# Whole weights are rounded down, so cells whose products are equal by the formulas may differ in
+# the last of some 15 digits. Which of them is guessed makes no difference to how often it is right.
+TIED = Fraction(1, 10**9)
 Cell = tuple[int, int]
 Weights = dict[Cell, int]
 
@@ -23,7 +26,7 @@ def likelihoods(
 def attack(likelihood: dict[Cell, Fraction]) -> tuple[Fraction, Fraction]:
     """Return the posteriors of the guess and of its neighbourhood, averaged over tied guesses."""
     top, mass = max(likelihood.values()), sum(likelihood.values())
-    tied = [cell for cell, chance in likelihood.items() if chance == top]
+    tied = [cell for cell, chance in likelihood.items() if chance >= top * (1 - TIED)]
     near = sum(
         chance
         for guess in tied
