@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 from client_sdk import Collection, Grid
-from client_sdk.visible_text import fault
 from client_sdk.validate import MAX_CELLS
+from client_sdk.visible_text import fault
 from ldpspatial.cli.options import (
     column_options,
     fit_grid,
