@@ -14,8 +14,9 @@ import client_sdk
 
 PUBLIC = [
     "AlreadyGivenError", "Answer", "BudgetError", "ClientError", "Collection", "CollectionError",
-    "DesignWarning", "Device", "Grid", "Ledger", "LedgerError", "NotAskedError", "ParameterError",
-    "PositionError", "Randomizer", "Report", "ResponseTable", "Series", "Uploader",
+    "DesignWarning", "Device", "Grid", "Ledger", "LedgerBusyError", "LedgerError",
+    "NotAskedError", "ParameterError", "PositionError", "Randomizer", "Report", "ResponseTable",
+    "Series", "Uploader",
     "answer_of_http", "https_sender", "response_table",
 ]  # fmt: skip
 

@@ -228,7 +228,7 @@ def test_create_refuses_whatever_is_there(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     for name in ("ledger", "empty", "folder", "dangling"):
-        with pytest.raises(LedgerError, match=f"{name}: File exists; open it with Ledger"):
+        with pytest.raises(LedgerError, match=f"{name}: File exists; open it by"):
             Ledger.create(tmp_path / name, 8)
     assert Ledger(tmp_path / "ledger").spent() == 1
     assert not (tmp_path / "nowhere").exists()
@@ -246,7 +246,8 @@ def test_the_file_holds_caps_spending_and_reports_and_nothing_else(path: Path) -
     connection.close()
     assert columns == {
         "head": [
-            "device_cap", "collection_cap", "key", "lock_inode", "lock_changed_ns", "commits",
+            "device_cap", "collection_cap", "key", "lock_inode", "lock_changed_ns", "file_inode",
+            "count_inode", "commits",
             "spent", "drawn", "waiting", "discarded", "content", "checksum",
         ],
         "spending": ["account", "micro_epsilon", "checksum"],

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,38 @@ def test_an_older_ledger_beside_its_count_is_refused(
     assert Ledger(file).spent() == ledger.spent() == 400_000 + later
 
 
+def restored(folder: Path, names: tuple[str, ...], renames: bool) -> None:
+    for name in names:
+        if renames:
+            shutil.copy2(folder.parent / "backup" / name, folder / "new")
+            (folder / "new").replace(folder / name)
+        else:
+            shutil.copy2(folder.parent / "backup" / name, folder / name)
+
+
+@pytest.mark.parametrize("renames", [True, False])
+@pytest.mark.parametrize(
+    "names",
+    [names for n in (1, 2, 3) for names in combinations(NAMES, n)],
+    ids=lambda names: "+".join(name[9:] or "db" for name in names),
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="a copy has its times")
+def test_files_that_are_put_back_in_any_combination(
+    ledger: Ledger, folder: Path, names: tuple[str, ...], renames: bool
+) -> None:
+    """All are refused but one, which docs/privacy.md names: ledger and count alone, in place."""
+    shutil.copytree(folder, folder.parent / "backup")
+    for k in range(3):
+        ledger.spend("c", 1, None, draw(f"later {k}"))
+    restored(folder, names, renames)
+    if names == ("ledger.db", "ledger.db.count") and not renames:
+        assert Ledger(folder / "ledger.db").spent() == 400_000
+    elif names == ("ledger.db.lock",) and not renames:
+        refuses(ledger, folder / "ledger.db", "somebody changed owner, permissions, times")
+    else:
+        refuses(ledger, folder / "ledger.db", "copied|older copy")
+
+
 def test_an_older_ledger_that_was_renamed_into_place_is_refused(
     ledger: Ledger, folder: Path
 ) -> None:
@@ -111,7 +144,7 @@ def test_an_older_ledger_that_was_renamed_into_place_is_refused(
     shutil.copy2(file, folder / "old")
     ledger.acknowledge("1")  # any commit counts
     (folder / "old").replace(file)
-    refuses(ledger, file, "an older copy of this ledger was put in its place")
+    refuses(ledger, file, "its files are not those it was made with")
 
 
 def test_an_older_count_is_refused(ledger: Ledger, folder: Path) -> None:

@@ -59,7 +59,11 @@ def refuses(ledger: Ledger, path: Path, message: str) -> None:
 
 def test_a_deleted_ledger_is_not_made_anew(used: Ledger, path: Path) -> None:
     path.unlink()
-    refuses(used, path, "no such file; Ledger.create makes one when the app is installed and never")
+    refuses(
+        used,
+        path,
+        "no such file; Device.install .Ledger.create. makes one when the app is",
+    )
     assert not path.exists()
 
 
@@ -68,7 +72,7 @@ def test_a_ledger_deleted_while_it_is_opened_is_not_made_anew(
 ) -> None:
     path.unlink()
     monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was there a moment ago
-    refuses(used, path, "No such file or directory; Ledger.create makes one")
+    refuses(used, path, "No such file or directory; Device.install .Ledger.create. makes one")
     assert not path.exists()
 
 

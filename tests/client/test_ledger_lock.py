@@ -1,5 +1,6 @@
 """The ledger's own lock: what other code of the process does to the file does not drop it."""
 
+import io
 import os
 import subprocess
 import sys
@@ -172,7 +173,7 @@ def test_a_lock_file_that_is_replaced_during_a_call_keeps_the_report_in(path: Pa
         lock.write_bytes(b"\n")
 
     during_a_call(path, replace, "dropped|replaced")
-    with pytest.raises(LedgerError, match="its lock file is not the one it was made with"):
+    with pytest.raises(LedgerError, match="which is then not the one it was made with"):
         Ledger(path)
     lock.unlink()
     with pytest.raises(LedgerError, match="its lock file is missing"):
@@ -242,7 +243,6 @@ def test_a_file_system_that_keeps_no_lock_is_refused(
     """Stand-ins for network file systems: one takes every lock, one has record locks beneath."""
     ledger = Ledger.create(path, 8)
     held: set[tuple[int, int]] = set()
-    close = os.close
 
     def flock(descriptor: int, operation: int) -> None:
         if keeps == "nothing":
@@ -255,13 +255,15 @@ def test_a_file_system_that_keeps_no_lock_is_refused(
         else:
             held.add((inode, descriptor))
 
-    def closing(descriptor: int) -> None:
-        inode = os.fstat(descriptor).st_ino
-        held.difference_update({entry for entry in held if entry[0] == inode})
-        close(descriptor)
+    class File(io.FileIO):
+        def close(self) -> None:
+            if not self.closed:
+                inode = os.fstat(self.fileno()).st_ino
+                held.difference_update({entry for entry in held if entry[0] == inode})
+            super().close()
 
     monkeypatch.setattr("fcntl.flock", flock)
-    monkeypatch.setattr(os, "close", closing)
+    monkeypatch.setattr(io, "FileIO", File)
     with pytest.raises(LedgerError, match="does not keep a lock; put the ledger on a local"):
         ledger.spend("c", 1, None, never)
     with pytest.raises(LedgerError, match="does not keep a lock"):

@@ -6,12 +6,19 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from client_sdk import BudgetError, Ledger, LedgerError, ledger_file
+from client_sdk import (
+    BudgetError,
+    Ledger,
+    LedgerBusyError,
+    LedgerError,
+    file_lock,
+    ledger_file,
+)
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -95,32 +102,172 @@ def test_four_processes_at_once_spend_exactly_the_cap(
         ledger.spend("other", 1, None, never)
 
 
-def test_a_ledger_locked_by_another_is_an_error_and_not_a_report(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+OUTSIDER = """
+import sqlite3, sys
+other = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2:]:
+    other.execute(statement).fetchall()
+print("holds it", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def another_user_of_sqlite(path: Path, *statements: str) -> Iterator[None]:
+    """Let another process hold SQLite's lock on the file after some statements."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", OUTSIDER, str(path), *statements],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    assert child.stdout.readline() == "holds it\n"
+    try:
+        yield
+    finally:
+        child.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("statements", [["BEGIN IMMEDIATE"], ["BEGIN", "SELECT * FROM head"]])
+def test_a_ledger_locked_by_another_user_of_sqlite_is_an_error_and_not_a_report(
+    path: Path, monkeypatch: pytest.MonkeyPatch, statements: list[str]
 ) -> None:
     monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.01)
     ledger = Ledger.create(path, 8)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    for call in (lambda: ledger.spend("c", 1, None, never), ledger.pending, lambda: Ledger(path)):
-        with pytest.raises(LedgerError, match=r"locked; another process .* no report was given"):
-            call()
-    other.close()
+    with (
+        another_user_of_sqlite(path, *statements),
+        pytest.raises(LedgerBusyError, match=r"locked; another process .* no report was"),
+    ):
+        ledger.spend("c", 1, None, draw("1"))
+    assert (ledger.spent(), ledger.pending()) == (0, [])
     assert ledger.spend("c", 1, None, draw("1")) == "report 1"
 
 
-def test_a_reader_that_keeps_the_commit_out_keeps_the_report_in(
+READS_FOR_EVER = """
+import sqlite3, sys
+while True:
+    other = sqlite3.connect(sys.argv[1], timeout=0)
+    try:
+        other.execute("SELECT * FROM pending").fetchall()
+    except sqlite3.OperationalError as error:
+        assert "locked" in str(error), error
+    other.close()
+"""
+
+
+@needs_fork
+def test_a_reader_with_sqlite_takes_no_commit_back_whatever_other_code_closes(
+    path: Path,
+) -> None:
+    """It would find a journal without SQLite's lock, which our thread drops, and roll it back."""
+    ledger = Ledger.create(path, 8)
+    given = []
+    reader = subprocess.Popen([sys.executable, "-c", READS_FOR_EVER, str(path)])
+    stop = threading.Event()
+
+    def read_own_file() -> None:
+        while not stop.is_set():
+            with path.open("rb") as file:
+                file.read(16)
+
+    thread = threading.Thread(target=read_own_file)
+    thread.start()
+    try:
+        for _ in range(150):
+            given.append(ledger.spend("c", 1, None, draw(os.urandom(8).hex())))
+            assert Ledger(path).waiting() == len(given)
+    finally:
+        stop.set()
+        thread.join()
+        assert reader.poll() is None  # it met no error but "locked"
+        reader.kill()
+        reader.wait()
+    assert sorted(given) == sorted(Ledger(path).pending())
+    assert ledger.spent() == 150
+
+
+FORKED = """
+import os, signal, sys, threading, time
+from client_sdk import Ledger, file_lock
+file_lock.LOCK_SECONDS = 10
+path = sys.argv[1]
+ledger = Ledger(path)
+drawing, forked = threading.Event(), threading.Event()
+
+def draw():
+    drawing.set()
+    forked.wait()
+    return "1", "report 1"
+
+thread = threading.Thread(target=lambda: ledger.spend("c", 1, None, draw))
+thread.start()
+drawing.wait()
+if os.fork() == 0:
+    if sys.argv[2] == "uses it":
+        ledger.spend("c", 1, None, lambda: ("2", "report 2"))
+    else:
+        sys.stdin.read()
+    os._exit(0)
+if sys.argv[2] == "uses it":
+    forked.set()
+    thread.join()
+    os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@needs_fork
+def test_a_child_forked_while_a_thread_is_in_a_call_can_use_the_ledger(path: Path) -> None:
+    ledger = Ledger.create(path, 8)
+    run(FORKED, path, "uses it")
+    assert ledger.pending() == ["report 1", "report 2"]
+
+
+@needs_fork
+def test_a_forked_child_keeps_no_lock_of_a_parent_that_died(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(file_lock, "LOCK_SECONDS", 2.0)
     ledger = Ledger.create(path, 8)
-    reader = sqlite3.connect(path, isolation_level=None)
-    reader.execute("BEGIN")
-    reader.execute("SELECT * FROM head").fetchall()
-    with pytest.raises(LedgerError, match="locked"):
-        ledger.spend("c", 1, None, draw("1"))
-    reader.close()
-    assert (ledger.spent(), ledger.pending()) == (0, [])
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(path), "idles"]
+    parent = subprocess.Popen(command, stdin=subprocess.PIPE)
+    parent.wait(timeout=60)
+    try:
+        assert ledger.spend("c", 1, None, draw("3")) == "report 3"
+    finally:
+        assert parent.stdin is not None
+        parent.stdin.close()
+
+
+INTERRUPTED = """
+import os, signal, sys
+from client_sdk import Ledger, LedgerError, file_lock
+file_lock.LOCK_SECONDS = 1
+ledger = Ledger(sys.argv[1])
+
+class Interrupted(Exception):
+    pass
+
+def interrupt(*_):
+    raise Interrupted
+
+signal.signal(signal.SIGALRM, interrupt)
+for k in range(int(sys.argv[2])):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 + (k * 37 % 100) * 0.00002)
+        while True:
+            ledger.spent()
+    except Interrupted:
+        pass
+print(ledger.spent())
+"""
+
+
+@needs_fork
+def test_an_interrupted_call_leaves_no_lock(path: Path) -> None:
+    Ledger.create(path, 8)
+    command = [sys.executable, "-c", INTERRUPTED, str(path), "1500"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "0\n", done.stderr[-2000:]
 
 
 KILLED = """
@@ -219,12 +366,47 @@ def test_the_journal_of_a_deleted_ledger_does_not_reach_its_successor(path: Path
     assert not journal_of(path).exists()
 
 
-@pytest.mark.parametrize("left", ["ledger.db.lock", "ledger.db.count"])
-def test_a_ledger_is_not_made_where_one_was(path: Path, left: str) -> None:
-    Ledger.create(path, 8)
-    for file in list(path.parent.iterdir()):
-        if file.name != left:
-            file.unlink()
-    with pytest.raises(LedgerError, match="File exists"):
+def test_a_ledger_is_not_made_where_one_was_used(path: Path) -> None:
+    Ledger.create(path, 8).spend("c", 1, None, draw("1"))
+    path.unlink()
+    with pytest.raises(LedgerError, match="a ledger was here: its count exists"):
         Ledger.create(path, 8)
-    assert [file.name for file in path.parent.iterdir()] == [left]
+    assert not path.exists()
+
+
+KILLED_WHILE_MADE = """
+import os, signal, sys
+from client_sdk import Ledger
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2]))
+Ledger.create(sys.argv[1], 8)
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+
+@needs_fork
+def test_a_ledger_whose_making_was_killed_is_there_in_full_or_can_be_made(tmp_path: Path) -> None:
+    made = 0
+    for k in range(30):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        path = folder / "ledger.db"
+        command = [sys.executable, "-c", KILLED_WHILE_MADE, str(path), str(0.0002 + k * 0.0003)]
+        subprocess.run(command, check=False, timeout=60)
+        made += path.exists()
+        ledger = Ledger(path) if path.exists() else Ledger.create(path, 8)
+        assert ledger.spend("c", 1, None, draw("1")) == "report 1"
+        assert len(list(folder.iterdir())) == 3
+    assert made < 30
+
+
+def test_two_processes_that_make_one_ledger_get_one(path: Path) -> None:
+    script = (
+        "import sys; from client_sdk import Ledger, LedgerError\n"
+        "try: Ledger.create(sys.argv[1], 8); print('made')\n"
+        "except LedgerError as error: print('File exists' in str(error))"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    told = sorted(child.communicate(timeout=60)[0] for child in children)
+    assert told == ["True\n"] * 3 + ["made\n"]
+    assert Ledger(path).remaining() == 8_000_000

@@ -10,6 +10,7 @@
     ├── AlreadyGivenError (RuntimeError) the reading has had its report
     ├── NotAskedError    (RuntimeError)  the device does not answer this window of a series
     └── LedgerError      (OSError)       the record of spending cannot be read or written
+        └── LedgerBusyError              others are using it just now
 
 No message ever repeats a location: error texts end up in crash reports.
 """
@@ -45,3 +46,7 @@ class NotAskedError(ClientError, RuntimeError):
 
 class LedgerError(ClientError, OSError):
     """The ledger file is missing, damaged, locked or read-only: no report is given."""
+
+
+class LedgerBusyError(LedgerError):
+    """Another thread or process is using the ledger: the same call may go through later."""

@@ -12,16 +12,26 @@ held, and a third one too, after the second was closed.
 """
 
 import errno
+import gc
+import io
 import os
+import struct
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakSet
 
-LOCK_SECONDS = 5.0
+LOCK_SECONDS = 20.0  # waiting is not in turn, so somebody may wait for many others
+LONG_SECONDS = 0.1  # a call takes some milliseconds
 POLL_SECONDS = 0.001  # short, or a process that spends all the time would starve the others
+
+# What this process holds: a forked child must not keep it when its parent dies. Weakly, so that
+# a call which was interrupted keeps nothing, either.
+_held: "WeakSet[io.FileIO]" = WeakSet()
+_foreign: "list[io.FileIO]" = []
 
 
 class Identity(NamedTuple):
@@ -38,48 +48,55 @@ class Identity(NamedTuple):
 
 
 class HeldLock:
-    """A lock that is held; :meth:`check` tells whether it still is."""
+    """A lock that is held; :meth:`check` tells whether it still is.
 
-    def __init__(self, file: Path, descriptor: int):
+    The open file closes itself when nothing refers to it any more, so a call that is interrupted
+    anywhere leaves no lock behind.
+    """
+
+    def __init__(self, path: Path, file: io.FileIO):
+        self._path = path
         self._file = file
-        self._descriptor = descriptor
         self._process = os.getpid()
-        self.identity = Identity.of(os.fstat(descriptor))
+        self.identity = Identity.of(os.fstat(file.fileno()))
+        _held.add(file)
 
     def check(self) -> None:
         """Raise OSError unless this process still holds the lock, on the file that is there."""
         if not self._is_own():
             raise OSError(errno.ENOLCK, "the lock was dropped by a fork or by a foreign close")
-        if Identity.of(os.stat(self._file)) != self.identity:
+        if Identity.of(os.stat(self._path)) != self.identity:
             raise OSError(errno.ESTALE, "the lock file was replaced")
         if sys.platform == "emscripten":  # keeps no lock; Device.install asks for the app's word
             return
         for _ in range(2):  # the second time, the first opening has been closed
-            other = _open(self._file)
-            try:
-                if _take(other):
-                    _release(other)
+            with io.FileIO(self._path, "r+") as other:
+                if _take(other.fileno()):
+                    _release(other.fileno())
                     raise OSError(errno.ENOLCK, "the file system does not keep a lock")
-            finally:
-                os.close(other)
 
     def release(self) -> None:
         """Give the lock back, unless other code has closed it or it is the parent process's."""
+        _held.discard(self._file)
+        if self._file.closed:
+            return
         if self._is_own():
-            _release(self._descriptor)
-            os.close(self._descriptor)
+            _release(self._file.fileno())
+            self._file.close()
+        else:  # its number may be another file's by now, which the object must not close
+            _foreign.append(self._file)
 
     def _is_own(self) -> bool:
         """Tell whether the number still stands for the file that this process opened."""
         try:
-            status = os.fstat(self._descriptor)
-        except OSError:
+            status = os.fstat(self._file.fileno())
+        except (OSError, ValueError):  # closed by other code, or by us in a forked child
             return False
         return os.getpid() == self._process and Identity.of(status) == self.identity
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[HeldLock]:
+def locked(path: Path) -> Iterator[HeldLock]:
     """Hold the lock on a file that exists.
 
     Raises
@@ -87,51 +104,121 @@ def locked(file: Path) -> Iterator[HeldLock]:
     FileNotFoundError
         There is no such file: it is never made here.
     TimeoutError
-        Another thread or process held the lock for five seconds.
+        Others held the lock for twenty seconds.
     OSError
         The lock cannot be taken, or the file system does not keep it.
     """
-    held = _wait_for(file)
+    file = io.FileIO(path, "r+")
+    held = None
     try:
+        _wait_for(lambda: _take(file.fileno()), LOCK_SECONDS)
+        held = HeldLock(path, file)
         held.check()
         yield held
     finally:
+        try:
+            _let_go(held, file)
+        except BaseException:  # a signal handler's; the lock must not outlive the call for it
+            _let_go(held, file)
+            raise
+
+
+def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
+    """Try until an attempt succeeds; TimeoutError after some seconds."""
+    began = time.monotonic()
+    has_collected = False
+    while not attempt():
+        waited = time.monotonic() - began
+        if waited > seconds:
+            raise TimeoutError(errno.ETIMEDOUT, "locked")
+        if waited > LONG_SECONDS and not has_collected:
+            # A call of ours that a signal handler ended may hold it as garbage.
+            gc.collect()
+            has_collected = True
+        time.sleep(POLL_SECONDS)
+
+
+def _let_go(held: HeldLock | None, file: io.FileIO) -> None:
+    if held is None:
+        file.close()
+    else:
         held.release()
 
 
-def _wait_for(file: Path) -> HeldLock:
-    deadline = time.monotonic() + LOCK_SECONDS
-    descriptor = _open(file)
-    try:
-        while not _take(descriptor):
-            if time.monotonic() > deadline:
-                raise TimeoutError(errno.ETIMEDOUT, "locked")
-            time.sleep(POLL_SECONDS)
-        return HeldLock(file, descriptor)
-    except BaseException:
-        os.close(descriptor)
-        raise
+@contextmanager
+def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
+    """Keep other users of an SQLite file out, by the bytes that SQLite itself would lock.
+
+    SQLite's own lock falls like any record lock. A process that merely reads the file with SQLite
+    would then take our journal for that of a dead process, and roll back what is being written.
+    Locks of an open file description (Linux) are seen by such a process and do not fall.
+
+    Yields
+    ------
+    bool
+        Whether there are such locks. If so, SQLite's own have to be off (``nolock=1``).
+    """
+    if _OFD_SETLK is None:
+        yield False
+        return
+    with io.FileIO(path, "r+") as file:
+        # Type, whence, start, length and process, as C lays them out on 64-bit machines.
+        wanted = struct.pack("hhqqi4x", _WRITE_LOCK, os.SEEK_SET, *_SQLITE_BYTES, 0)
+
+        def take() -> bool:
+            try:
+                fcntl.fcntl(file.fileno(), _OFD_SETLK, wanted)
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                return False
+            return True
+
+        _wait_for(take, seconds)
+        _held.add(file)
+        try:
+            yield True
+        finally:
+            _held.discard(file)
 
 
-def make(file: Path) -> Identity:
-    """Make the file to lock, where none is, durably; return its identity."""
-    descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR | _PLAIN, 0o600)
+def make(path: Path) -> None:
+    """Make the file to lock, where none is, durably."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
         os.write(descriptor, b"\n")  # a range of bytes to lock, for Windows
         synchronise(descriptor)
-        return Identity.of(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def _open(file: Path) -> int:
-    return os.open(file, os.O_RDWR | _PLAIN)
+def synchronise(descriptor: int) -> None:
+    """Wait until what was written to a file is on the disk."""
+    os.fsync(descriptor)
+    if _FULLFSYNC is not None:  # Apple's fsync stops at the drive's cache
+        fcntl.fcntl(descriptor, _FULLFSYNC)
 
+
+def _forget_what_the_parent_holds() -> None:
+    for file in list(_held):
+        with suppress(OSError):
+            file.close()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_what_the_parent_holds)
+
+# First and number of the bytes of SQLite's shared locks, without which nobody reads or rolls back.
+# Not the reserved byte before them: SQLite itself, asked for the journal of a process that died,
+# would take our lock on it for that of a process which lives.
+_SQLITE_BYTES = (0x40000002, 510)
 
 if sys.platform == "win32":
     import msvcrt
 
-    _PLAIN = os.O_BINARY | os.O_NOINHERIT
+    _OFD_SETLK = None
+    _FULLFSYNC = None
 
     def _take(descriptor: int) -> bool:
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -147,14 +234,14 @@ if sys.platform == "win32":
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
-    def synchronise(descriptor: int) -> None:
-        """Wait until what was written to a file is on the disk."""
-        os.fsync(descriptor)
-
 else:
     import fcntl
 
-    _PLAIN = os.O_CLOEXEC | os.O_NONBLOCK  # a named pipe must not make the call wait
+    _WRITE_LOCK = fcntl.F_WRLCK
+    _FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)
+    _OFD_SETLK = None
+    if sys.platform == "linux" and sys.maxsize > 2**32:
+        _OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None)
 
     def _take(descriptor: int) -> bool:
         try:
@@ -166,9 +253,3 @@ else:
     def _release(descriptor: int) -> None:
         # Said, and not left to closing: a process forked in between shares the open file.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-    def synchronise(descriptor: int) -> None:
-        """Wait until what was written to a file is on the disk."""
-        os.fsync(descriptor)
-        if full := getattr(fcntl, "F_FULLFSYNC", None):  # Apple's fsync stops at the drive's cache
-            fcntl.fcntl(descriptor, full)

@@ -5,6 +5,7 @@ Three files lie beside each other: the ledger itself, ``.lock`` and ``.count``.
 - **.lock** is what is locked (:mod:`client_sdk.file_lock`). It is made with the ledger and never
   written again. The ledger remembers its identity, so that a ledger which was copied or restored
   together with it is noticed: no copy has the inode and the time of change of the original.
+  Nor has a copy the inodes of the ledger and its count, which it remembers, too.
 - **.count** holds the number of commits. It is written after each of them, so a ledger that tells
   a smaller number is an older copy of itself. One commit more is a process that died in between.
 
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from client_sdk import file_lock
-from client_sdk.errors import LedgerError
+from client_sdk.errors import LedgerBusyError, LedgerError
 from client_sdk.file_lock import HeldLock, Identity
 
 APPLICATION_ID = 0x6C647073  # "ldps", in the file's header
@@ -50,17 +51,16 @@ TABLES = {
 _KEYS = {table: columns.partition(" ")[0] for table, columns in TABLES.items()}
 COUNT_DIGITS = 20
 
+_BUSY = "another process or thread is using it: try again later"
 _NO_ROOM = "check that the file and its folder are writable and that the disk has room"
 _DAMAGED = "keep the file and stop reporting: a new ledger would refill the budget"
 _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
-    "locked": "another process or thread is using it: try again later",
+    "locked": _BUSY,
     "does not keep a lock": "put the ledger on a local file system, where flock works",
     "dropped": "a process must not fork, or close files that are not its own, inside a call",
-    "exists": "open it with Ledger(path): a second ledger would be a second budget",
-    "no such file": "Ledger.create makes one when the app is installed and never again: if this"
-    " device has reported before, a new ledger would refill the budget",
-    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
-    "second name": "remove the hard link: the ledger must have one name",
+    "exists": "open it by Device.open or Ledger(path): a second ledger would be a second budget",
+    "no such file": "Device.install (Ledger.create) makes one when the app is installed and never"
+    " again: if this device has reported before, a new ledger would refill the budget",
     "readonly": _NO_ROOM,
     "read-only": _NO_ROOM,
     "permi": _NO_ROOM,
@@ -68,6 +68,10 @@ _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes
     "no space": _NO_ROOM,
     "unable to open": _NO_ROOM,
     "i/o error": _NO_ROOM,
+}
+_OF_DAMAGED = {
+    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
+    "second name": "remove the hard link: the ledger must have one name",
 }
 _KINDS: dict[type, str] = {
     FileExistsError: "exists",
@@ -88,6 +92,8 @@ class Head(NamedTuple):
     key: bytes  # of the hashes of events
     lock_inode: int
     lock_changed_ns: int
+    file_inode: int
+    count_inode: int
     commits: int
     spent: int
     drawn: int  # reports so far
@@ -103,8 +109,16 @@ class Head(NamedTuple):
 class Transaction:
     """A locked and verified ledger; what is not committed is rolled back."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Head, file: Path, lock: HeldLock):
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        head: Head,
+        file: Path,
+        lock: HeldLock,
+        holds_off: bool,
+    ):
         self._connection = connection
+        self._holds_off = holds_off
         self.head = head
         self._content = int.from_bytes(head.content, "big")
         self._file = file
@@ -160,6 +174,8 @@ class Transaction:
             self.head = self.head._replace(commits=commits)
             self.write_head()
             self._connection.execute("COMMIT")
+            if not self._holds_off:
+                self._read_back()
             seal(self._file, commits)
             write_count(self._file, commits)
 
@@ -171,6 +187,16 @@ class Transaction:
         """
         self.head = self.head._replace(content=_folded(self._content))
         _write_head(self._connection, self.head)
+
+    def _read_back(self) -> None:
+        """Check that the commit is there: another user of SQLite may have taken it back.
+
+        That is so where SQLite's own lock is the only one that such a user sees, and other code
+        of this process dropped it.
+        """
+        with closing(connect(self._file, self._holds_off)) as again:
+            if _read_head(again) != self.head:
+                raise Damaged("changed by other code during a call")
 
     def _look_again(self) -> None:
         """Check, before anything is written, that nobody was here while a report was drawn."""
@@ -184,30 +210,73 @@ class Transaction:
 
 
 def create(file: Path, caps: tuple[int, int]) -> None:
-    """Write a new ledger where no file is, or leave nothing behind."""
-    made: list[Path] = []
-    try:
-        with explained(file):
-            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            made.append(file)
-            lock = file_lock.make(lock_of(file))
-            made.append(lock_of(file))
-            make_count(file, 0)
-            made.append(count_of(file))
-            with file_lock.locked(lock_of(file)), closing(connect(file)) as connection:
-                make_durable(connection)
-                connection.execute("BEGIN EXCLUSIVE")
-                make_tables(connection, new_head(caps, lock))
-                connection.execute("COMMIT")
-    except LedgerError:
-        for path in reversed(made):  # ours and unused: O_EXCL made them above
-            path.unlink(missing_ok=True)
-        raise
+    """Write a new ledger where none is; what a call left that was killed is taken over.
+
+    The ledger appears under its name when it is complete. Until then the count says 0, so nothing
+    can have been spent.
+    """
+    with explained(file):
+        if os.path.lexists(file):
+            raise FileExistsError("File exists")
+        with suppress(FileExistsError):
+            file_lock.make(lock_of(file))
+        with file_lock.locked(lock_of(file)) as lock:
+            if os.path.lexists(file):  # another process was quicker
+                raise FileExistsError("File exists")
+            try:
+                _check_unused(file)
+                _write_new(file, caps, lock)
+            except BaseException:
+                for path in (_new_of(file), count_of(file), lock_of(file)):
+                    path.unlink(missing_ok=True)
+                raise
 
 
-def new_head(caps: tuple[int, int], lock: Identity) -> Head:
-    """Return the head of a ledger in which nothing is."""
-    return Head(*caps, os.urandom(32), *identity_of(lock), 0, 0, 0, 0, 0, bytes(32))
+def _check_unused(file: Path) -> None:
+    """Refuse to begin anew where a ledger has been written to."""
+    if count_of(file).exists() and count_of(file).stat().st_size and read_count(file):
+        raise FileExistsError("a ledger was here: its count exists")
+
+
+def _write_new(file: Path, caps: tuple[int, int], lock: HeldLock) -> None:
+    new = _new_of(file)
+    for left in (new, count_of(file), _journal_of(new), _journal_of(file)):
+        left.unlink(missing_ok=True)  # of a call that was killed, or of a ledger that is gone
+    make_count(file, 0)
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(connect(new, holds_off=False)) as connection:
+        make_durable(connection)
+        connection.execute("BEGIN EXCLUSIVE")
+        make_tables(connection, new_head(caps, lock.identity, new, file))
+        connection.execute("COMMIT")
+    new.rename(file)
+    _synchronise_folder(file.parent)
+
+
+def _synchronise_folder(folder: Path) -> None:
+    with suppress(OSError):  # folders cannot be opened everywhere
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _new_of(file: Path) -> Path:
+    return file.with_name(f"{file.name}.new")
+
+
+def _journal_of(file: Path) -> Path:
+    return file.with_name(f"{file.name}-journal")
+
+
+def new_head(caps: tuple[int, int], lock: Identity, file: Path, named: Path) -> Head:
+    """Return the head of a ledger in which nothing is.
+
+    ``file`` is where the ledger lies now, ``named`` the name that it will have.
+    """
+    inodes = inodes_of(file, named)
+    return Head(*caps, os.urandom(32), *identity_of(lock), *inodes, 0, 0, 0, 0, 0, bytes(32))
 
 
 def make_tables(connection: sqlite3.Connection, head: Head) -> None:
@@ -231,10 +300,23 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
         with explained(file):
             check_place(file)
             held = stack.enter_context(file_lock.locked(lock_of(file)))
-            connection = stack.enter_context(closing(connect(file)))
+            _leave_wal(file)
+            holds_off = stack.enter_context(file_lock.holding_off_sqlite(file, BUSY_SECONDS))
+            connection = stack.enter_context(closing(connect(file, holds_off)))
             head = _begin(file, held, connection, verify)
-            begun = Transaction(connection, head, file, held)
+            begun = Transaction(connection, head, file, held, holds_off)
         yield begun
+
+
+def _leave_wal(file: Path) -> None:
+    """Bring a file back to the journal that it is made with, if another tool changed that.
+
+    SQLite opens no file with a write-ahead log where its own locks are off.
+    """
+    if _header(file)[18:20] == b"\2\2":
+        with closing(connect(file, holds_off=False)) as connection:
+            check_version(connection, file)
+            make_durable(connection)
 
 
 def check_place(file: Path) -> None:
@@ -243,6 +325,8 @@ def check_place(file: Path) -> None:
         raise FileNotFoundError("no such file")
     if file.stat().st_nlink > 1:  # SQLite looks for its journal beside one name only
         raise Damaged("the file has a second name")
+    if os.path.lexists(count_of(file)) and not count_of(file).is_file():
+        raise Damaged("its count is damaged")
     if not lock_of(file).is_file():
         if is_first(file):
             raise Damaged(f"a ledger of version {FIRST_VERSION}")
@@ -256,18 +340,24 @@ def is_first(file: Path) -> bool:
     """
     if not file.is_file():
         return False
-    with file.open("rb") as stream:
-        header = stream.read(100)
+    header = _header(file)
     version, application = header[60:64], header[68:72]
     return (int.from_bytes(application, "big"), int.from_bytes(version, "big")) == (
         APPLICATION_ID, FIRST_VERSION
     )  # fmt: skip
 
 
-def check_version(connection: sqlite3.Connection) -> None:
+def _header(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(100)
+
+
+def check_version(connection: sqlite3.Connection, file: Path) -> None:
     """Check that the file is a ledger of this version."""
     found = [_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version")]
     if found == [APPLICATION_ID, FIRST_VERSION]:
+        if read_count(file) > 1:
+            raise Damaged("an older copy of this ledger was put in its place")
         raise Damaged(f"a ledger of version {FIRST_VERSION}")
     if found != [APPLICATION_ID, VERSION]:  # an empty file has 0, 0
         raise Damaged(f"empty, cut off or not a ledger of version {VERSION}")
@@ -283,9 +373,12 @@ def count_of(file: Path) -> Path:
     return file.with_name(f"{file.name}.count")
 
 
-def connect(file: Path) -> sqlite3.Connection:
-    """Open a file that exists; mode=rw keeps SQLite from making one."""
-    uri = f"{file.as_uri()}?mode=rw"
+def connect(file: Path, holds_off: bool) -> sqlite3.Connection:
+    """Open a file that exists; mode=rw keeps SQLite from making one.
+
+    Where others are held off by locks of ours, SQLite's own are off: they would meet ours.
+    """
+    uri = f"{file.as_uri()}?mode=rw{'&nolock=1' if holds_off else ''}"
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     # Damaged text reaches the checksum; by default an error message would quote the report.
     connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
@@ -341,17 +434,20 @@ def explained(file: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         # UnicodeDecodeError: SQLite complains about a name that is itself damaged.
         told = getattr(error, "strerror", None) or str(error)
-        advice = next((_ADVICE[words] for words in _ADVICE if words in told.lower()), None)
+        # What is damaged is told in our own words, which may hold those of another advice.
+        hints = _OF_DAMAGED if isinstance(error, Damaged) else _ADVICE
+        advice = next((hints[words] for words in hints if words in told.lower()), None)
         if advice is None or type(error) in _KINDS:
             # The words of an OSError depend on the language of the system.
             advice = _NO_ROOM if isinstance(error, OSError) else _DAMAGED
             advice = _ADVICE.get(_KINDS.get(type(error), ""), advice)
-        raise LedgerError(f"ledger {file}: {told}; {advice}; no report was given") from error
+        kind = LedgerBusyError if advice == _BUSY else LedgerError
+        raise kind(f"ledger {file}: {told}; {advice}; no report was given") from error
 
 
 def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: bool) -> Head:
     """Check whose file it is, take SQLite's lock as well, and verify what has to be."""
-    check_version(connection)
+    check_version(connection, file)
     make_durable(connection)
     connection.execute("BEGIN IMMEDIATE")
     size = _value(connection, "PRAGMA page_count") * _value(connection, "PRAGMA page_size")
@@ -359,7 +455,12 @@ def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: b
         raise Damaged("cut off or damaged")
     head = _read_head(connection)
     if identity_of(held.identity) != (head.lock_inode, head.lock_changed_ns):
-        raise Damaged("copied, moved or restored: its lock file is not the one it was made with")
+        raise Damaged(
+            "copied, moved or restored, or somebody changed owner, permissions, times or links of "
+            "its lock file, which is then not the one it was made with"
+        )
+    if inodes_of(file, file) != (head.file_inode, head.count_inode):
+        raise Damaged("copied, moved or restored: its files are not those it was made with")
     count = read_count(file)
     if count > head.commits:
         raise Damaged("an older copy of this ledger was put in its place")
@@ -425,6 +526,16 @@ def identity_of(lock: Identity) -> tuple[int, int]:
     """Return what the ledger remembers of its lock file: inode and time of change."""
     # In the memory of a page files are made anew with every load.
     return (0, 0) if _is_in_browser() else (lock.inode, lock.changed_ns)
+
+
+def inodes_of(file: Path, named: Path) -> tuple[int, int]:
+    """Return the inodes of ledger and count, which another file in their place has not."""
+    if _is_in_browser():
+        return 0, 0
+    try:
+        return file.stat().st_ino, count_of(named).stat().st_ino
+    except FileNotFoundError:
+        raise Damaged("copied or moved: its count is missing") from None
 
 
 def _verified(table: str, row: Row) -> Row:

@@ -21,18 +21,23 @@ def upgrade(file: Path) -> None:
     later does not pass for one that was never brought here.
     """
     with ledger_file.explained(file):
-        if not ledger_file.is_first(file):
+        # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
+        if ledger_file.lock_of(file).exists() and ledger_file.count_of(file).exists():
+            if not _was_left(file):
+                return
+        elif not ledger_file.is_first(file):
             return
         lock = ledger_file.lock_of(file)
         with suppress(FileExistsError):  # another process is at it, or died at it
             file_lock.make(lock)
-        with file_lock.locked(lock) as held, closing(ledger_file.connect(file)) as connection:
+        with (
+            file_lock.locked(lock) as held,
+            file_lock.holding_off_sqlite(file, ledger_file.BUSY_SECONDS) as holds_off,
+            closing(ledger_file.connect(file, holds_off)) as connection,
+        ):
             if not ledger_file.is_first(file):  # the other process was quicker
                 return
-            if not ledger_file.count_of(file).exists():
-                ledger_file.make_count(file, 1)
-            elif ledger_file.read_count(file) > 1:
-                raise Damaged("an older copy of this ledger was put in its place")
+            _count(file)
             ledger_file.make_durable(connection)
             connection.execute("BEGIN EXCLUSIVE")
             _convert(file, held, connection)
@@ -40,19 +45,39 @@ def upgrade(file: Path) -> None:
             connection.execute("COMMIT")
 
 
+def _was_left(file: Path) -> bool:
+    """Tell whether a process died while it brought this ledger here: the count says 1 at most."""
+    count = ledger_file.count_of(file)
+    if not count.is_file() or (count.stat().st_size > 0 and ledger_file.read_count(file) > 1):
+        return False
+    with file_lock.locked(ledger_file.lock_of(file)):
+        return ledger_file.is_first(file)
+
+
+def _count(file: Path) -> None:
+    """Let the count say 1, or refuse: a larger one is of a later state of this ledger."""
+    count = ledger_file.count_of(file)
+    if count.exists() and count.stat().st_size == 0:  # a process died between making and writing
+        count.unlink()
+    if not count.exists():
+        ledger_file.make_count(file, 1)
+    elif ledger_file.read_count(file) > 1:
+        raise Damaged("an older copy of this ledger was put in its place")
+
+
 def _convert(file: Path, held: HeldLock, connection: sqlite3.Connection) -> None:
     """Verify the old rows, and write them as new ones in the same transaction."""
     caps, spending, pending = _old_rows(connection)
     for table in ("caps", "spending", "pending"):
         connection.execute(f"DROP TABLE {table}")
-    head = ledger_file.new_head(caps, held.identity)._replace(
+    head = ledger_file.new_head(caps, held.identity, file, file)._replace(
         commits=1,
         spent=sum(micro for _, micro in spending),
         drawn=len(pending),
         waiting=len(pending),
     )
     ledger_file.make_tables(connection, head)
-    books = Transaction(connection, head, file, held)
+    books = Transaction(connection, head, file, held, holds_off=True)
     for row in spending:
         books.put("spending", *row)
     for number, (report_id, report) in enumerate(pending):
