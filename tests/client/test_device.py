@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,22 @@ def test_an_event_that_found_no_budget_was_not_given(folder: Path) -> None:
         with pytest.raises(BudgetError):
             device.report(COLLECTION, *HERE, event="x")
     assert device.pending() == []
+
+
+def test_a_text_that_writes_itself_otherwise_is_the_text_that_it_is(device: Device) -> None:
+    class Visit(str, Enum):
+        A = "visit 41"
+
+    class Random(str):
+        def __str__(self) -> str:
+            return os.urandom(8).hex()
+
+        __format__ = encode = __str__  # type: ignore[assignment]
+
+    report = device.report(COLLECTION, *HERE, event="visit 41")
+    for event in (Visit.A, Random("visit 41"), Random("visit 41")):
+        assert device.report(COLLECTION, *HERE, event=event) == report
+    assert device.report(Random(DIGEST), *HERE, event="visit 41") == report
 
 
 @pytest.mark.parametrize("bad", ["", 3, b"x", "\ud800"])

@@ -72,7 +72,9 @@ def test_retry_after_as_a_date_counts_from_now() -> None:
 @pytest.mark.parametrize(
     "url",
     ["http://example.org/reports", "ftp://127.0.0.1/", "", "example.org", None, 3, "https://",
-     "https://user:secret@example.org/", "http://127.0.0.1.example.org/", "file:///etc/passwd"],
+     "https://user:secret@example.org/", "http://127.0.0.1.example.org/", "file:///etc/passwd",
+     "https://[", "https://example.org:abc/", "https://example.org/a b", "https://\u00fc.example/",
+     "https://example.org/\u00fc", "https://example.org/\n"],
 )  # fmt: skip
 def test_only_encrypted_connections_leave_this_machine(url: Any) -> None:
     with pytest.raises(ParameterError, match="url must"):
@@ -141,9 +143,10 @@ def answering(status: int, headers: dict[str, str], body: bytes) -> Iterator[tup
         thread.join()
 
 
+@pytest.mark.parametrize("place", ["/elsewhere", "http://[", "", "ftp://127.0.0.1/"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirection_is_followed(status: int) -> None:
-    with answering(status, {"Location": "/elsewhere", "Set-Cookie": "a=b"}, b"") as (url, paths):
+def test_no_redirection_is_followed(status: int, place: str) -> None:
+    with answering(status, {"Location": place, "Set-Cookie": "a=b"}, b"") as (url, paths):
         send = https_sender(url)
         assert [send(BODY), send(BODY)] == [LATER, LATER]
     assert paths == ["/reports", "/reports"]
@@ -157,6 +160,15 @@ def test_refusals_and_waits_are_read_from_the_response() -> None:
         assert https_sender(url)(BODY) == Answer(refusal="closed")
     with answering(503, {"Retry-After": "42"}, b"") as (url, _):
         assert https_sender(url)(BODY) == Answer(retry_after_s=42)
+
+
+def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://user:secret@127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with lossy_server([]) as collected:
+        assert https_sender(collected.url)(BODY) == DELIVERED
+    assert "Proxy-Authorization" not in collected.requests[0][0]
 
 
 def test_a_cookie_is_not_sent_back() -> None:

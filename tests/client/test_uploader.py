@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import kstest
 
 from client_sdk import Answer, Collection, Device, Grid, Report, Uploader, uploader
-from client_sdk.errors import ParameterError
+from client_sdk.errors import LedgerBusyError, ParameterError
 from client_sdk.report import BODY_BYTES
 from client_sdk.sending import DELIVERED, LATER, Send
 
@@ -306,6 +306,49 @@ def test_a_pass_has_a_limit_and_the_next_follows_at_once(device: Device, clock: 
 def test_bad_arguments_are_named(device: Device, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         Uploader(device, **{"send": sender([DELIVERED]), **change})
+
+
+def test_what_was_delivered_is_known_at_once(device: Device, clock: Clock) -> None:
+    """A process that dies in the middle of a pass does not send the same reports for ever."""
+    fill(device, 4)
+    waiting = []
+
+    def send(_: bytes) -> Answer:
+        waiting.append(device.waiting())
+        return DELIVERED
+
+    make(device, send, clock).run_once()
+    assert waiting == [4, 3, 2, 1]
+
+
+def test_a_thread_outlives_a_busy_ledger_and_stops_within_a_delay(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(device, 2)
+    pending, busy = Device.pending, [LedgerBusyError("locked")]
+
+    def sometimes_busy(self: Device, limit: int | None = None) -> list[str]:
+        if busy:
+            raise busy.pop()
+        return pending(self, limit)
+
+    monkeypatch.setattr(Device, "pending", sometimes_busy)
+    monkeypatch.setattr(uploader, "FIRST_BACK_OFF_S", 0.0)
+    stop, sent = threading.Event(), threading.Event()
+
+    def send(_: bytes) -> Answer:
+        sent.set()
+        monkeypatch.setattr(upload, "_max_delay_s", 1e9)  # the next report would take years
+        return DELIVERED
+
+    upload = Uploader(device, send, max_delay_s=0)
+    thread = threading.Thread(target=upload.run, args=(stop,))
+    thread.start()
+    assert sent.wait(60)
+    stop.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert (device.waiting(), busy) == (1, [])
 
 
 # In a thread, a job, asyncio: one line

@@ -74,8 +74,7 @@ class Device:
     ) -> "Device":
         """Make the device's ledger: once, when the app is installed, and never again.
 
-        A process killed in here may leave files that :meth:`open` refuses. Only an installer that
-        knows that this call never returned may delete the folder and try again.
+        A process killed in here leaves a device that can be opened, or none: then call it again.
 
         Parameters
         ----------

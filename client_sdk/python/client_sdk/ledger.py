@@ -60,7 +60,7 @@ class Ledger:
     ------
     LedgerError
         From every method: the file is missing, empty, damaged, a copy, not a ledger, on a file
-        system without locks, or locked by another process for five seconds; also when it cannot
+        system without locks, or used by others all the time (LedgerBusyError); also when it cannot
         be written. The message says what to do.
 
     Examples
@@ -97,15 +97,12 @@ class Ledger:
     ) -> "Ledger":
         """Make a new, unspent ledger: once, when the app is installed.
 
-        A process killed in here may leave an empty file, which every later call refuses. Only
-        an installer that knows that this call never returned may delete what is there and try
-        again.
+        A process killed in here leaves a ledger, or none: then this may be called again.
 
         Parameters
         ----------
         path : str or os.PathLike
-            Where no file is yet, an empty one included, nor one with ``.lock`` or ``.count``
-            appended to its name.
+            Where no file is yet, an empty one included, nor the count of a ledger that was used.
         cap_epsilon : int, float, Decimal or str
             What the device may spend over all collections and all time, in epsilon; read by its
             shortest decimal text and rounded down to a micro-epsilon.

@@ -77,15 +77,16 @@ def answer_of_http(status: int, retry_after: str | None = None, body: bytes = b"
 def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | None = None) -> Send:
     """Return a function that posts one report, over a connection of its own.
 
-    It sends no cookie, referrer or user agent, follows no redirection, and keeps no connection
-    open that a second report would share.
+    It sends no cookie, referrer or user agent, follows no redirection, uses no proxy of the
+    environment, and keeps no connection open that a second report would share.
 
     Parameters
     ----------
     url : str
         Where the server takes reports: https, or http on this machine for tests.
     timeout_s : float in (0, 3600]
-        After which an attempt has failed.
+        How long to wait for the connection, and for each piece of the answer. (A server that
+        drips its answer can take longer.)
     context : ssl.SSLContext, optional
         Of the app's own, with pinned certificates say; by default that of the system.
 
@@ -94,7 +95,7 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
     ParameterError
         The address or the time breaks its rule.
     """
-    parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
+    parts = _parts(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise ParameterError(f"url must start with https://, got {shown(url)}")
     if not parts.hostname or parts.username is not None:
@@ -103,7 +104,10 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
     if not 0 < timeout <= 3600:
         raise ParameterError(f"timeout_s must be above 0 and at most 3600, got {timeout_s}")
     opener = urllib.request.build_opener(
-        _NoRedirection(), urllib.request.HTTPSHandler(context=context)
+        # No proxy of the environment: it would see where reports go, and may ask for an account.
+        urllib.request.ProxyHandler({}),
+        _NoRedirection(),
+        urllib.request.HTTPSHandler(context=context),
     )
     opener.addheaders = []  # urllib's own user agent
 
@@ -123,12 +127,29 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
     return send
 
 
-class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    """A redirection would send the report to whom the app did not name."""
+def _parts(url: object) -> urllib.parse.SplitResult:
+    """Return the parts of an address that can be sent as it is."""
+    try:
+        if isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url:
+            parts = urllib.parse.urlsplit(url)
+            _ = parts.port  # raises where it is no number
+            return parts
+    except ValueError:
+        pass
+    raise ParameterError(f"url must be an address of printable ASCII characters, got {shown(url)}")
 
-    def redirect_request(self, *_: Any) -> None:
-        """Follow none: the response is treated as any other that is not 2xx."""
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    """A redirection would send the report to whom the app did not name.
+
+    Not even its address is read: the response is treated as any other that is not 2xx.
+    """
+
+    def _follow_none(self, *_: Any) -> Any:
         return None
+
+    http_error_301 = http_error_302 = http_error_303 = _follow_none
+    http_error_307 = http_error_308 = _follow_none
 
 
 def _problem(body: bytes) -> str | None:

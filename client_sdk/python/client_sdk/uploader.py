@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from client_sdk.device import Device
-from client_sdk.errors import ParameterError
+from client_sdk.errors import LedgerBusyError, ParameterError
 from client_sdk.report import BODY_BYTES, Report
 from client_sdk.sending import LATER, Answer, Send
 from client_sdk.validate import finite_number, whole_number
@@ -61,6 +61,8 @@ class Uploader:
 
     One line each: ``threading.Thread(target=uploader.run, daemon=True).start()`` in a thread,
     ``uploader.run_once()`` in a job, ``await asyncio.to_thread(uploader.run_once)`` in asyncio.
+    An uploader knows in memory alone how long it has to wait: a job that makes one each time
+    should come back after ``run_once().wait_s`` seconds.
 
     Parameters
     ----------
@@ -114,9 +116,9 @@ class Uploader:
     def run_once(self) -> Pass:
         """Make one pass and return what it did; nothing is sent before its time has come.
 
-        What was delivered or refused is written down in one transaction at the end of the pass,
-        also where an attempt failed. A report that was delivered and not written down, because
-        the process died, is sent again, and the server counts it once.
+        What was delivered or refused is written down at once. A report that was delivered and
+        not written down, because the process died in between, is sent again, and the server
+        counts it once.
 
         Raises
         ------
@@ -125,6 +127,23 @@ class Uploader:
         Exception
             What ``send`` raises, other than the errors of a connection.
         """
+        return self._pass(self._wait, lambda: False)
+
+    def run(self, stop: threading.Event | None = None) -> None:
+        """Make passes for ever, or until ``stop`` is set; meant for a thread of its own.
+
+        A ledger that others use just now is a failure that passes; any other error ends it.
+        """
+        stop = stop or threading.Event()
+        while not stop.is_set():
+            try:
+                done = self._pass(stop.wait, stop.is_set)
+            except LedgerBusyError:
+                done = Pass(is_complete=False)
+                done.wait_s = self._next(done, LATER, waiting=0)
+            stop.wait(done.wait_s)
+
+    def _pass(self, wait: Callable[[float], object], is_over: Callable[[], bool]) -> Pass:
         done = Pass(wait_s=self._not_before - self._now())
         if done.wait_s > 0:
             done.is_complete = False
@@ -132,32 +151,24 @@ class Uploader:
         done.dropped = self._device.discard_newest(self._outbox)
         texts = self._device.pending()
         _chance.shuffle(texts)
-        delivered: list[str] = []
-        refused: list[str] = []
-        try:
-            for text in texts[: self._batch]:
-                self._wait(_chance.uniform(0.0, self._max_delay_s))
-                answer = self._attempt(text)
-                if answer.is_delivered:
-                    delivered.append(Report.from_json(text).id)
-                elif answer.refusal:
-                    refused.append(Report.from_json(text).id)
-                    done.refused[answer.refusal] = done.refused.get(answer.refusal, 0) + 1
-                else:
-                    done.is_complete = False
-                    break
-        finally:
-            self._device.acknowledge(delivered)
-            self._device.discard(refused)
-        done.delivered = len(delivered)
-        done.wait_s = self._next(done, answer if texts else LATER, len(texts))
+        answer = LATER
+        for text in texts[: self._batch]:
+            report_id = Report.from_json(text).id
+            wait(_chance.uniform(0.0, self._max_delay_s))
+            if is_over():
+                break
+            answer = self._attempt(text)
+            if answer.is_delivered:
+                self._device.acknowledge(report_id)
+                done.delivered += 1
+            elif answer.refusal:
+                self._device.discard(report_id)
+                done.refused[answer.refusal] = done.refused.get(answer.refusal, 0) + 1
+            else:
+                done.is_complete = False
+                break
+        done.wait_s = self._next(done, answer, len(texts))
         return done
-
-    def run(self, stop: threading.Event | None = None) -> None:
-        """Make passes for ever, or until ``stop`` is set; meant for a thread of its own."""
-        stop = stop or threading.Event()
-        while not stop.is_set():
-            stop.wait(self.run_once().wait_s)
 
     def _attempt(self, text: str) -> Answer:
         try:

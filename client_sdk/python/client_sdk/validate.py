@@ -30,10 +30,13 @@ def whole_number(field: str, value: object, low: int, high: int) -> int:
 
 
 def unicode_text(field: str, value: object) -> str:
-    """Return ``value`` as a text that is not empty and has a form in UTF-8."""
+    """Return ``value`` as a text that is not empty and has a form in UTF-8.
+
+    A plain one: a subclass, such as an Enum of texts, may write itself in another way elsewhere.
+    """
     try:
-        if isinstance(value, str) and value.encode():
-            return value
+        if isinstance(value, str) and str.encode(value):
+            return str.__str__(value)
     except UnicodeEncodeError:  # half of a surrogate pair: SQLite cannot hold it
         pass
     raise ParameterError(f"{field} must be a non-empty text in Unicode, got {type(value).__name__}")
