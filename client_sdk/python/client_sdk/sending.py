@@ -14,7 +14,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from client_sdk.errors import ParameterError
 from client_sdk.validate import finite_number, shown
@@ -103,12 +102,16 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
     timeout = finite_number("timeout_s", timeout_s)
     if not 0 < timeout <= 3600:
         raise ParameterError(f"timeout_s must be above 0 and at most 3600, got {timeout_s}")
-    opener = urllib.request.build_opener(
-        # No proxy of the environment: it would see where reports go, and may ask for an account.
-        urllib.request.ProxyHandler({}),
-        _NoRedirection(),
+    # Only what sends and receives. A redirection would send the report to whom the app did not
+    # name; a proxy of the environment would see where reports go, and may ask for an account.
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(context=context),
-    )
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.HTTPDefaultErrorHandler(),
+    ):
+        opener.add_handler(handler)
     opener.addheaders = []  # urllib's own user agent
 
     def send(body: bytes) -> Answer:
@@ -137,19 +140,6 @@ def _parts(url: object) -> urllib.parse.SplitResult:
     except ValueError:
         pass
     raise ParameterError(f"url must be an address of printable ASCII characters, got {shown(url)}")
-
-
-class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    """A redirection would send the report to whom the app did not name.
-
-    Not even its address is read: the response is treated as any other that is not 2xx.
-    """
-
-    def _follow_none(self, *_: Any) -> Any:
-        return None
-
-    http_error_301 = http_error_302 = http_error_303 = _follow_none
-    http_error_307 = http_error_308 = _follow_none
 
 
 def _problem(body: bytes) -> str | None:
