@@ -262,7 +262,9 @@ def test_the_files_hold_no_text_of_an_event_and_no_hash_that_others_could_make(
     names = []
     for each, place in ((device, folder), (other, tmp_path / "other")):
         each.report(COLLECTION, *HERE, event="visit 41 at the doctor's")
-        assert all(b"doctor" not in file.read_bytes() for file in place.iterdir())
+        assert all(
+            b"doctor" not in file.read_bytes() for file in place.rglob("*") if file.is_file()
+        )
         names.append(_events(place))
     assert len(names[0]) == len(names[1]) == 1
     assert names[0] != names[1]

@@ -47,17 +47,31 @@ def refuses(ledger: Ledger, file: Path, message: str) -> None:
 # An older state is put back
 
 
-def in_place(backup: Path, folder: Path) -> None:
-    """As cp does, and with the times, as cp -p does."""
-    for name in NAMES:
+def copy_over(backup: Path, folder: Path, name: str) -> None:
+    """As cp -rp does: files keep their inodes, folders get what they lack."""
+    if (backup / name).is_dir():
+        shutil.copytree(backup / name, folder / name, dirs_exist_ok=True)
+    else:
         shutil.copy2(backup / name, folder / name)
 
 
-def by_renaming(backup: Path, folder: Path) -> None:
-    """As rsync does: a new file takes the place of the old one."""
+def replace(backup: Path, folder: Path, name: str) -> None:
+    """As rsync does: something new takes the place of the old."""
+    copy_over(backup, folder.parent, name)
+    if (folder / name).is_dir():
+        (folder / name).rename(folder.parent / "old")
+        shutil.rmtree(folder.parent / "old")
+    (folder.parent / name).replace(folder / name)
+
+
+def in_place(backup: Path, folder: Path) -> None:
     for name in NAMES:
-        shutil.copy2(backup / name, folder / "new")
-        (folder / "new").replace(folder / name)
+        copy_over(backup, folder, name)
+
+
+def by_renaming(backup: Path, folder: Path) -> None:
+    for name in NAMES:
+        replace(backup, folder, name)
 
 
 def whole_folder(backup: Path, folder: Path) -> None:
@@ -105,36 +119,25 @@ def test_an_older_ledger_beside_its_count_is_refused(
     assert Ledger(file).spent() == ledger.spent() == 400_000 + later
 
 
-def restored(folder: Path, names: tuple[str, ...], renames: bool) -> None:
-    for name in names:
-        if renames:
-            shutil.copy2(folder.parent / "backup" / name, folder / "new")
-            (folder / "new").replace(folder / name)
-        else:
-            shutil.copy2(folder.parent / "backup" / name, folder / name)
-
-
-@pytest.mark.parametrize("renames", [True, False])
+@pytest.mark.parametrize("restore", [copy_over, replace])
 @pytest.mark.parametrize(
     "names",
     [names for n in (1, 2, 3) for names in combinations(NAMES, n)],
     ids=lambda names: "+".join(name[9:] or "db" for name in names),
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="a copy has its times")
-def test_files_that_are_put_back_in_any_combination(
-    ledger: Ledger, folder: Path, names: tuple[str, ...], renames: bool
+def test_what_is_put_back_in_any_combination_is_refused(
+    ledger: Ledger,
+    folder: Path,
+    names: tuple[str, ...],
+    restore: Callable[[Path, Path, str], None],
 ) -> None:
-    """All are refused but one, which docs/privacy.md names: ledger and count alone, in place."""
     shutil.copytree(folder, folder.parent / "backup")
     for k in range(3):
         ledger.spend("c", 1, None, draw(f"later {k}"))
-    restored(folder, names, renames)
-    if names == ("ledger.db", "ledger.db.count") and not renames:
-        assert Ledger(folder / "ledger.db").spent() == 400_000
-    elif names == ("ledger.db.lock",) and not renames:
-        refuses(ledger, folder / "ledger.db", "somebody changed owner, permissions, times")
-    else:
-        refuses(ledger, folder / "ledger.db", "copied|older copy")
+    for name in names:
+        restore(folder.parent / "backup", folder, name)
+    refuses(ledger, folder / "ledger.db", "copied|older copy|its count")
 
 
 def test_an_older_ledger_that_was_renamed_into_place_is_refused(
@@ -147,31 +150,54 @@ def test_an_older_ledger_that_was_renamed_into_place_is_refused(
     refuses(ledger, file, "its files are not those it was made with")
 
 
+def number_of(folder: Path) -> Path:
+    """Return the one file of the count, whose name is the number."""
+    (number,) = (folder / "ledger.db.count").iterdir()
+    return number
+
+
 def test_an_older_count_is_refused(ledger: Ledger, folder: Path) -> None:
-    count = folder / "ledger.db.count"
-    before = count.read_bytes()
+    before = number_of(folder)
     for k in range(2):
         ledger.spend("c", 1, None, draw(f"later {k}"))
-    count.write_bytes(before)
+    number_of(folder).rename(before)
     refuses(ledger, folder / "ledger.db", "an older copy of its count was put in place")
+
+
+def test_a_second_name_in_the_count_is_refused(ledger: Ledger, folder: Path) -> None:
+    number = number_of(folder)
+    ledger.acknowledge("1")
+    number.touch()
+    refuses(ledger, folder / "ledger.db", "another state of its count was put in place")
+    number.unlink()
+    assert ledger.spent() == 400_000
 
 
 def test_one_commit_that_was_not_counted_is_a_process_that_died(
     ledger: Ledger, folder: Path
 ) -> None:
-    file, count = folder / "ledger.db", folder / "ledger.db.count"
-    older, uncounted = file.read_bytes(), count.read_bytes()
+    file = folder / "ledger.db"
+    older, uncounted = file.read_bytes(), number_of(folder)
     ledger.spend("c", 1, None, draw("2"))
-    count.write_bytes(uncounted)
+    number_of(folder).rename(uncounted)
     assert ledger.pending() == ["report 1", "report 2"]
-    assert count.read_bytes() != uncounted  # counted before the report was shown
+    assert number_of(folder) != uncounted  # counted before the report was shown
     file.write_bytes(older)
     refuses(ledger, file, "an older copy of this ledger")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"x" * 21, b"1\n", b"0" * 22])
-def test_a_damaged_count_is_refused(ledger: Ledger, folder: Path, content: bytes) -> None:
-    (folder / "ledger.db.count").write_bytes(content)
+@pytest.mark.parametrize("name", ["1", "x" * 20, "0" * 21, "\u0661" * 20, "-" + "0" * 19])
+def test_a_damaged_count_is_refused(ledger: Ledger, folder: Path, name: str) -> None:
+    number_of(folder).rename(folder / "ledger.db.count" / name)
+    refuses(ledger, folder / "ledger.db", "its count is damaged")
+
+
+@pytest.mark.parametrize("make", [Path.touch, getattr(os, "mkfifo", Path.touch)])
+def test_a_count_of_another_kind_is_refused(
+    ledger: Ledger, folder: Path, make: Callable[[Path], None]
+) -> None:
+    shutil.rmtree(folder / "ledger.db.count")
+    make(folder / "ledger.db.count")
     refuses(ledger, folder / "ledger.db", "its count is damaged")
 
 
@@ -181,7 +207,7 @@ def test_a_damaged_count_is_refused(ledger: Ledger, folder: Path, content: bytes
 def test_a_ledger_without_its_lock_or_count_is_refused_and_they_are_not_made_anew(
     ledger: Ledger, folder: Path, name: str, message: str
 ) -> None:
-    (folder / name).unlink()
+    (folder / name).rename(folder.parent / name)
     refuses(ledger, folder / "ledger.db", message)
     assert not (folder / name).exists()
 

@@ -57,8 +57,9 @@ def touches(path: Path) -> dict[str, Callable[[], object]]:
         os.close(os.open(path, os.O_RDWR))
 
     def read_everything_beside() -> None:
-        for file in path.parent.iterdir():
-            file.read_bytes()
+        for file in path.parent.rglob("*"):
+            if file.is_file():
+                file.read_bytes()
 
     def read_in_a_thread() -> None:
         thread = threading.Thread(target=read_16_bytes)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -359,8 +360,9 @@ def test_a_half_written_commit_without_its_journal_is_noticed(path: Path) -> Non
 def test_the_journal_of_a_deleted_ledger_does_not_reach_its_successor(path: Path) -> None:
     Ledger.create(path, 8).spend("c", 10, None, draw("1"))
     _, journal = half_written(path)
-    for file in list(path.parent.iterdir()):
-        file.unlink()
+    path.unlink()
+    path.with_name("ledger.db.lock").unlink()
+    shutil.rmtree(path.with_name("ledger.db.count"))
     journal_of(path).write_bytes(journal)
     assert Ledger.create(path, 4).remaining() == 4_000_000
     assert not journal_of(path).exists()

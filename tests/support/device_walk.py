@@ -32,7 +32,7 @@ from client_sdk import (
     Report,
     Series,
     Uploader,
-    ledger_file,
+    commit_count,
 )
 
 DIED = 7  # how the stages exit that die
@@ -91,7 +91,7 @@ def dies_drawing(folder: Path) -> NoReturn:
 def dies_before_counting(folder: Path) -> NoReturn:
     """Die after a report was written down and before that was counted."""
     device = Device.open(folder / "device")
-    ledger_file.write_count = _die
+    commit_count.write = _die
     device.report(NOON.digest, *HERE, event="visit 3")
     raise AssertionError("still alive")
 

@@ -138,6 +138,17 @@ def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
         time.sleep(POLL_SECONDS)
 
 
+def synchronise_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where folders can be opened."""
+    if sys.platform in ("win32", "emscripten"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        synchronise(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _let_go(held: HeldLock | None, file: io.FileIO) -> None:
     if held is None:
         file.close()

@@ -28,7 +28,7 @@ from fractions import Fraction
 from math import floor
 from pathlib import Path
 
-from client_sdk import ledger_file, ledger_upgrade
+from client_sdk import ledger_file, ledger_making, ledger_upgrade
 from client_sdk.errors import AlreadyGivenError, BudgetError, ParameterError
 from client_sdk.events import event_name
 from client_sdk.lasting import check_lasting
@@ -127,7 +127,7 @@ class Ledger:
             rule = "collection_cap_epsilon must not exceed cap_epsilon"
             raise ParameterError(f"{rule} = {_epsilon(cap)}, got {_epsilon(collection_cap)}")
         check_lasting(file.parent, lasting)
-        ledger_file.create(file, (cap, collection_cap))
+        ledger_making.create(file, (cap, collection_cap))
         return cls(file)
 
     def spend(

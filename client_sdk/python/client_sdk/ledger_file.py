@@ -1,13 +1,14 @@
 """The ledger's SQLite file: locked, verified and written durably, with one kind of error.
 
-Three files lie beside each other: the ledger itself, ``.lock`` and ``.count``.
+Beside the ledger lie a file, ``.lock``, and a folder, ``.count``.
 
 - **.lock** is what is locked (:mod:`client_sdk.file_lock`). It is made with the ledger and never
   written again. The ledger remembers its identity, so that a ledger which was copied or restored
   together with it is noticed: no copy has the inode and the time of change of the original.
   Nor has a copy the inodes of the ledger and its count, which it remembers, too.
-- **.count** holds the number of commits. It is written after each of them, so a ledger that tells
-  a smaller number is an older copy of itself. One commit more is a process that died in between.
+- **.count** holds the number of commits (:mod:`client_sdk.commit_count`). It is written after each
+  of them, so a ledger that tells a smaller number is an older copy of itself. One commit more is
+  a process that died in between.
 
 Every access opens the file anew under the lock. What it costs does not depend on how much is
 stored: each row carries its own checksum, and the head row a checksum of all rows that is updated
@@ -15,8 +16,8 @@ with every change, a sum of their SHA-256 modulo 2^256 (Bellare and Micciancio 1
 verified when a ledger is opened, and whenever somebody else has written to the file. To know
 that, a commit *seals* the file: it sets its time of modification to a time in the past that
 stands for the number of commits, and whoever writes to it breaks the seal. In a browser the time
-lies in the future and the count is sealed as well: Pyodide saves to OPFS (``syncfs``) what was
-modified after it was last saved, and nothing else.
+lies in the future: Pyodide saves to OPFS (``syncfs``) what was modified after it was last saved,
+and nothing else.
 """
 
 import hashlib
@@ -28,7 +29,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from client_sdk import file_lock
+from client_sdk import commit_count, file_lock
+from client_sdk.commit_count import CountError
 from client_sdk.errors import LedgerBusyError, LedgerError
 from client_sdk.file_lock import HeldLock, Identity
 
@@ -49,7 +51,6 @@ TABLES = {
     "joined": "digest TEXT PRIMARY KEY, document TEXT NOT NULL, windows TEXT",
 }
 _KEYS = {table: columns.partition(" ")[0] for table, columns in TABLES.items()}
-COUNT_DIGITS = 20
 
 _BUSY = "another process or thread is using it: try again later"
 _NO_ROOM = "check that the file and its folder are writable and that the disk has room"
@@ -177,7 +178,7 @@ class Transaction:
             if not self._holds_off:
                 self._read_back()
             seal(self._file, commits)
-            write_count(self._file, commits)
+            commit_count.write(count_of(self._file), commits - 1, commits)
 
     def write_head(self) -> None:
         """Write the head that stands for what was put and removed.
@@ -207,67 +208,6 @@ class Transaction:
             before.st_ino, before.st_size, before.st_mtime_ns
         ):  # fmt: skip
             raise Damaged("changed by other code during a call")
-
-
-def create(file: Path, caps: tuple[int, int]) -> None:
-    """Write a new ledger where none is; what a call left that was killed is taken over.
-
-    The ledger appears under its name when it is complete. Until then the count says 0, so nothing
-    can have been spent.
-    """
-    with explained(file):
-        if os.path.lexists(file):
-            raise FileExistsError("File exists")
-        with suppress(FileExistsError):
-            file_lock.make(lock_of(file))
-        with file_lock.locked(lock_of(file)) as lock:
-            if os.path.lexists(file):  # another process was quicker
-                raise FileExistsError("File exists")
-            try:
-                _check_unused(file)
-                _write_new(file, caps, lock)
-            except BaseException:
-                for path in (_new_of(file), count_of(file), lock_of(file)):
-                    path.unlink(missing_ok=True)
-                raise
-
-
-def _check_unused(file: Path) -> None:
-    """Refuse to begin anew where a ledger has been written to."""
-    if count_of(file).exists() and count_of(file).stat().st_size and read_count(file):
-        raise FileExistsError("a ledger was here: its count exists")
-
-
-def _write_new(file: Path, caps: tuple[int, int], lock: HeldLock) -> None:
-    new = _new_of(file)
-    for left in (new, count_of(file), _journal_of(new), _journal_of(file)):
-        left.unlink(missing_ok=True)  # of a call that was killed, or of a ledger that is gone
-    make_count(file, 0)
-    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    with closing(connect(new, holds_off=False)) as connection:
-        make_durable(connection)
-        connection.execute("BEGIN EXCLUSIVE")
-        make_tables(connection, new_head(caps, lock.identity, new, file))
-        connection.execute("COMMIT")
-    new.rename(file)
-    _synchronise_folder(file.parent)
-
-
-def _synchronise_folder(folder: Path) -> None:
-    with suppress(OSError):  # folders cannot be opened everywhere
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _new_of(file: Path) -> Path:
-    return file.with_name(f"{file.name}.new")
-
-
-def _journal_of(file: Path) -> Path:
-    return file.with_name(f"{file.name}-journal")
 
 
 def new_head(caps: tuple[int, int], lock: Identity, file: Path, named: Path) -> Head:
@@ -325,8 +265,6 @@ def check_place(file: Path) -> None:
         raise FileNotFoundError("no such file")
     if file.stat().st_nlink > 1:  # SQLite looks for its journal beside one name only
         raise Damaged("the file has a second name")
-    if os.path.lexists(count_of(file)) and not count_of(file).is_file():
-        raise Damaged("its count is damaged")
     if not lock_of(file).is_file():
         if is_first(file):
             raise Damaged(f"a ledger of version {FIRST_VERSION}")
@@ -356,7 +294,7 @@ def check_version(connection: sqlite3.Connection, file: Path) -> None:
     """Check that the file is a ledger of this version."""
     found = [_value(connection, f"PRAGMA {name}") for name in ("application_id", "user_version")]
     if found == [APPLICATION_ID, FIRST_VERSION]:
-        if read_count(file) > 1:
+        if commit_count.read(count_of(file)) > 1:
             raise Damaged("an older copy of this ledger was put in its place")
         raise Damaged(f"a ledger of version {FIRST_VERSION}")
     if found != [APPLICATION_ID, VERSION]:  # an empty file has 0, 0
@@ -369,7 +307,7 @@ def lock_of(file: Path) -> Path:
 
 
 def count_of(file: Path) -> Path:
-    """Return the path of the file with the number of commits."""
+    """Return the path of the folder with the number of commits."""
     return file.with_name(f"{file.name}.count")
 
 
@@ -395,35 +333,6 @@ def make_durable(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA cache_spill = OFF")  # the file is written by COMMIT alone
 
 
-def write_count(file: Path, commits: int) -> None:
-    """Write the number of commits in place and wait until it is on the disk."""
-    descriptor = os.open(count_of(file), os.O_RDWR)
-    try:
-        os.write(descriptor, f"{commits:0{COUNT_DIGITS}d}\n".encode())
-        file_lock.synchronise(descriptor)
-    finally:
-        os.close(descriptor)
-    if _is_in_browser():
-        seal(count_of(file), commits)
-
-
-def read_count(file: Path) -> int:
-    """Return the number of commits that were counted."""
-    try:
-        text = count_of(file).read_bytes()
-    except FileNotFoundError:
-        raise Damaged("copied or moved: its count is missing") from None
-    if len(text) != COUNT_DIGITS + 1 or not text.strip().isdigit():
-        raise Damaged("its count is damaged")
-    return int(text)
-
-
-def make_count(file: Path, commits: int) -> None:
-    """Make the count where none is."""
-    os.close(os.open(count_of(file), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    write_count(file, commits)
-
-
 @contextmanager
 def explained(file: Path) -> Iterator[None]:
     """Turn every error of SQLite and of the file system into a LedgerError that says what to do."""
@@ -431,11 +340,11 @@ def explained(file: Path) -> Iterator[None]:
         yield
     except LedgerError:  # an OSError that says what to do already
         raise
-    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError, CountError) as error:
         # UnicodeDecodeError: SQLite complains about a name that is itself damaged.
         told = getattr(error, "strerror", None) or str(error)
         # What is damaged is told in our own words, which may hold those of another advice.
-        hints = _OF_DAMAGED if isinstance(error, Damaged) else _ADVICE
+        hints = _OF_DAMAGED if isinstance(error, (Damaged, CountError)) else _ADVICE
         advice = next((hints[words] for words in hints if words in told.lower()), None)
         if advice is None or type(error) in _KINDS:
             # The words of an OSError depend on the language of the system.
@@ -461,7 +370,7 @@ def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: b
         )
     if inodes_of(file, file) != (head.file_inode, head.count_inode):
         raise Damaged("copied, moved or restored: its files are not those it was made with")
-    count = read_count(file)
+    count = commit_count.read(count_of(file))
     if count > head.commits:
         raise Damaged("an older copy of this ledger was put in its place")
     if count < head.commits - 1:
@@ -470,7 +379,7 @@ def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: b
         _verify(connection, head)
         seal(file, head.commits)
     if count < head.commits:  # a process died after its commit
-        write_count(file, head.commits)
+        commit_count.write(count_of(file), count, head.commits)
     return head
 
 
@@ -532,10 +441,7 @@ def inodes_of(file: Path, named: Path) -> tuple[int, int]:
     """Return the inodes of ledger and count, which another file in their place has not."""
     if _is_in_browser():
         return 0, 0
-    try:
-        return file.stat().st_ino, count_of(named).stat().st_ino
-    except FileNotFoundError:
-        raise Damaged("copied or moved: its count is missing") from None
+    return file.stat().st_ino, commit_count.inode(count_of(named))
 
 
 def _verified(table: str, row: Row) -> Row:

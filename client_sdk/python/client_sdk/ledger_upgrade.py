@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from client_sdk import file_lock, ledger_file
+from client_sdk import commit_count, file_lock, ledger_file
 from client_sdk.file_lock import HeldLock
 from client_sdk.ledger_file import FIRST_VERSION, Damaged, Transaction
 
@@ -22,7 +22,7 @@ def upgrade(file: Path) -> None:
     """
     with ledger_file.explained(file):
         # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
-        if ledger_file.lock_of(file).exists() and ledger_file.count_of(file).exists():
+        if ledger_file.lock_of(file).exists() and _is_counted(file):
             if not _was_left(file):
                 return
         elif not ledger_file.is_first(file):
@@ -45,10 +45,13 @@ def upgrade(file: Path) -> None:
             connection.execute("COMMIT")
 
 
+def _is_counted(file: Path) -> bool:
+    return commit_count.is_begun(ledger_file.count_of(file))
+
+
 def _was_left(file: Path) -> bool:
     """Tell whether a process died while it brought this ledger here: the count says 1 at most."""
-    count = ledger_file.count_of(file)
-    if not count.is_file() or (count.stat().st_size > 0 and ledger_file.read_count(file) > 1):
+    if commit_count.read(ledger_file.count_of(file)) > 1:
         return False
     with file_lock.locked(ledger_file.lock_of(file)):
         return ledger_file.is_first(file)
@@ -57,11 +60,9 @@ def _was_left(file: Path) -> bool:
 def _count(file: Path) -> None:
     """Let the count say 1, or refuse: a larger one is of a later state of this ledger."""
     count = ledger_file.count_of(file)
-    if count.exists() and count.stat().st_size == 0:  # a process died between making and writing
-        count.unlink()
-    if not count.exists():
-        ledger_file.make_count(file, 1)
-    elif ledger_file.read_count(file) > 1:
+    if not _is_counted(file):
+        commit_count.make(count, 1)
+    elif commit_count.read(count) > 1:
         raise Damaged("an older copy of this ledger was put in its place")
 
 

@@ -1,0 +1,74 @@
+"""How many commits a ledger has had, kept beside it: an older ledger is found by it.
+
+A folder with one empty file, whose name is the number. To write the next one is to rename the
+file, which is atomic and takes no room. And a name cannot be overwritten by an older one: whoever
+copies an older state back leaves two names, in whichever way he copies.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from client_sdk import file_lock
+
+DIGITS = 20
+
+
+class CountError(ValueError):
+    """The count is not what this module leaves; the message says what it is instead."""
+
+
+def read(folder: Path) -> int:
+    """Return the number of commits; CountError unless there is one name, which is a number."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        raise CountError("copied or moved: its count is missing") from None
+    except NotADirectoryError:
+        raise CountError("its count is damaged") from None
+    if not all(len(name) == DIGITS and name.isascii() and name.isdigit() for name in names):
+        raise CountError("its count is damaged")
+    if len(names) != 1:
+        state = "another state of its count was put in place" if names else "its count is missing"
+        raise CountError(f"copied, moved or restored: {state}")
+    return int(names[0])
+
+
+def write(folder: Path, before: int, commits: int) -> None:
+    """Put a number in the place of another, and wait until it is on the disk."""
+    os.rename(_entry(folder, before), _entry(folder, commits))
+    file_lock.synchronise_folder(folder)
+
+
+def make(folder: Path, commits: int) -> None:
+    """Make the count where none is, or where a call that was killed left it empty."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(_entry(folder, commits), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    file_lock.synchronise_folder(folder)
+
+
+def is_begun(folder: Path) -> bool:
+    """Tell whether there is a count with a number, or with whatever else."""
+    try:
+        return bool(os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        return True
+
+
+def remove(folder: Path) -> None:
+    """Delete a count that was made and never used."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            (folder / name).unlink()
+        folder.rmdir()
+
+
+def inode(folder: Path) -> int:
+    """Return the inode of the file, which stays when it is renamed."""
+    return _entry(folder, read(folder)).stat().st_ino
+
+
+def _entry(folder: Path, commits: int) -> Path:
+    return folder / f"{commits:0{DIGITS}d}"
