@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -27,16 +26,9 @@ from client_sdk import (
     LedgerError,
     ParameterError,
 )
+from tests.support.draws import draw, never
 
 EPSILON = 10**6  # micro-epsilons
-
-
-def draw(report_id: str) -> Callable[[], tuple[str, str]]:
-    return lambda: (report_id, f"report {report_id}")
-
-
-def never() -> tuple[str, str]:
-    raise AssertionError("drawn although refused")
 
 
 @pytest.fixture
@@ -129,6 +121,8 @@ def test_the_last_micro_epsilon_can_be_spent_and_no_more(path: Path) -> None:
         (Decimal("1.9999999"), 1_999_999),
         (Decimal("1." + "9" * 60), 1_999_999),
         (1e6, 10**12),
+        ("1E+6", 10**12),
+        (Fraction(1, 3), 333_333),
     ],
 )
 def test_a_cap_is_read_as_written_and_rounded_down(path: Path, cap: object, micro: int) -> None:
@@ -138,10 +132,13 @@ def test_a_cap_is_read_as_written_and_rounded_down(path: Path, cap: object, micr
 @pytest.mark.parametrize(
     "cap",
     [0, -1, True, None, "x", "", float("nan"), float("inf"), 1e-7, Decimal("0." + "9" * 40 + "e-6"),
-     "1000000.000001", 1e7, "1e999999", "1e-999999", Decimal("sNaN"), Fraction(1, 3), [1]],
+     "1000000.000001", 1e7, "1e999999", "1e-999999", Decimal("sNaN"), [1], b"1",
+     "1_0", "\u0663", " 3", "3 ", "+3", "-3", "nan"],
 )  # fmt: skip
 def test_a_bad_cap_is_refused_and_makes_no_file(path: Path, cap: object) -> None:
-    with pytest.raises(ParameterError, match="cap_epsilon must be a number from 1e-6 to 1e6, got"):
+    with pytest.raises(
+        ParameterError, match=r"cap_epsilon must be a number from 0\.000001 to 1000000, got"
+    ):
         Ledger.create(path, cap)
     assert not path.exists()
 

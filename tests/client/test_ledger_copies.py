@@ -11,17 +11,10 @@ from pathlib import Path
 import pytest
 
 from client_sdk import BudgetError, Ledger, LedgerError
+from tests.support.draws import draw, never
 
 STOP = "keep the file and stop reporting"
 NAMES = ("ledger.db", "ledger.db.lock", "ledger.db.count")
-
-
-def draw(report_id: str) -> Callable[[], tuple[str, str]]:
-    return lambda: (report_id, f"report {report_id}")
-
-
-def never() -> tuple[str, str]:
-    raise AssertionError("drawn although refused")
 
 
 @pytest.fixture

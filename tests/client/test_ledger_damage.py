@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from client_sdk import Ledger, LedgerError
+from tests.support.draws import never
 
 STOP = "keep the file and stop reporting: a new ledger would refill the budget; no report was given"
 SECRET = "secret " * 100  # stands for a report, which no error message may quote
@@ -17,10 +18,6 @@ SECRET = "secret " * 100  # stands for a report, which no error message may quot
 
 def draw(report_id: str) -> Callable[[], tuple[str, str]]:
     return lambda: (report_id, SECRET)
-
-
-def never() -> tuple[str, str]:
-    raise AssertionError("drawn although refused")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,10 @@ from typing import Any
 import pytest
 
 from client_sdk import Ledger, LedgerError, ledger_file
+from tests.support.draws import draw
 
 BESIDE = {"ledger.db", "ledger.db.lock", "ledger.db.count"}
 ROOM = "check that the file and its folder are writable and that the disk has room; no report"
-
-
-def draw(report_id: str) -> Callable[[], tuple[str, str]]:
-    return lambda: (report_id, f"report {report_id}")
 
 
 def run(script: str, path: Path) -> list[str]:

@@ -12,17 +12,10 @@ import pytest
 
 from client_sdk import BudgetError, Ledger, LedgerError, file_lock
 from experiments.ledger_attacks import kills, race
+from tests.support.draws import draw, never
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
 UNLOCK = 8  # fcntl.LOCK_UN
-
-
-def draw(report_id: str) -> Callable[[], tuple[str, str]]:
-    return lambda: (report_id, f"report {report_id}")
-
-
-def never() -> tuple[str, str]:
-    raise AssertionError("drawn although refused")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,16 +20,9 @@ from client_sdk import (
     file_lock,
     ledger_file,
 )
+from tests.support.draws import draw, never
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-def draw(report_id: str) -> Callable[[], tuple[str, str]]:
-    return lambda: (report_id, f"report {report_id}")
-
-
-def never() -> tuple[str, str]:
-    raise AssertionError("drawn although refused")
 
 
 def run(script: str, *arguments: object) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk import BudgetError, Ledger, LedgerError, ledger_file
+from tests.support.draws import never
 
 STOP = "keep the file and stop reporting"
 PENDING = {"b": "report b", "a": "report a"}
@@ -44,10 +45,6 @@ def first_version(path: Path) -> Path:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return first_version(tmp_path / "ledger.db")
-
-
-def never() -> tuple[str, str]:
-    raise AssertionError("drawn although refused")
 
 
 def test_what_was_spent_and_what_waits_stays(path: Path) -> None:

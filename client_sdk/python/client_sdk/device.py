@@ -8,8 +8,9 @@ for the same one gives the same report and never a second draw.
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from client_sdk import canonical, entropy, series
@@ -20,10 +21,10 @@ from client_sdk.randomizer import draw_report
 from client_sdk.report import Report
 from client_sdk.sampling import Sampler
 from client_sdk.series import Series
-from client_sdk.validate import written_epsilon
+from client_sdk.validate import path_text, written_epsilon
 
 LEDGER = "ledger.db"
-LONGEST_DOCUMENT = 1 << 22  # code points; verified in half a second, and kept in the ledger
+LONGEST_DOCUMENT = 1 << 22  # code points; verified in about a second, and kept in the ledger
 
 
 @dataclass(frozen=True)
@@ -142,14 +143,14 @@ class Device:
             The document is malformed, another one, not private, or beyond ``max_epsilon``.
         ParameterError
             ``digest`` or ``max_epsilon`` breaks its rule.
+        LedgerError
+            It could not be written down; the device has not joined.
         """
         if not isinstance(digest, str):
             raise ParameterError(f"digest must be a text, got {type(digest).__name__}")
         written_epsilon("max_epsilon", max_epsilon)  # None is no limit elsewhere
         what = _read(document, digest, max_epsilon)
-        draw = None
-        if isinstance(what, Series):
-            draw = _drawer(what)
+        draw = partial(what.choose, entropy.system) if isinstance(what, Series) else None
         self._ledger.join(digest, what.to_json(), draw)
         return what
 
@@ -196,7 +197,7 @@ class Device:
         if isinstance(what, Series):
             if event is not None:
                 raise ParameterError("event must be left out: the window of a series names it")
-            window = self._open_window(task)
+            window = _open_window(what, task.windows)
             if window is None:
                 raise NotAskedError(
                     "no window that this device answers is open: ask is_asked before a position "
@@ -221,18 +222,16 @@ class Device:
 
         Ask before reading a position: in the other windows none is needed.
         """
-        task = self._task(series)
-        window = self._open_window(task)
-        return window is not None and not self._ledger.was_given(
-            _event_of(window), task.what.digest
-        )
+        what, answered = self._series(series)
+        window = _open_window(what, answered)
+        return window is not None and not self._ledger.was_given(_event_of(window), what.digest)
 
     def windows(self, series: Series | str) -> tuple[int, ...]:
         """Return the windows of a series that this device answers, to wake up for them.
 
         They are the device's own affair: together with the reports they would name it.
         """
-        return self._task(series).windows
+        return self._series(series)[1]
 
     def pending(self, limit: int | None = None) -> list[str]:
         """Return reports that are not yet acknowledged, as they are sent: 192 bytes each."""
@@ -281,12 +280,12 @@ class Device:
             self._tasks[digest] = _Task(what, Sampler(table), tuple(windows or ()))
         return self._tasks[digest]
 
-    def _open_window(self, task: _Task) -> int | None:
-        """Return the window that is open by the device's clock, if the device answers it."""
+    def _series(self, series: Series | str) -> tuple[Series, tuple[int, ...]]:
+        """Return a series that was joined, with the windows that this device answers."""
+        task = self._task(series)
         if not isinstance(task.what, Series):
             raise ParameterError("series must be a series, got a collection")
-        window = task.what.window_at(time.time())
-        return window if window in task.windows else None
+        return task.what, task.windows
 
 
 def _read(document: str, digest: str, max_epsilon: object | None) -> Collection | Series:
@@ -296,8 +295,10 @@ def _read(document: str, digest: str, max_epsilon: object | None) -> Collection 
     return kind.from_json(document, digest, max_epsilon)
 
 
-def _drawer(what: Series) -> Callable[[], list[int]]:
-    return lambda: what.choose(entropy.system)
+def _open_window(series: Series, answered: tuple[int, ...]) -> int | None:
+    """Return the window that is open by the device's clock, if it is one of those."""
+    window = series.window_at(time.time())
+    return window if window in answered else None
 
 
 def _event_of(window: int) -> str:
@@ -315,7 +316,4 @@ def _digest_of(collection: Collection | Series | str) -> str:
 
 
 def _ledger_in(folder: object) -> Path:
-    name = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise ParameterError(f"folder must name a folder, got {folder!r}")
-    return Path(name) / LEDGER
+    return Path(path_text("folder", "folder", folder)) / LEDGER

@@ -21,10 +21,10 @@ made a new ledger whenever it found none would do the refilling itself.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from fractions import Fraction
 from math import floor
 from pathlib import Path
 
@@ -33,11 +33,19 @@ from client_sdk.errors import AlreadyGivenError, BudgetError, ParameterError
 from client_sdk.events import event_name
 from client_sdk.lasting import check_lasting
 from client_sdk.ledger_file import Head, Transaction
-from client_sdk.validate import MICRO, unicode_text, whole_number
+from client_sdk.validate import (
+    MICRO,
+    path_text,
+    unicode_text,
+    whole_number,
+    written_epsilon,
+)
 
 MAX_SPENDING = 10**9  # micro-epsilons in one report
 MAX_CAP = 10**12  # micro-epsilons; every sum stays far below the 2**63 of SQLite
 MAX_LIMIT = 10**18  # micro-epsilons; never stored
+
+_DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 
 Draw = Callable[[], tuple[str, str]]
 
@@ -275,7 +283,7 @@ class Ledger:
         with self._books() as books:
             surplus = max(books.head.waiting - keep, 0)
             if surplus:
-                _forget(books, books.newest(surplus), discarded=True)
+                _remove_reports(books, books.newest(surplus), discarded=True)
                 books.commit()
             return surplus
 
@@ -284,7 +292,7 @@ class Ledger:
             report_ids = [report_ids]
         ids = [unicode_text("report id", report_id) for report_id in report_ids]
         with self._books() as books:
-            if _forget(books, ids, discarded):
+            if _remove_reports(books, ids, discarded):
                 books.commit()
 
     def join(self, digest: str, document: str, choose: Callable[[], list[int]] | None) -> None:
@@ -355,7 +363,7 @@ def _stored(books: Transaction, report_id: str | None) -> str:
     return str(row[2])
 
 
-def _forget(books: Transaction, ids: Iterable[str], discarded: bool) -> int:
+def _remove_reports(books: Transaction, ids: Iterable[str], discarded: bool) -> int:
     """Delete reports that wait; their events keep that they were given, and no id."""
     forgotten = 0
     for report_id in ids:
@@ -389,24 +397,16 @@ def _check_budget(head: Head, here: int, asked: int, limit: int | None) -> None:
 
 
 def _absolute(path: object) -> Path:
-    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if not isinstance(name, str) or name in ("", ":memory:") or "\0" in name:
+    if path == ":memory:":  # what it means to SQLite
         raise ParameterError(f"path must name a file, got {path!r}")
-    return Path(name).absolute()
+    return Path(path_text("path", "file", path)).absolute()
 
 
 def _cap(field: str, epsilon: object) -> int:
     """Return a cap in micro-epsilons, rounded down: a cap must not grow by rounding."""
-    try:
-        exact = Decimal("NaN") if isinstance(epsilon, bool) else Decimal(str(epsilon))
-    except ArithmeticError:
-        exact = Decimal("NaN")
-    # adjusted() is the power of ten of the first digit: 1e999999 is not written out.
-    if exact.is_finite() and abs(exact.adjusted()) < 7:
-        cap = floor(Fraction(exact) * MICRO)
-        if 1 <= cap <= MAX_CAP:
-            return cap
-    raise ParameterError(f"{field} must be a number from 1e-6 to 1e6, got {epsilon!r}")
+    if isinstance(epsilon, str) and _DECIMAL.fullmatch(epsilon):
+        epsilon = Decimal(epsilon)
+    return floor(written_epsilon(field, epsilon, MAX_CAP // MICRO) * MICRO)
 
 
 def _epsilon(micro_epsilon: int) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import os
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -42,6 +43,14 @@ def unicode_text(field: str, value: object) -> str:
     raise ParameterError(f"{field} must be a non-empty text in Unicode, got {type(value).__name__}")
 
 
+def path_text(field: str, kind: str, path: object) -> str:
+    """Return a path as text; ``kind`` says in the message what it has to name."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(f"{field} must name a {kind}, got {path!r}")
+    return text
+
+
 def is_number(value: object) -> bool:
     """Tell whether ``value`` is a real number; text that reads like one and bools are not."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
@@ -66,12 +75,12 @@ def exact_epsilon(epsilon: object) -> Fraction:
     The float 0.7 stands for 7/10 but holds slightly less. Either reading is fair, so the
     smaller one counts: a bound that holds for it holds for both.
     """
-    return min(_readings("epsilon", epsilon))
+    return min(_readings("epsilon", epsilon, MAX_EPSILON))
 
 
-def written_epsilon(field: str, epsilon: object) -> Fraction:
+def written_epsilon(field: str, epsilon: object, most: int = MAX_EPSILON) -> Fraction:
     """Return epsilon as it is written: the float 0.7 is 7/10. For caps and for millionths."""
-    return _readings(field, epsilon)[1]
+    return _readings(field, epsilon, most)[1]
 
 
 def micro_epsilons(epsilon: object) -> int:
@@ -96,19 +105,19 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _readings(field: str, epsilon: object) -> tuple[Fraction, Fraction]:
+def _readings(field: str, epsilon: object, most: int) -> tuple[Fraction, Fraction]:
     """Return the number that is held and the number that is written, both in range."""
-    rule = f"{field} must be a number from 0.000001 to {MAX_EPSILON}"
+    rule = f"{field} must be a number from 0.000001 to {most}"
     try:
-        exact, written = _fractions(epsilon)
+        exact, written = _fractions(epsilon, most)
     except (TypeError, ValueError, ArithmeticError):
         raise ParameterError(f"{rule}, got {shown(epsilon)}") from None
-    if not MIN_EPSILON <= max(exact, written) <= MAX_EPSILON:
+    if not MIN_EPSILON <= max(exact, written) <= most:
         raise ParameterError(f"{rule}, got {shown(epsilon)}")
     return exact, written
 
 
-def _fractions(value: object) -> tuple[Fraction, Fraction]:
+def _fractions(value: object, most: int) -> tuple[Fraction, Fraction]:
     if not is_number(value):
         raise TypeError
     if isinstance(value, Rational):
@@ -116,7 +125,7 @@ def _fractions(value: object) -> tuple[Fraction, Fraction]:
         exact = Fraction(int(value.numerator), int(value.denominator))
         return exact, exact
     if isinstance(value, Decimal):
-        if not 1e-6 <= value <= MAX_EPSILON:  # before 1E+999999999 is written out
+        if not 1e-6 <= value <= most:  # before 1E+999999999 is written out
             raise ValueError
         return Fraction(value), Fraction(value)
     number = float(value)  # type: ignore[arg-type]
