@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection
 from ldpspatial.errors import InputError
-from ldpspatial.report_lines import SUFFIXES, lines_to_parquet
+from ldpspatial.report_lines import SUFFIXES, BadLines, lines_to_parquet
 
 MEMORY_LIMIT = "256MB"  # DuckDB's share; the process stays below 500 MB at 10^8 reports
 SLICE = 2_000_000  # ids grouped at a time; more would spill to disk at this memory limit
@@ -99,7 +99,7 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     """
     if on_invalid not in ("error", "drop"):
         raise InputError(f"on_invalid must be error or drop, got {on_invalid!r}")
-    with _reports(paths) as (database, columns, malformed):
+    with _reports(paths) as (database, columns, bad_lines):
         groups = _groups(database, collection, "reports")
         repeated, conflicting = 0, 0
         slices = sum(group[-1] for group in groups) // SLICE + 1
@@ -108,10 +108,11 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
             groups, repeated, conflicting = _unique_groups(database, collection, slices)
     counts, misplaced = _tally(groups, collection)
-    reasons = {MALFORMED: malformed, **misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
+    reasons = {MALFORMED: bad_lines.number, **misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
     rejected = {reason: n for reason, n in reasons.items() if n}
     if rejected and on_invalid == "error":
-        problems = "; ".join(f"{n} {reason}" for reason, n in rejected.items())
+        where = {MALFORMED: f" (first: {bad_lines.first})"}
+        problems = "; ".join(f"{n} {why}{where.get(why, '')}" for why, n in rejected.items())
         raise InputError(
             f"reports must all be good, but {problems} "
             "(on_invalid='drop' leaves them out and counts them)"
@@ -122,7 +123,7 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
 
 
 @contextmanager
-def _reports(paths: Source) -> Iterator[tuple[Database, Columns, int]]:
+def _reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines]]:
     """Open the files as the view ``reports``; yield connection, columns and malformed lines."""
     files = _files(paths)
     kind = _kind(files)
@@ -131,15 +132,15 @@ def _reports(paths: Source) -> Iterator[tuple[Database, Columns, int]]:
         database.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         database.execute("SET preserve_insertion_order = false")
         database.execute("SET enable_progress_bar = false")  # it would go to standard output
-        malformed = 0
+        bad_lines = BadLines()
         if kind == "lines":
             copy = Path(spill, "reports.parquet")
-            malformed = lines_to_parquet(files, copy)
+            bad_lines = lines_to_parquet(files, copy)
             files = [copy]
         try:
             relation, columns = _read(database, files, kind != "csv")
             relation.create_view("reports")
-            yield database, columns, malformed
+            yield database, columns, bad_lines
         except duckdb.Error as error:
             # The first line alone: the next ones quote the file, which may hold positions.
             problem = str(error).partition("\n")[0]
@@ -156,7 +157,7 @@ def _files(paths: Source) -> list[Path]:
     for file in files:
         if not file.is_file():
             raise InputError(f"reports must be a file, found none at {file}")
-        if file.stat().st_size == 0:
+        if file.stat().st_size == 0 and not file.name.lower().endswith(SUFFIXES):
             raise InputError(f"reports must be a file with content, but {file} is empty")
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("reports must be different files, but one is given twice")

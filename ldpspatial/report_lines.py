@@ -10,6 +10,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -45,8 +46,16 @@ _LINE = re.compile(
 Found = tuple[bytes, bytes, bytes, bytes, bytes]  # col, collection, id, row, line
 
 
-def lines_to_parquet(files: Sequence[Path], target: Path) -> int:
-    """Copy the reports of JSON lines to a Parquet file; return how many lines are malformed.
+@dataclass(frozen=True)
+class BadLines:
+    """How many lines are malformed, and where the first of them stands."""
+
+    number: int = 0
+    first: str = ""
+
+
+def lines_to_parquet(files: Sequence[Path], target: Path) -> BadLines:
+    """Copy the reports of JSON lines to a Parquet file; return which lines are malformed.
 
     Lines end with a line feed, perhaps after a carriage return; the last one may go without.
     Blank lines of at most 1024 characters are no reports and not malformed either.
@@ -61,7 +70,7 @@ def lines_to_parquet(files: Sequence[Path], target: Path) -> int:
 
     Returns
     -------
-    int
+    BadLines
         Lines that ``Report.from_json`` refuses or that are not UTF-8.
 
     Raises
@@ -69,18 +78,22 @@ def lines_to_parquet(files: Sequence[Path], target: Path) -> int:
     InputError
         A file cannot be opened, or is not the whole of a gzip file.
     """
-    malformed, waiting = 0, []
+    malformed, first, waiting = 0, "", []
     with pq.ParquetWriter(target, COLUMNS, use_dictionary=["row", "col", "collection"]) as writer:
         for file in files:
+            read = 0
             for lines in _lines(file):
                 reports, bad = _parse(lines)
-                malformed += bad
+                if bad and not malformed:
+                    first = f"line {read + bad[0]} of {file}"
+                malformed += len(bad)
+                read += 0 if malformed else lines.count(b"\n")
                 waiting.append(reports)
                 if sum(map(len, waiting)) >= ROWS:
                     writer.write_table(pa.Table.from_batches(waiting))
                     waiting.clear()
         writer.write_table(pa.Table.from_batches(waiting, COLUMNS))
-    return malformed
+    return BadLines(malformed, first)
 
 
 def _lines(file: Path) -> Iterator[bytes]:
@@ -108,19 +121,19 @@ def _open(file: Path) -> BinaryIO:
     return file.open("rb")
 
 
-def _parse(lines: bytes) -> tuple[pa.RecordBatch, int]:
-    """Return the reports in whole lines, and how many lines are malformed."""
+def _parse(lines: bytes) -> tuple[pa.RecordBatch, list[int]]:
+    """Return the reports in whole lines, and the malformed lines by their numbers from 1."""
     found: list[Found] = _LINE.findall(lines)
     reports = [match for match in found if match[2]]
-    malformed = 0
-    for line in [match[4] for match in found if not match[2]]:
-        text = line.removesuffix(b"\r")
+    malformed = []
+    for number in [k for k, match in enumerate(found) if not match[2]]:
+        text = found[number][4].removesuffix(b"\r")
         if len(text) <= LONGEST and not text.strip(_BLANK):
             continue
         try:
             reports.append(_strict(text))
         except (CollectionError, UnicodeDecodeError):
-            malformed += 1
+            malformed.append(number + 1)
     return _batch(reports), malformed
 
 

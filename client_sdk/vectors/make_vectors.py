@@ -270,7 +270,10 @@ def events() -> Json:
              "name": event_name(key, digest, event).hex()}
             for key, digest, event in asked
         ],
-        "bad": [{"key": keys[0].hex(), "digest": digest, "event": ""}],
+        "bad": [
+            {"key": keys[0].hex(), "digest": digest, "event": ""},
+            {"key": keys[0].hex(), "digest": "", "event": "visit 41"},
+        ],
     }  # fmt: skip
 
 

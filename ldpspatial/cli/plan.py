@@ -155,6 +155,9 @@ def _no_advice(result: Plan) -> str:
 def _show_series(series: SeriesPlan, epsilon: float, cell_m: float) -> None:
     """Show the maps of a series, and what its reports tell of a device that stays."""
     design = series.design
+    maps = [("one window", series.window)]
+    if series.windows > 1:
+        maps.append((f"all {series.windows} together", series.together))
     show_table(
         f"Maps of the series on that grid, {design.mechanism} and --rule {design.rule}",
         ("map", "reports", "W2 m", "total m"),
@@ -165,16 +168,14 @@ def _show_series(series: SeriesPlan, epsilon: float, cell_m: float) -> None:
                 f"{_metres(each.w2_m)} ± {_metres(each.standard_error_m)}",
                 _metres(each.total_m),
             )
-            for name, each in (
-                ("one window", series.window),
-                (f"all {series.windows} together", series.together),
-            )
+            for name, each in maps
         ],
     )
-    click.echo(
-        "All together they are a map of people who are in every window where they are in the "
-        "others, as they are here; of people who move they are none."
-    )
+    if series.windows > 1:
+        click.echo(
+            "All together they are a map of people who are in every window where they are in the "
+            "others, as they are here; of people who move they are none."
+        )
     # One report has an exact answer; the later entries of equal keys say the same more precisely.
     shown = {
         series.windows: ("all windows answered", _percent(series.every_window.exact_cell)),

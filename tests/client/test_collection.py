@@ -3,6 +3,7 @@
 import json
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from client_sdk import (
     Collection,
     CollectionError,
     DesignWarning,
+    Device,
     Grid,
     ParameterError,
     ResponseTable,
@@ -108,6 +110,16 @@ def test_a_disk_of_one_cell_is_warned_about() -> None:
         collection = Collection.create("x", GRID, 3.5)
     assert caught[0].filename == __file__
     assert Collection.from_json(collection.to_json()).table.radius == 0
+
+
+def test_a_document_that_no_device_joins_is_warned_about(tmp_path: Path) -> None:
+    grid = Grid.from_center(52.52, 13.405, 200_000, 760)
+    with pytest.warns(DesignWarning, match="no Device joins this: its document has") as caught:
+        made = Collection.create("x", grid, 0.1)
+    assert caught[0].filename == __file__
+    device = Device.install(tmp_path / "device", cap_epsilon=1)
+    with pytest.raises(CollectionError, match="at most 4194304 characters"):
+        device.join(made.to_json(), digest=made.digest, max_epsilon=1)
 
 
 def test_a_disk_of_one_cell_that_was_asked_for_is_not_warned_about() -> None:

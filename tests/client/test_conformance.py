@@ -176,7 +176,7 @@ def test_it_answers_the_bounds_of_the_vectors() -> None:
         ('{"op":"event","key":5,"digest":"a","event":"b"}', "key must be bytes in hexadecimal"),
         ('{"op":"event","key":"","digest":"\\u00e9","event":"b"}', "digest must be ASCII"),
         (f'{{"op":"event","key":"{"00" * 32}","digest":"a","event":"\\ud83d"}}',
-         "event must be a non-empty text in Unicode"),
+         "event must hold no half of a surrogate pair"),
     ],
 )  # fmt: skip
 def test_what_is_no_request_is_answered_by_an_error(line: str | bytes, rule: str) -> None:

@@ -97,6 +97,51 @@ def test_a_restored_folder_is_refused(
     refuses(ledger, folder / "ledger.db", "copied, moved or restored")
 
 
+def count_deleted_and_copied(backup: Path, folder: Path) -> None:
+    """As rsync --inplace --delete does: a new count may get the inode of the old one."""
+    copy_over(backup, folder, "ledger.db")
+    shutil.rmtree(folder / "ledger.db.count")
+    subprocess.run(["cp", "-a", str(backup / "ledger.db.count"), str(folder)], check=True)
+
+
+def count_replaced_by_name(backup: Path, folder: Path) -> None:
+    copy_over(backup, folder, "ledger.db")
+    number_of(folder).unlink()
+    copy_over(backup, folder, "ledger.db.count")
+
+
+def both_deleted_and_copied(backup: Path, folder: Path) -> None:
+    for name in ("ledger.db.count", "ledger.db"):
+        subprocess.run(["rm", "-r", str(folder / name)], check=True)
+        subprocess.run(["cp", "-a", str(backup / name), str(folder)], check=True)
+
+
+@pytest.mark.parametrize(
+    "restore", [count_deleted_and_copied, count_replaced_by_name, both_deleted_and_copied]
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="a copy has its times, and needs cp")
+def test_an_inode_that_is_used_again_does_not_pass_for_the_first(
+    ledger: Ledger, folder: Path, restore: Callable[[Path, Path], None]
+) -> None:
+    """Where deleted files leave their inodes to the next ones, as on ext4, the generation tells."""
+    shutil.copytree(folder, folder.parent / "backup")
+    for k in range(3):
+        ledger.spend("c", 1, None, draw(f"later {k}"))
+    restore(folder.parent / "backup", folder)
+    refuses(ledger, folder / "ledger.db", "copied, moved or restored")
+
+
+def test_two_restores_in_a_row_are_refused(ledger: Ledger, folder: Path) -> None:
+    """The second gets the inodes that the first has freed."""
+    for number in (1, 2):
+        shutil.copytree(folder, folder.parent / f"backup {number}")
+        ledger.spend("c", 1, None, draw(f"later {number}"))
+    for number in (2, 1, 2):
+        for name in ("ledger.db", "ledger.db.count"):
+            replace(folder.parent / f"backup {number}", folder, name)
+        refuses(ledger, folder / "ledger.db", "copied, moved or restored")
+
+
 @pytest.mark.parametrize("later", [1, 2, 5])
 def test_an_older_ledger_beside_its_count_is_refused(
     ledger: Ledger, folder: Path, later: int

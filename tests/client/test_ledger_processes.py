@@ -3,10 +3,13 @@
 import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -392,6 +395,98 @@ def test_a_ledger_whose_making_was_killed_is_there_in_full_or_can_be_made(tmp_pa
         assert ledger.spend("c", 1, None, draw("1")) == "report 1"
         assert len(list(folder.iterdir())) == 3
     assert made < 30
+
+
+INTERRUPTED_WHILE_MADE = """
+import random, signal, sys
+from client_sdk import Ledger, LedgerError
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+rng = random.Random(3)
+interrupted = 0
+for k in range(int(sys.argv[2])):
+    path = f"{sys.argv[1]}/{k}.db"
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.012))
+        Ledger.create(path, 8)
+    except KeyboardInterrupt:
+        interrupted += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        ledger = Ledger.create(path, 8)
+    except LedgerError:
+        ledger = Ledger(path)
+    assert ledger.spend("c", 1, None, lambda: ("1", "report 1")) == "report 1"
+print(interrupted)
+"""
+
+
+@needs_fork
+def test_a_ledger_whose_making_was_interrupted_is_there_in_full_or_can_be_made(
+    tmp_path: Path,
+) -> None:
+    assert int(run(INTERRUPTED_WHILE_MADE, tmp_path, 200)) > 20
+
+
+def test_no_ledger_is_deleted_for_its_name(tmp_path: Path) -> None:
+    """Another ledger may have the name under which a new one is made."""
+    other = Ledger.create(tmp_path / "ledger.db.new", 8)
+    other.spend("c", 1, None, draw("1"))
+    with pytest.raises(LedgerError, match=r"ledger\.db\.new exists"):
+        Ledger.create(tmp_path / "ledger.db", 8)
+    assert other.pending() == ["report 1"]
+
+
+READS = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN")
+connection.execute("SELECT * FROM head").fetchall()
+print("reads", flush=True)
+time.sleep(60)
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("waits_for", ["a reader", "the lock"])
+def test_a_child_that_is_forked_while_a_call_waits_keeps_no_lock(
+    path: Path, waits_for: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_lock, "LOCK_SECONDS", 5.0)
+    ledger = Ledger.create(path, 8)
+    held, other, done = contextlib.ExitStack(), None, []
+    if waits_for == "a reader":
+        other = subprocess.Popen(
+            [sys.executable, "-c", READS, str(path)],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert other.stdout is not None
+        assert other.stdout.readline() == "reads\n"
+    else:
+        held.enter_context(file_lock.locked(path.with_name("ledger.db.lock")))
+    call = threading.Thread(target=lambda: done.append(ledger.spend("c", 1, None, draw("1"))))
+    call.start()
+    time.sleep(0.2)  # it waits now; if it did not, there would be nothing to find
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside a thread
+        child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    try:
+        held.close()
+        if other is not None:
+            other.kill()
+            other.communicate(timeout=60)
+        call.join(60)
+        assert done == ["report 1"]
+        assert ledger.spend("c", 1, None, draw("2")) == "report 2"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_two_processes_that_make_one_ledger_get_one(path: Path) -> None:

@@ -74,6 +74,25 @@ def test_a_first_version_that_is_put_back_later_is_refused(path: Path) -> None:
         ledger.spend("c", 1, None, never)
 
 
+def test_a_first_version_that_is_put_back_before_anything_was_written_is_refused(
+    path: Path,
+) -> None:
+    """A ledger whose cap is spent is only read from then on."""
+    old = path.read_bytes()
+    for _ in range(2):
+        assert Ledger(path).waiting() == 2
+    path.write_bytes(old)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="an older copy of this ledger"):
+            Ledger(path)
+
+
+def test_a_first_version_that_another_tool_set_to_a_write_ahead_log_is_read(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    assert Ledger(path).spent() == 3_000_001
+
+
 def test_a_damaged_first_version_is_refused_and_left_alone(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE spending SET micro_epsilon = 1")

@@ -1,10 +1,12 @@
 """The app of the client's README, as printed: killed, over a lossy connection, counted exactly."""
 
+import json
 import os
 import random
 import re
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,17 +75,34 @@ def test_every_visit_is_counted_once_whatever_is_lost_and_killed(folder: Path) -
     fates = ["", "response lost", "request lost", "busy"] * 6
     with lossy_server(fates) as collected:
         for _ in range(100):
+            let_time_pass(folder)
             if moments.random() < 0.3:
                 run_and_kill(folder, moments.uniform(0.1, 0.3), "upload", collected.url, 0)
             else:
                 run(folder, "upload", collected.url, 0)
             if device.waiting() == 0:
                 break
+            sent = len(collected.requests)
+            if is_pausing(folder):
+                run(folder, "upload", collected.url, 0)
+                assert len(collected.requests) == sent
     assert device.waiting() == 0
     assert set(collected.reports) == drawn
     run(folder, "visit", 3, 52.5, 13.4)  # was given and has arrived: nothing new
     assert (device.waiting(), device.spent()) == (0, VISITS * 3_500_000)
     check_the_count(folder, collected)
+
+
+def is_pausing(folder: Path) -> bool:
+    file = folder / "device" / "uploads.json"
+    return file.exists() and json.loads(file.read_text())["not_before"] > time.time() + 5
+
+
+def let_time_pass(folder: Path) -> None:
+    """End the pause after a failed upload, as waiting for it would."""
+    file = folder / "device" / "uploads.json"
+    if file.exists():
+        file.write_text(json.dumps({**json.loads(file.read_text()), "not_before": 0}))
 
 
 def check_the_count(folder: Path, collected: Collected) -> None:

@@ -1,11 +1,13 @@
 """What goes over the wire for a report, and what the answers mean."""
 
 import email.utils
+import http.client
 import json
+import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -169,6 +171,66 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) ->
     with lossy_server([]) as collected:
         assert https_sender(collected.url)(BODY) == DELIVERED
     assert "Proxy-Authorization" not in collected.requests[0][0]
+
+
+@contextmanager
+def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server that reads a request and then does with the connection what it likes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    while not connection.recv(65536).endswith(BODY):
+                        pass
+                    answer(connection)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+CREATED = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("first", [INTERIM, INTERIM.replace(b"103", b"102"), INTERIM * 10])
+def test_interim_responses_are_skipped(first: bytes) -> None:
+    with raw_server(lambda connection: connection.sendall(first + CREATED)) as url:
+        assert https_sender(url)(BODY) == DELIVERED
+
+
+@pytest.mark.parametrize("status", [b"100 Continue", b"103 Early Hints"])
+def test_endless_interim_responses_are_given_up(status: bytes) -> None:
+    def answer(connection: socket.socket) -> None:
+        while True:
+            connection.sendall(b"HTTP/1.1 %b\r\n\r\n" % status)
+
+    with raw_server(answer) as url, pytest.raises(http.client.HTTPException, match="interim"):
+        https_sender(url)(BODY)
+
+
+def test_an_answer_that_drips_is_cut_off_in_the_end() -> None:
+    def answer(connection: socket.socket) -> None:
+        while True:  # until the other side has had enough
+            connection.sendall(b"H")
+            time.sleep(0.05)
+
+    with raw_server(answer) as url, pytest.raises((OSError, http.client.HTTPException)):
+        https_sender(url, timeout_s=0.5)(BODY)
+
+
+@pytest.mark.parametrize("host", ["a..b", ".x", "a" * 70])
+def test_hosts_that_no_name_server_is_asked_for_are_refused(host: str) -> None:
+    with pytest.raises(ParameterError, match="url must be an address"):
+        https_sender(f"https://{host}/")
 
 
 def test_a_cookie_is_not_sent_back() -> None:

@@ -269,6 +269,22 @@ def test_outside_of_the_series_nobody_is_asked(device: Device, clock: Clock) -> 
         device.is_asked(series(answers=1))
 
 
+def test_nobody_is_asked_for_what_the_budget_does_not_pay(folder: Path, clock: Clock) -> None:
+    asked_for = series(answers=3)
+    device = Device.install(folder, cap_epsilon=5)  # two answers of the three
+    device.join(asked_for.to_json(), digest=asked_for.digest, max_epsilon=2)
+    asked = []
+    for window in device.windows(asked_for):
+        clock.set_to(window)
+        asked.append(device.is_asked(asked_for))
+        if asked[-1]:
+            device.report(asked_for, *HERE)
+        else:
+            with pytest.raises(BudgetError):
+                device.report(asked_for, *HERE)
+    assert asked == [True, True, False]
+
+
 def test_no_turn_of_the_clock_gives_more_answers(device: Device, folder: Path) -> None:
     """Clock back and forward, restarts, joining again, acknowledging: never more than two."""
     rng = StreamEntropy("clock")

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from scipy.stats import kstest
 
-from client_sdk import Answer, Collection, Device, Grid, Report, Uploader, uploader
+from client_sdk import Answer, Collection, Device, Grid, Ledger, Report, Uploader, uploader
 from client_sdk.errors import LedgerBusyError, ParameterError
 from client_sdk.report import BODY_BYTES
 from client_sdk.sending import DELIVERED, LATER, Send
@@ -293,6 +294,119 @@ def test_a_pass_has_a_limit_and_the_next_follows_at_once(device: Device, clock: 
     assert upload.run_once().delivered == 0  # nothing keeps a job from looking earlier
 
 
+def test_the_outbox_is_bounded_while_nothing_may_be_sent(device: Device, clock: Clock) -> None:
+    upload = make(device, sender([Answer(retry_after_s=80_000)]), clock, outbox=5)
+    fill(device, 1)
+    upload.run_once()
+    fill(device, 12)
+    done = upload.run_once()
+    assert (done.is_complete, done.dropped, device.waiting()) == (False, 7, 5)
+
+
+def test_a_job_that_makes_an_uploader_each_time_keeps_to_its_time(
+    device: Device, clock: Clock
+) -> None:
+    fill(device, 1)
+    bodies: list[bytes] = []
+    send = sender([Answer(retry_after_s=3600)], bodies)
+    done = make(device, send, clock, max_delay_s=0).run_once()
+    assert 3600 <= done.wait_s <= 3630
+    longest = []
+    for _ in range(4):
+        clock.now += 3599
+        early = make(device, send, clock, max_delay_s=0).run_once()
+        assert (early.is_complete, early.delivered) == (False, 0)
+        sent = len(bodies)
+        clock.now += early.wait_s
+        longest.append(make(device, send, clock, max_delay_s=0).run_once().wait_s)
+        assert len(bodies) == sent + 1
+    assert all(3600 <= each <= 3600 + 30 * 2 ** (k + 1) for k, each in enumerate(longest))
+    clock.now += 1e5
+    assert make(device, sender([DELIVERED]), clock).run_once().delivered == 1
+    assert not (device.folder / "uploads.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"failures": 1}', '{"failures": "x", "not_before": 5}',
+             '{"failures": -3, "not_before": 5}', '{"failures": 1e400, "not_before": 5}',
+             '{"failures": 2, "not_before": NaN}', '{"failures": 2, "not_before": 1e300}',
+             "[" * 50_000, "\udcff"],
+)  # fmt: skip
+def test_a_damaged_note_of_the_pause_keeps_nothing_back(
+    device: Device, clock: Clock, text: str
+) -> None:
+    fill(device, 1)
+    (device.folder / "uploads.json").write_text(text, errors="surrogateescape")
+    assert make(device, sender([DELIVERED]), clock).run_once().delivered == 1
+
+
+def test_a_clock_that_is_turned_back_lengthens_no_pause(device: Device, clock: Clock) -> None:
+    fill(device, 1)
+    clock.now = 1e9
+    make(device, sender([Answer(retry_after_s=100)]), clock, max_delay_s=0).run_once()
+    clock.now = 1e6
+    assert make(device, sender([DELIVERED]), clock).run_once().delivered == 1
+
+
+def test_what_is_no_report_is_discarded_unsent_and_stops_nobody(
+    device: Device, clock: Clock
+) -> None:
+    fill(device, 3)
+    for number, text in enumerate(("hello", "{}", "x" * 1000)):
+        Ledger(device.folder / "ledger.db").spend(
+            "c", 1, None, lambda n=number, t=text: (f"{n}", t)
+        )
+    bodies: list[bytes] = []
+    done = make(device, sender([DELIVERED], bodies), clock).run_once()
+    assert (done.delivered, done.refused, done.is_complete) == (3, {"unreadable": 3}, True)
+    assert {len(body) for body in bodies} == {BODY_BYTES}
+    assert device.waiting() == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, "send must return an Answer, got None"),
+        (True, "send must return an Answer, got True"),
+        (201, "send must return an Answer, got 201"),
+        (Answer(refusal="whatever"), "refusal must be one of closed, foreign"),
+        (Answer(retry_after_s=float("nan")), "retry_after_s must be a number from 0, got nan"),
+        (Answer(retry_after_s=-1000.0), "retry_after_s must be a number from 0, got -1000"),
+        (Answer(retry_after_s="5"), "retry_after_s must be a number from 0, got '5'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_wrong_answer_loses_nothing(
+    device: Device, clock: Clock, answer: Any, message: str
+) -> None:
+    fill(device, 2)
+    bodies: list[bytes] = []
+    upload = make(device, sender([answer], bodies), clock, max_delay_s=0)
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        upload.run_once()
+    assert (device.waiting(), len(bodies)) == (2, 1)
+    assert not upload.run_once().is_complete  # and does not come back at once
+    assert len(bodies) == 1
+
+
+def test_the_longest_pause_that_is_asked_for_is_a_day(device: Device, clock: Clock) -> None:
+    fill(device, 1)
+    upload = make(device, sender([Answer(retry_after_s=float("inf"))]), clock, max_delay_s=0)
+    assert 86_400 <= upload.run_once().wait_s <= 86_430
+
+
+def test_a_pass_can_be_stopped_while_it_waits(device: Device) -> None:
+    fill(device, 3)
+    stop = threading.Event()
+    bodies: list[bytes] = []
+    upload = Uploader(device, sender([DELIVERED], bodies), max_delay_s=86_400)
+    thread = threading.Thread(target=upload.run_once, args=(stop,))
+    thread.start()
+    stop.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert (bodies, device.waiting()) == ([], 3)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -325,14 +439,14 @@ def test_a_thread_outlives_a_busy_ledger_and_stops_within_a_delay(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(device, 2)
-    pending, busy = Device.pending, [LedgerBusyError("locked")]
+    outbox, busy = Device.outbox, [LedgerBusyError("locked")]
 
-    def sometimes_busy(self: Device, limit: int | None = None) -> list[str]:
+    def sometimes_busy(self: Device) -> list[tuple[str, str]]:
         if busy:
             raise busy.pop()
-        return pending(self, limit)
+        return outbox(self)
 
-    monkeypatch.setattr(Device, "pending", sometimes_busy)
+    monkeypatch.setattr(Device, "outbox", sometimes_busy)
     monkeypatch.setattr(uploader, "FIRST_BACK_OFF_S", 0.0)
     stop, sent = threading.Event(), threading.Event()
 

@@ -40,7 +40,7 @@ def written(folder: Path, data: bytes | str, name: str = "r.jsonl") -> Path:
 def parsed(folder: Path, data: bytes) -> tuple[list[Report], int]:
     """Return the reports that were copied, sorted, and how many lines are malformed."""
     target = folder / "copy.parquet"
-    malformed = lines_to_parquet([written(folder, data)], target)
+    malformed = lines_to_parquet([written(folder, data)], target).number
     rows = pq.read_table(target).to_pylist()
     reports = [Report(r["collection"], r["id"].hex(), r["row"], r["col"]) for r in rows]
     return sorted(reports, key=repr), malformed
@@ -206,7 +206,7 @@ def test_lines_may_straddle_blocks(
             assert found == expected(data)
             assert len(found[0]) >= 19
             packed = written(tmp_path, data, "r.jsonl.gz")
-            assert lines_to_parquet([packed], tmp_path / "packed.parquet") == found[1]
+            assert lines_to_parquet([packed], tmp_path / "packed.parquet").number == found[1]
 
 
 def test_the_fast_and_the_slow_way_give_one_verdict_on_damaged_lines(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_huge_line_takes_no_memory(tmp_path: Path, name: str, byte: bytes) -> 
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert bad == 1 + (byte != b" ")
+    assert (bad.number, bad.first) == (1 + (byte != b" "), f"line 2 of {file}")
     assert pq.read_metadata(tmp_path / "copy.parquet").num_rows == 2
     assert peak < 40 * report_lines.BLOCK < 6_000_000
 
@@ -375,7 +375,7 @@ def test_many_lines_of_nothing_take_no_memory(tmp_path: Path) -> None:
     file = written(tmp_path, b"\n" * 500_000 + b"x\n" * 10)
     tracemalloc.start()
     try:
-        assert lines_to_parquet([file], tmp_path / "copy.parquet") == 10
+        assert lines_to_parquet([file], tmp_path / "copy.parquet").number == 10
         # At most 100 bytes a line of one block; all lines at once would take 50 MB.
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
@@ -393,11 +393,19 @@ def test_kinds_of_files_are_not_mixed(tmp_path: Path) -> None:
     assert "all of one kind" in refusal(written(tmp_path, text(1), "r.json"))
 
 
-def test_files_of_lines_that_cannot_be_reports_are_refused(tmp_path: Path) -> None:
-    assert "is empty" in refusal(written(tmp_path, ""))
-    assert "at least one good report" in refusal(written(tmp_path, "", "r.jsonl.gz"))
-    assert "at least one good report" in refusal(written(tmp_path, "\n \r\n"))
-    assert "1 are malformed" in refusal(written(tmp_path, "x"))
+@pytest.mark.parametrize("nothing", ["", "\n", "\n \r\n"])
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz"])
+def test_a_file_without_reports_is_a_quiet_day(tmp_path: Path, nothing: str, name: str) -> None:
+    quiet, day = written(tmp_path, nothing, name), written(tmp_path, text(1), "day.jsonl")
+    assert count_reports([quiet, day], COLLECTION).n == 1
+    assert "at least one good report" in refusal(quiet)
+
+
+def test_the_first_malformed_line_is_named(tmp_path: Path) -> None:
+    good = "\n".join(text(k) for k in range(1000)) + "\n"  # more than one block
+    first, second = written(tmp_path, good, "a.jsonl"), written(tmp_path, f"{good}\nx\n{good}?")
+    message = refusal(first, second)
+    assert f"2 are malformed (first: line 1002 of {second})" in message
     with pytest.raises(InputError, match="at least one good report"):
         count_reports(written(tmp_path, "x"), COLLECTION, on_invalid="drop")
     assert "found none at" in refusal(tmp_path / "missing.jsonl")

@@ -15,6 +15,7 @@ from client_sdk.errors import CollectionError
 from client_sdk.validate import shown
 
 LONGEST = 1 << 26  # 64 MiB of collection document: a million weights are 16 MiB
+LONGEST_JOINED = 1 << 22  # what a Device reads: verified in a second, and kept in its ledger
 LONGEST_NUMBER = 17  # characters of -(2**53 - 1)
 
 

@@ -80,12 +80,12 @@ class Collection:
 
         ``epsilon`` must be a whole number of millionths, the unit in which devices count.
         Warns (:class:`DesignWarning`) where the disk is a single cell, unless ``squared_radius``
-        asks for it.
+        asks for it, and where the document is longer than a :class:`Device` reads.
 
         Raises
         ------
         ParameterError
-            A parameter breaks its rule, or the document would be longer than devices read.
+            A parameter breaks its rule, or the document would be longer than anybody reads.
         """
         if not isinstance(grid, Grid):
             raise ParameterError(f"grid must be a Grid, got {type(grid).__name__}")
@@ -110,8 +110,16 @@ class Collection:
         if length > canonical.LONGEST:
             raise ParameterError(
                 f"the design's document must have at most {canonical.LONGEST} characters, the most "
-                f"that devices read, got {length} at {grid.cells} cells and radius {table.radius}: "
+                f"that is ever read, got {length} at {grid.cells} cells and radius {table.radius}: "
                 "fewer cells, a smaller radius or a larger epsilon make it shorter"
+            )
+        if length > canonical.LONGEST_JOINED:
+            warnings.warn(
+                f"no Device joins this: its document has {length} characters, more than "
+                f"{canonical.LONGEST_JOINED}; fewer cells, a smaller radius or a larger epsilon "
+                "make it shorter",
+                DesignWarning,
+                stacklevel=2,
             )
         return collection
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from client_sdk import file_lock
+from client_sdk.file_identity import Mark, mark_of
 
 DIGITS = 20
 
@@ -65,9 +66,9 @@ def remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def inode(folder: Path) -> int:
-    """Return the inode of the file, which stays when it is renamed."""
-    return _entry(folder, read(folder)).stat().st_ino
+def mark(folder: Path) -> Mark:
+    """Return the mark of the file, which stays when it is renamed."""
+    return mark_of(_entry(folder, read(folder)))
 
 
 def _entry(folder: Path, commits: int) -> Path:

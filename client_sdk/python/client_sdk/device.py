@@ -24,7 +24,6 @@ from client_sdk.series import Series
 from client_sdk.validate import path_text, written_epsilon
 
 LEDGER = "ledger.db"
-LONGEST_DOCUMENT = 1 << 22  # code points; verified in about a second, and kept in the ledger
 
 
 @dataclass(frozen=True)
@@ -218,13 +217,16 @@ class Device:
         return Report.from_json(text)
 
     def is_asked(self, series: Series | str) -> bool:
-        """Tell whether a window of a series is open that this device answers and has not yet.
+        """Tell whether the device would answer now: a window of its own, not yet answered.
 
-        Ask before reading a position: in the other windows none is needed.
+        Ask before reading a position: at all other times none is needed, nor where the budget no
+        longer pays for the report (:meth:`remaining`).
         """
         what, answered = self._series(series)
         window = _open_window(what, answered)
-        return window is not None and not self._ledger.was_given(_event_of(window), what.digest)
+        return window is not None and self._ledger.would_draw(
+            _event_of(window), what.digest, what.micro_epsilon, what.micro_epsilon * what.answers
+        )
 
     def windows(self, series: Series | str) -> tuple[int, ...]:
         """Return the windows of a series that this device answers, to wake up for them.
@@ -236,6 +238,15 @@ class Device:
     def pending(self, limit: int | None = None) -> list[str]:
         """Return reports that are not yet acknowledged, as they are sent: 192 bytes each."""
         return self._ledger.pending(limit)
+
+    def outbox(self) -> list[tuple[str, str]]:
+        """Return id and text of all reports that are not yet acknowledged."""
+        return self._ledger.outbox()
+
+    @property
+    def folder(self) -> Path:
+        """Where the device was installed."""
+        return self._ledger.folder
 
     def waiting(self) -> int:
         """Return how many reports are not yet acknowledged."""
@@ -290,7 +301,7 @@ class Device:
 
 def _read(document: str, digest: str, max_epsilon: object | None) -> Collection | Series:
     """Return the collection or series of a document, verified."""
-    schema = canonical.loads(document, "the document", LONGEST_DOCUMENT).get("schema")
+    schema = canonical.loads(document, "the document", canonical.LONGEST_JOINED).get("schema")
     kind = Series if schema == series.SCHEMA else Collection
     return kind.from_json(document, digest, max_epsilon)
 

@@ -17,6 +17,7 @@ import io
 import os
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,7 @@ POLL_SECONDS = 0.001  # short, or a process that spends all the time would starv
 # What this process holds: a forked child must not keep it when its parent dies. Weakly, so that
 # a call which was interrupted keeps nothing, either.
 _held: "WeakSet[io.FileIO]" = WeakSet()
+_opening = threading.RLock()  # no fork comes between the opening of a file and its place in _held
 _foreign: "list[io.FileIO]" = []
 
 
@@ -59,7 +61,6 @@ class HeldLock:
         self._file = file
         self._process = os.getpid()
         self.identity = Identity.of(os.fstat(file.fileno()))
-        _held.add(file)
 
     def check(self) -> None:
         """Raise OSError unless this process still holds the lock, on the file that is there."""
@@ -77,14 +78,13 @@ class HeldLock:
 
     def release(self) -> None:
         """Give the lock back, unless other code has closed it or it is the parent process's."""
-        _held.discard(self._file)
-        if self._file.closed:
-            return
-        if self._is_own():
-            _release(self._file.fileno())
-            self._file.close()
-        else:  # its number may be another file's by now, which the object must not close
+        if not self._file.closed and not self._is_own():
+            # Its number may be another file's by now, which the object must not close.
+            _held.discard(self._file)
             _foreign.append(self._file)
+        elif not self._file.closed:
+            _release(self._file.fileno())
+            _close(self._file)
 
     def _is_own(self) -> bool:
         """Tell whether the number still stands for the file that this process opened."""
@@ -108,7 +108,7 @@ def locked(path: Path) -> Iterator[HeldLock]:
     OSError
         The lock cannot be taken, or the file system does not keep it.
     """
-    file = io.FileIO(path, "r+")
+    file = _open(path)
     held = None
     try:
         _wait_for(lambda: _take(file.fileno()), LOCK_SECONDS)
@@ -121,6 +121,19 @@ def locked(path: Path) -> Iterator[HeldLock]:
         except BaseException:  # a signal handler's; the lock must not outlive the call for it
             _let_go(held, file)
             raise
+
+
+def _open(path: Path) -> io.FileIO:
+    """Open a file that a forked child closes: one that it shared would keep its locks alive."""
+    with _opening:
+        file = io.FileIO(path, "r+")
+        _held.add(file)
+    return file
+
+
+def _close(file: io.FileIO) -> None:
+    file.close()
+    _held.discard(file)  # closed first: a child that is forked here closes it once more, and may
 
 
 def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
@@ -151,7 +164,7 @@ def synchronise_folder(folder: Path) -> None:
 
 def _let_go(held: HeldLock | None, file: io.FileIO) -> None:
     if held is None:
-        file.close()
+        _close(file)
     else:
         held.release()
 
@@ -172,13 +185,17 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
     if _OFD_SETLK is None:
         yield False
         return
-    with io.FileIO(path, "r+") as file:
-        # Type, whence, start, length and process, as C lays them out on 64-bit machines.
-        wanted = struct.pack("hhqqi4x", _WRITE_LOCK, os.SEEK_SET, *_SQLITE_BYTES, 0)
+    file = _open(path)
+    try:
+
+        def change(kind: int) -> None:
+            # Type, whence, start, length and process, as C lays them out on 64-bit machines.
+            wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, *_SQLITE_BYTES, 0)
+            fcntl.fcntl(file.fileno(), _OFD_SETLK, wanted)
 
         def take() -> bool:
             try:
-                fcntl.fcntl(file.fileno(), _OFD_SETLK, wanted)
+                change(fcntl.F_WRLCK)
             except OSError as error:
                 if error.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
@@ -186,11 +203,13 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
             return True
 
         _wait_for(take, seconds)
-        _held.add(file)
         try:
             yield True
         finally:
-            _held.discard(file)
+            with suppress(OSError, ValueError):  # other code may have closed it
+                change(fcntl.F_UNLCK)
+    finally:
+        _close(file)
 
 
 def make(path: Path) -> None:
@@ -215,10 +234,15 @@ def _forget_what_the_parent_holds() -> None:
         with suppress(OSError):
             file.close()
     _held.clear()
+    _opening.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_what_the_parent_holds)
+    os.register_at_fork(
+        before=_opening.acquire,
+        after_in_parent=_opening.release,
+        after_in_child=_forget_what_the_parent_holds,
+    )
 
 # First and number of the bytes of SQLite's shared locks, without which nobody reads or rolls back.
 # Not the reserved byte before them: SQLite itself, asked for the journal of a process that died,
@@ -248,7 +272,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    _WRITE_LOCK = fcntl.F_WRLCK
     _FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)
     _OFD_SETLK = None
     if sys.platform == "linux" and sys.maxsize > 2**32:

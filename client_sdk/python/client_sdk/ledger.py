@@ -90,6 +90,11 @@ class Ledger:
             pass
 
     @property
+    def folder(self) -> Path:
+        """Where the ledger lies."""
+        return self._path.parent
+
+    @property
     def _file(self) -> Path:
         """The file itself: what protects it lies beside it and not beside a link to it."""
         return Path(os.path.realpath(self._path))
@@ -251,6 +256,11 @@ class Ledger:
         with self._books() as books:
             return [row[2] for row in books.pending(limit)]
 
+    def outbox(self) -> list[tuple[str, str]]:
+        """Return id and text of all reports not yet acknowledged, in the order of the ids."""
+        with self._books() as books:
+            return [(row[0], row[2]) for row in books.pending(None)]
+
     def waiting(self) -> int:
         """Return how many reports are not yet acknowledged."""
         with self._books() as books:
@@ -322,11 +332,17 @@ class Ledger:
             return None
         return row[1], None if row[2] is None else [int(k) for k in row[2].split()]
 
-    def was_given(self, event: str, collection: str) -> bool:
-        """Tell whether a report was drawn for an event."""
+    def would_draw(
+        self, event: str, collection: str, micro_epsilon: int, collection_limit: int | None
+    ) -> bool:
+        """Tell whether :meth:`spend_once` would draw: a new event, and budget for it."""
         event, collection = unicode_text("event", event), unicode_text("collection", collection)
         with self._books() as books:
-            return books.get("events", event_name(books.head.key, collection, event)) is not None
+            if books.get("events", event_name(books.head.key, collection, event)) is not None:
+                return False
+            here = self._spent_on(books, collection)
+            _, left = _tightest(books.head, here, collection_limit)
+            return micro_epsilon <= left
 
     def spent(self, collection: str | None = None) -> int:
         """Return the micro-epsilons spent on one collection, or on all of them."""
@@ -380,15 +396,20 @@ def _remove_reports(books: Transaction, ids: Iterable[str], discarded: bool) -> 
     return forgotten
 
 
-def _check_budget(head: Head, here: int, asked: int, limit: int | None) -> None:
+def _tightest(head: Head, here: int, limit: int | None) -> tuple[tuple[str, int, int], int]:
+    """Return the bound that leaves least (its name, it, what is spent of it), and what is left."""
     bounds = [
         ("the cap over all collections", head.device_cap, head.spent),
         ("the cap of one collection", head.collection_cap, here),
     ]
     if limit is not None:
         bounds.append(("the limit that the collection sets for a device", limit, here))
-    name, bound, spent = min(bounds, key=lambda entry: entry[1] - entry[2])
-    left = max(bound - spent, 0)
+    tightest = min(bounds, key=lambda entry: entry[1] - entry[2])
+    return tightest, max(tightest[1] - tightest[2], 0)
+
+
+def _check_budget(head: Head, here: int, asked: int, limit: int | None) -> None:
+    (name, bound, spent), left = _tightest(head, here, limit)
     if asked > left:
         raise BudgetError(
             f"{name} is {_epsilon(bound)} epsilon: {_epsilon(spent)} spent, "

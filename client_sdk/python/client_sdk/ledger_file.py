@@ -5,7 +5,8 @@ Beside the ledger lie a file, ``.lock``, and a folder, ``.count``.
 - **.lock** is what is locked (:mod:`client_sdk.file_lock`). It is made with the ledger and never
   written again. The ledger remembers its identity, so that a ledger which was copied or restored
   together with it is noticed: no copy has the inode and the time of change of the original.
-  Nor has a copy the inodes of the ledger and its count, which it remembers, too.
+  Nor has a copy the inodes of the ledger and its count, which it remembers, too, with their
+  generations (:mod:`client_sdk.file_identity`).
 - **.count** holds the number of commits (:mod:`client_sdk.commit_count`). It is written after each
   of them, so a ledger that tells a smaller number is an older copy of itself. One commit more is
   a process that died in between.
@@ -32,6 +33,7 @@ from typing import Any, NamedTuple
 from client_sdk import commit_count, file_lock
 from client_sdk.commit_count import CountError
 from client_sdk.errors import LedgerBusyError, LedgerError
+from client_sdk.file_identity import mark_of
 from client_sdk.file_lock import HeldLock, Identity
 
 APPLICATION_ID = 0x6C647073  # "ldps", in the file's header
@@ -67,7 +69,7 @@ _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes
     "permi": _NO_ROOM,
     "is full": _NO_ROOM,
     "no space": _NO_ROOM,
-    "unable to open": _NO_ROOM,
+    "unable to open": f"{_NO_ROOM}, and that its path has fewer than 500 bytes",
     "i/o error": _NO_ROOM,
 }
 _OF_DAMAGED = {
@@ -94,7 +96,9 @@ class Head(NamedTuple):
     lock_inode: int
     lock_changed_ns: int
     file_inode: int
+    file_generation: int
     count_inode: int
+    count_generation: int
     commits: int
     spent: int
     drawn: int  # reports so far
@@ -215,8 +219,8 @@ def new_head(caps: tuple[int, int], lock: Identity, file: Path, named: Path) -> 
 
     ``file`` is where the ledger lies now, ``named`` the name that it will have.
     """
-    inodes = inodes_of(file, named)
-    return Head(*caps, os.urandom(32), *identity_of(lock), *inodes, 0, 0, 0, 0, 0, bytes(32))
+    marks = marks_of(file, named)
+    return Head(*caps, os.urandom(32), *identity_of(lock), *marks, 0, 0, 0, 0, 0, bytes(32))
 
 
 def make_tables(connection: sqlite3.Connection, head: Head) -> None:
@@ -224,6 +228,7 @@ def make_tables(connection: sqlite3.Connection, head: Head) -> None:
     connection.execute(f"CREATE TABLE head ({', '.join(Head._fields)}, checksum)")
     for table, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {table} ({columns}, checksum BLOB) WITHOUT ROWID")
+    connection.execute("CREATE INDEX newest ON pending (number)")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     _write_head(connection, head)
@@ -240,7 +245,7 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
         with explained(file):
             check_place(file)
             held = stack.enter_context(file_lock.locked(lock_of(file)))
-            _leave_wal(file)
+            leave_wal(file)
             holds_off = stack.enter_context(file_lock.holding_off_sqlite(file, BUSY_SECONDS))
             connection = stack.enter_context(closing(connect(file, holds_off)))
             head = _begin(file, held, connection, verify)
@@ -248,14 +253,15 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
         yield begun
 
 
-def _leave_wal(file: Path) -> None:
+def leave_wal(file: Path) -> None:
     """Bring a file back to the journal that it is made with, if another tool changed that.
 
     SQLite opens no file with a write-ahead log where its own locks are off.
     """
     if _header(file)[18:20] == b"\2\2":
         with closing(connect(file, holds_off=False)) as connection:
-            check_version(connection, file)
+            if _value(connection, "PRAGMA application_id") != APPLICATION_ID:
+                raise Damaged(f"empty, cut off or not a ledger of version {VERSION}")
             make_durable(connection)
 
 
@@ -368,7 +374,10 @@ def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: b
             "copied, moved or restored, or somebody changed owner, permissions, times or links of "
             "its lock file, which is then not the one it was made with"
         )
-    if inodes_of(file, file) != (head.file_inode, head.count_inode):
+    remembered = (
+        head.file_inode, head.file_generation, head.count_inode, head.count_generation
+    )  # fmt: skip
+    if marks_of(file, file) != remembered:
         raise Damaged("copied, moved or restored: its files are not those it was made with")
     count = commit_count.read(count_of(file))
     if count > head.commits:
@@ -437,11 +446,11 @@ def identity_of(lock: Identity) -> tuple[int, int]:
     return (0, 0) if _is_in_browser() else (lock.inode, lock.changed_ns)
 
 
-def inodes_of(file: Path, named: Path) -> tuple[int, int]:
-    """Return the inodes of ledger and count, which another file in their place has not."""
+def marks_of(file: Path, named: Path) -> tuple[int, int, int, int]:
+    """Return the marks of ledger and count, which another file in their place has not."""
     if _is_in_browser():
-        return 0, 0
-    return file.stat().st_ino, commit_count.inode(count_of(named))
+        return 0, 0, 0, 0
+    return (*mark_of(file), *commit_count.mark(count_of(named)))
 
 
 def _verified(table: str, row: Row) -> Row:

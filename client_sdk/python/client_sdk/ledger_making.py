@@ -34,15 +34,18 @@ def create(file: Path, caps: tuple[int, int]) -> None:
             try:
                 _write(file, caps, lock)
             except BaseException:
-                _new_of(file).unlink(missing_ok=True)
-                commit_count.remove(count_of(file))
-                lock_of(file).unlink(missing_ok=True)
+                if not os.path.lexists(file):  # or else it is complete, and needs all three
+                    _new_of(file).unlink(missing_ok=True)
+                    commit_count.remove(count_of(file))
+                    lock_of(file).unlink(missing_ok=True)
                 raise
 
 
 def _check_free(file: Path) -> None:
     if os.path.lexists(file):
         raise FileExistsError("File exists")
+    if os.path.lexists(lock_of(_new_of(file))):  # of a ledger, which would be deleted
+        raise FileExistsError(f"the file {_new_of(file).name} exists, under which it is made")
 
 
 def _write(file: Path, caps: tuple[int, int], lock: HeldLock) -> None:

@@ -12,57 +12,51 @@ from client_sdk import commit_count, file_lock, ledger_file
 from client_sdk.file_lock import HeldLock
 from client_sdk.ledger_file import FIRST_VERSION, Damaged, Transaction
 
+BEGUN, DONE = 1, 2  # of the count
+
 
 def upgrade(file: Path) -> None:
     """Bring a ledger of the first version to this one; leave any other file alone.
 
     A process killed in here leaves a ledger of the first version, or one of this version. The
-    count says 1 before the ledger does, so that a ledger of the first version which is put back
-    later does not pass for one that was never brought here.
+    count says 1 once this is begun, and 2 once it is done: a ledger of the first version which is
+    put back later does not pass for one that was never brought here.
     """
     with ledger_file.explained(file):
-        # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
-        if ledger_file.lock_of(file).exists() and _is_counted(file):
-            if not _was_left(file):
-                return
-        elif not ledger_file.is_first(file):
-            return
         lock = ledger_file.lock_of(file)
+        # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
+        if lock.exists():
+            with file_lock.locked(lock):
+                is_first = ledger_file.is_first(file)
+        else:
+            is_first = ledger_file.is_first(file)
+        if not is_first:
+            return
         with suppress(FileExistsError):  # another process is at it, or died at it
             file_lock.make(lock)
-        with (
-            file_lock.locked(lock) as held,
-            file_lock.holding_off_sqlite(file, ledger_file.BUSY_SECONDS) as holds_off,
-            closing(ledger_file.connect(file, holds_off)) as connection,
-        ):
+        with file_lock.locked(lock) as held:
             if not ledger_file.is_first(file):  # the other process was quicker
                 return
-            _count(file)
-            ledger_file.make_durable(connection)
-            connection.execute("BEGIN EXCLUSIVE")
-            _convert(file, held, connection)
-            held.check()
-            connection.execute("COMMIT")
+            _begin_count(file)
+            ledger_file.leave_wal(file)
+            with (
+                file_lock.holding_off_sqlite(file, ledger_file.BUSY_SECONDS) as holds_off,
+                closing(ledger_file.connect(file, holds_off)) as connection,
+            ):
+                ledger_file.make_durable(connection)
+                connection.execute("BEGIN EXCLUSIVE")
+                _convert(file, held, connection)
+                held.check()
+                connection.execute("COMMIT")
+            commit_count.write(ledger_file.count_of(file), BEGUN, DONE)
 
 
-def _is_counted(file: Path) -> bool:
-    return commit_count.is_begun(ledger_file.count_of(file))
-
-
-def _was_left(file: Path) -> bool:
-    """Tell whether a process died while it brought this ledger here: the count says 1 at most."""
-    if commit_count.read(ledger_file.count_of(file)) > 1:
-        return False
-    with file_lock.locked(ledger_file.lock_of(file)):
-        return ledger_file.is_first(file)
-
-
-def _count(file: Path) -> None:
-    """Let the count say 1, or refuse: a larger one is of a later state of this ledger."""
+def _begin_count(file: Path) -> None:
+    """Let the count say that this is begun, or refuse: a larger one is of a later state."""
     count = ledger_file.count_of(file)
-    if not _is_counted(file):
-        commit_count.make(count, 1)
-    elif commit_count.read(count) > 1:
+    if not commit_count.is_begun(count):
+        commit_count.make(count, BEGUN)
+    elif commit_count.read(count) > BEGUN:
         raise Damaged("an older copy of this ledger was put in its place")
 
 
@@ -72,7 +66,7 @@ def _convert(file: Path, held: HeldLock, connection: sqlite3.Connection) -> None
     for table in ("caps", "spending", "pending"):
         connection.execute(f"DROP TABLE {table}")
     head = ledger_file.new_head(caps, held.identity, file, file)._replace(
-        commits=1,
+        commits=DONE,
         spent=sum(micro for _, micro in spending),
         drawn=len(pending),
         waiting=len(pending),

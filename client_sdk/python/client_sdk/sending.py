@@ -6,14 +6,19 @@ around :func:`answer_of_http`.
 """
 
 import email.utils
+import http.client
 import json
+import socket
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from client_sdk.errors import ParameterError
 from client_sdk.validate import finite_number, shown
@@ -23,6 +28,7 @@ REFUSALS = ("closed", "foreign", "malformed", "conflict")  # final: the report i
 MEDIA_TYPE = "application/x-ndjson"
 LONGEST_ANSWER = 1 << 16  # bytes
 LONGEST_WAIT = 86_400.0  # seconds; a server may ask for a day and not for a year
+MOST_INTERIM = 20  # responses of 1xx before the one that counts
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -84,8 +90,7 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
     url : str
         Where the server takes reports: https, or http on this machine for tests.
     timeout_s : float in (0, 3600]
-        How long to wait for the connection, and for each piece of the answer. (A server that
-        drips its answer can take longer.)
+        How long to wait for the connection, and then for all of the answer.
     context : ssl.SSLContext, optional
         Of the app's own, with pinned certificates say; by default that of the system.
 
@@ -102,32 +107,115 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
     timeout = finite_number("timeout_s", timeout_s)
     if not 0 < timeout <= 3600:
         raise ParameterError(f"timeout_s must be above 0 and at most 3600, got {timeout_s}")
-    # Only what sends and receives. A redirection would send the report to whom the app did not
-    # name; a proxy of the environment would see where reports go, and may ask for an account.
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(context=context),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-    ):
-        opener.add_handler(handler)
-    opener.addheaders = []  # urllib's own user agent
 
     def send(body: bytes) -> Answer:
         request = urllib.request.Request(  # noqa: S310  (https, checked above)
             url, data=body, headers={"Content-Type": MEDIA_TYPE}, method="POST"
         )
+        deadline = _Deadline(timeout)
         try:
-            with opener.open(request, timeout=timeout) as response:
+            with _opener(context, deadline).open(request, timeout=timeout) as response:
                 return answer_of_http(response.status)
         except urllib.error.HTTPError as error:
             with error:
                 return answer_of_http(
                     error.code, error.headers.get("Retry-After"), error.read(LONGEST_ANSWER)
                 )
+        finally:
+            deadline.cancel()
 
     return send
+
+
+def _opener(context: ssl.SSLContext | None, deadline: "_Deadline") -> urllib.request.OpenerDirector:
+    """Return what sends and receives, and nothing else.
+
+    A redirection would send the report to whom the app did not name; a proxy of the environment
+    would see where reports go, and may ask for an account.
+    """
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        _HttpHandler(deadline),
+        _HttpsHandler(deadline, context),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.HTTPDefaultErrorHandler(),
+    ):
+        opener.add_handler(handler)
+    opener.addheaders = []  # urllib's own user agent
+    return opener
+
+
+class _Deadline:
+    """Cuts a connection whose answer takes too long, however quick each piece of it is."""
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        self._timer: threading.Timer | None = None
+
+    def watch(self, connection: socket.socket) -> None:
+        self._timer = threading.Timer(self._seconds, self._cut, [connection])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @staticmethod
+    def _cut(connection: socket.socket) -> None:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Response(http.client.HTTPResponse):
+    """A response that skips interim ones, of which http.client knows 100 alone."""
+
+    def _read_status(self) -> Any:
+        for _ in range(MOST_INTERIM):
+            read = super()._read_status()  # type: ignore[misc]
+            if not 100 <= read[1] < 200 or read[1] == http.client.SWITCHING_PROTOCOLS:
+                return read
+            http.client.parse_headers(self.fp)
+        raise http.client.HTTPException(f"more than {MOST_INTERIM} interim responses")
+
+
+class _HttpConnection(http.client.HTTPConnection):
+    response_class = _Response
+
+    def __init__(self, *arguments: Any, deadline: _Deadline, **named: Any):
+        super().__init__(*arguments, **named)
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        super().connect()
+        self._deadline.watch(self.sock)
+
+
+class _HttpsConnection(_HttpConnection, http.client.HTTPSConnection):
+    pass
+
+
+class _HttpHandler(urllib.request.HTTPHandler):
+    def __init__(self, deadline: _Deadline):
+        super().__init__()
+        self._deadline = deadline
+
+    def http_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(_HttpConnection, request, deadline=self._deadline)  # type: ignore[arg-type]
+
+
+class _HttpsHandler(urllib.request.HTTPSHandler):
+    def __init__(self, deadline: _Deadline, context: ssl.SSLContext | None):
+        super().__init__(context=context)
+        self._deadline, self._trusted = deadline, context
+
+    def https_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(
+            _HttpsConnection,  # type: ignore[arg-type]
+            request,
+            deadline=self._deadline,
+            context=self._trusted,
+        )
 
 
 def _parts(url: object) -> urllib.parse.SplitResult:
@@ -136,6 +224,7 @@ def _parts(url: object) -> urllib.parse.SplitResult:
         if isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url:
             parts = urllib.parse.urlsplit(url)
             _ = parts.port  # raises where it is no number
+            (parts.hostname or "").encode("idna")  # raises where no name server would be asked
             return parts
     except ValueError:
         pass

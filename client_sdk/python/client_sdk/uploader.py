@@ -17,16 +17,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from client_sdk.back_off import BackOff
 from client_sdk.device import Device
-from client_sdk.errors import LedgerBusyError, ParameterError
-from client_sdk.report import BODY_BYTES, Report
-from client_sdk.sending import LATER, Answer, Send
-from client_sdk.validate import finite_number, whole_number
+from client_sdk.errors import CollectionError, LedgerBusyError, ParameterError
+from client_sdk.report import Report
+from client_sdk.sending import LATER, LONGEST_WAIT, REFUSALS, Answer, Send
+from client_sdk.validate import finite_number, is_number, shown, whole_number
 
 FIRST_BACK_OFF_S = 30.0
 LONGEST_BACK_OFF_S = 6 * 3600.0
 IDLE_S = 900.0  # how often to look for new reports
 MAX_OUTBOX = 10**6
+UNREADABLE = "unreadable"  # what is no report, so that no server would take it
 
 _chance = random.SystemRandom()
 
@@ -40,7 +42,8 @@ class Pass:
     delivered : int
         Reports that the server has.
     refused : dict of str to int
-        Reports that it will never count, by reason; they were discarded.
+        Reports that it will never count, by reason; they were discarded. Under "unreadable" what
+        was put into the ledger and is no report, which was discarded unsent.
     dropped : int
         Reports for which the outbox had no room; they were discarded.
     is_complete : bool
@@ -61,8 +64,8 @@ class Uploader:
 
     One line each: ``threading.Thread(target=uploader.run, daemon=True).start()`` in a thread,
     ``uploader.run_once()`` in a job, ``await asyncio.to_thread(uploader.run_once)`` in asyncio.
-    An uploader knows in memory alone how long it has to wait: a job that makes one each time
-    should come back after ``run_once().wait_s`` seconds.
+    How long it has to wait lies beside the ledger, so a job may make one each time: before that
+    time it sends nothing.
 
     Parameters
     ----------
@@ -79,9 +82,9 @@ class Uploader:
         Reports that may wait. Beyond it the newest are discarded first, and the oldest last; the
         device counts them.
     wait : callable, optional
-        How to wait a number of seconds; ``time.sleep`` by default.
+        How :meth:`run_once` waits a number of seconds; ``time.sleep`` by default.
     now : callable, optional
-        A clock in seconds that never goes back; ``time.monotonic`` by default.
+        A clock in seconds since 1970; ``time.time`` by default.
 
     Raises
     ------
@@ -97,7 +100,7 @@ class Uploader:
         batch: int = 100,
         outbox: int = 1000,
         wait: Callable[[float], object] = time.sleep,
-        now: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ):
         if not callable(send):
             raise ParameterError(f"send must be a function, got {type(send).__name__}")
@@ -109,12 +112,12 @@ class Uploader:
         self._batch = whole_number("batch", batch, 1, 10_000)
         self._outbox = whole_number("outbox", outbox, 1, MAX_OUTBOX)
         self._wait = wait
-        self._now = now
-        self._failures = 0
-        self._not_before = now()
+        self._back_off = BackOff(device.folder, now, LONGEST_WAIT + LONGEST_BACK_OFF_S)
 
-    def run_once(self) -> Pass:
+    def run_once(self, stop: threading.Event | None = None) -> Pass:
         """Make one pass and return what it did; nothing is sent before its time has come.
+
+        ``stop`` ends it, at once where it waits, and after the report that is being sent.
 
         What was delivered or refused is written down at once. A report that was delivered and
         not written down, because the process died in between, is sent again, and the server
@@ -124,10 +127,14 @@ class Uploader:
         ------
         LedgerError
             The outbox cannot be read or written.
+        ParameterError
+            ``send`` returned no :class:`Answer`.
         Exception
             What ``send`` raises, other than the errors of a connection.
         """
-        return self._pass(self._wait, lambda: False)
+        if stop is None:
+            return self._pass(self._wait, lambda: False)
+        return self._pass(stop.wait, stop.is_set)
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Make passes for ever, or until ``stop`` is set; meant for a thread of its own.
@@ -139,51 +146,68 @@ class Uploader:
             try:
                 done = self._pass(stop.wait, stop.is_set)
             except LedgerBusyError:
-                done = Pass(is_complete=False)
-                done.wait_s = self._next(done, LATER, waiting=0)
+                done = Pass(is_complete=False, wait_s=self._failed(LATER))
             stop.wait(done.wait_s)
 
     def _pass(self, wait: Callable[[float], object], is_over: Callable[[], bool]) -> Pass:
-        done = Pass(wait_s=self._not_before - self._now())
-        if done.wait_s > 0:
-            done.is_complete = False
+        done = Pass(dropped=self._device.discard_newest(self._outbox))
+        if (left := self._back_off.left()) > 0:
+            done.is_complete, done.wait_s = False, left
             return done
-        done.dropped = self._device.discard_newest(self._outbox)
-        texts = self._device.pending()
-        _chance.shuffle(texts)
-        answer = LATER
-        for text in texts[: self._batch]:
-            report_id = Report.from_json(text).id
+        waiting = self._device.outbox()
+        _chance.shuffle(waiting)
+        for report_id, text in waiting[: self._batch]:
             wait(_chance.uniform(0.0, self._max_delay_s))
             if is_over():
-                break
+                return done
             answer = self._attempt(text)
-            if answer.is_delivered:
+            if answer is None or answer.refusal:
+                reason = UNREADABLE if answer is None else str(answer.refusal)
+                self._device.discard(report_id)
+                done.refused[reason] = done.refused.get(reason, 0) + 1
+            elif answer.is_delivered:
                 self._device.acknowledge(report_id)
                 done.delivered += 1
-            elif answer.refusal:
-                self._device.discard(report_id)
-                done.refused[answer.refusal] = done.refused.get(answer.refusal, 0) + 1
             else:
-                done.is_complete = False
-                break
-        done.wait_s = self._next(done, answer, len(texts))
+                done.is_complete, done.wait_s = False, self._failed(answer)
+                return done
+        self._back_off.succeeded()
+        if len(waiting) <= self._batch:
+            done.wait_s = _chance.uniform(IDLE_S / 2, IDLE_S)
         return done
 
-    def _attempt(self, text: str) -> Answer:
+    def _attempt(self, text: str) -> Answer | None:
+        """Send one report; None if it is none."""
         try:
-            return self._send(text.encode().ljust(BODY_BYTES))
+            # Its stored bytes; those of the first version were stored without the spaces.
+            body = Report.from_json(text).to_body().encode()
+        except CollectionError:
+            return None
+        try:
+            return _checked(self._send(body))
         except (OSError, http.client.HTTPException):
             return LATER
+        except Exception:
+            self._failed(LATER)  # or an app that catches it would come back at once
+            raise
 
-    def _next(self, done: Pass, last: Answer, waiting: int) -> float:
+    def _failed(self, last: Answer) -> float:
         """Return the time until the next pass, and hold to it."""
-        if done.is_complete:
-            self._failures = 0
-            pause = 0.0 if waiting > self._batch else _chance.uniform(IDLE_S / 2, IDLE_S)
-        else:
-            longest = min(FIRST_BACK_OFF_S * 2**self._failures, LONGEST_BACK_OFF_S)
-            self._failures = min(self._failures + 1, 20)
-            pause = last.retry_after_s + _chance.uniform(0.0, longest)
-        self._not_before = self._now() + (0.0 if done.is_complete else pause)
+        longest = min(FIRST_BACK_OFF_S * 2**self._back_off.failures, LONGEST_BACK_OFF_S)
+        pause = min(last.retry_after_s, LONGEST_WAIT) + _chance.uniform(0.0, longest)
+        self._back_off.failed(pause)
         return pause
+
+
+def _checked(answer: object) -> Answer:
+    """Return an answer that is one: on a wrong one a report could be lost."""
+    if not isinstance(answer, Answer):
+        raise ParameterError(f"send must return an Answer, got {shown(answer)}")
+    if answer.refusal is not None and answer.refusal not in REFUSALS:
+        known = ", ".join(REFUSALS)
+        raise ParameterError(f"refusal must be one of {known}, got {shown(answer.refusal)}")
+    if not is_number(answer.retry_after_s) or not answer.retry_after_s >= 0:
+        raise ParameterError(
+            f"retry_after_s must be a number from 0, got {shown(answer.retry_after_s)}"
+        )
+    return answer

@@ -35,12 +35,14 @@ def unicode_text(field: str, value: object) -> str:
 
     A plain one: a subclass, such as an Enum of texts, may write itself in another way elsewhere.
     """
+    if not isinstance(value, str):
+        raise ParameterError(f"{field} must be a text, got {type(value).__name__}")
     try:
-        if isinstance(value, str) and str.encode(value):
+        if str.encode(value):
             return str.__str__(value)
-    except UnicodeEncodeError:  # half of a surrogate pair: SQLite cannot hold it
-        pass
-    raise ParameterError(f"{field} must be a non-empty text in Unicode, got {type(value).__name__}")
+    except UnicodeEncodeError:  # SQLite cannot hold it
+        raise ParameterError(f"{field} must hold no half of a surrogate pair") from None
+    raise ParameterError(f"{field} must not be empty")
 
 
 def path_text(field: str, kind: str, path: object) -> str:
@@ -123,7 +125,9 @@ def _fractions(value: object, most: int) -> tuple[Fraction, Fraction]:
     if isinstance(value, Rational):
         # int(): the parts of a numpy integer are numpy integers, which overflow.
         exact = Fraction(int(value.numerator), int(value.denominator))
-        return exact, exact
+        # One that is a float's value, as tables hold it, was written as that float.
+        number = float(exact)
+        return exact, Fraction(repr(number)) if Fraction(number) == exact else exact
     if isinstance(value, Decimal):
         if not 1e-6 <= value <= most:  # before 1E+999999999 is written out
             raise ValueError

@@ -159,6 +159,18 @@ def test_a_series_shows_its_maps_beside_the_risk_of_staying() -> None:
     assert named[0] < named[-1]
 
 
+def test_a_series_of_one_window_shows_one_map() -> None:
+    lines = series(1, 1)
+    assert [line for line in lines if line.startswith("  one window")]
+    assert not [line for line in lines if "together" in line]
+
+
+def test_the_smallest_epsilon_can_be_planned() -> None:
+    for more in ((), ("--windows", 2, "--answers", 1)):
+        arguments = [*SMALL, "--cells", 3, "--epsilon", 0.000001, *more]
+        assert run(*arguments).exit_code == 0
+
+
 def test_a_series_of_one_answer_and_one_of_all_windows_have_no_row_twice() -> None:
     assert [row.split()[:3] for row in series(1, 7)[-2:]] == [
         ["1", "this", "series"],
@@ -168,7 +180,7 @@ def test_a_series_of_one_answer_and_one_of_all_windows_have_no_row_twice() -> No
         ["1", "one", "report"],
         ["3", "this", "series"],
     ]
-    assert len(series(1, 1)) == 8
+    assert len(series(1, 1)) == 6
 
 
 def test_half_a_series_is_refused() -> None:

@@ -40,9 +40,11 @@ program can ask, wait and ask again.
       "output" is null where the entropy does not suffice
   {"op": "bound", "micro_epsilon": N}     -> {"ok": true, "bound": HEX}
   {"op": "label", "text": TEXT}           -> {"ok": true}
+      "hex" likewise
   {"op": "event", "key": HEX, "digest": TEXT, "event": TEXT}
                                           -> {"ok": true, "name": HEX}
-      under which name a ledger holds an event; the digest is any ASCII text
+      under which name a ledger holds an event; the digest is any ASCII text but
+      the empty one
 
 What is refused, and what is no request, is answered by {"ok": false,
 "error": TEXT}. Error texts are for people and never compared. An "id" of a
