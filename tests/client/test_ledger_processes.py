@@ -412,9 +412,9 @@ for k in range(int(sys.argv[2])):
     try:
         signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.012))
         Ledger.create(path, 8)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:
         interrupted += 1
-    signal.setitimer(signal.ITIMER_REAL, 0)
     try:
         ledger = Ledger.create(path, 8)
     except LedgerError:
