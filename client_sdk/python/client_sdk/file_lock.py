@@ -23,15 +23,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
-from weakref import WeakSet
+from weakref import ref
 
 LOCK_SECONDS = 20.0  # waiting is not in turn, so somebody may wait for many others
 LONG_SECONDS = 0.1  # a call takes some milliseconds
 POLL_SECONDS = 0.001  # short, or a process that spends all the time would starve the others
 
 # What this process holds: a forked child must not keep it when its parent dies. Weakly, so that
-# a call which was interrupted keeps nothing, either.
-_held: "WeakSet[io.FileIO]" = WeakSet()
+# a call which was interrupted keeps nothing, either; and without callbacks, in which the error of a
+# signal handler would be lost.
+_held: "set[ref[io.FileIO]]" = set()
+MANY_HELD = 64
 _opening = threading.RLock()  # no fork comes between the opening of a file and its place in _held
 _foreign: "list[io.FileIO]" = []
 
@@ -80,7 +82,7 @@ class HeldLock:
         """Give the lock back, unless other code has closed it or it is the parent process's."""
         if not self._file.closed and not self._is_own():
             # Its number may be another file's by now, which the object must not close.
-            _held.discard(self._file)
+            _held.discard(ref(self._file))
             _foreign.append(self._file)
         elif not self._file.closed:
             _release(self._file.fileno())
@@ -127,13 +129,17 @@ def _open(path: Path) -> io.FileIO:
     """Open a file that a forked child closes: one that it shared would keep its locks alive."""
     with _opening:
         file = io.FileIO(path, "r+")
-        _held.add(file)
+        _held.add(ref(file))
+        if len(_held) > MANY_HELD:  # mostly those of calls that were interrupted
+            _held.difference_update([each for each in _held if each() is None])
     return file
 
 
 def _close(file: io.FileIO) -> None:
     file.close()
-    _held.discard(file)  # closed first: a child that is forked here closes it once more, and may
+    _held.discard(
+        ref(file)
+    )  # closed first: a child that is forked here closes it once more, and may
 
 
 def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
@@ -230,9 +236,10 @@ def synchronise(descriptor: int) -> None:
 
 
 def _forget_what_the_parent_holds() -> None:
-    for file in list(_held):
+    for file in [each() for each in _held]:
         with suppress(OSError):
-            file.close()
+            if file is not None:
+                file.close()
     _held.clear()
     _opening.release()
 
