@@ -2,25 +2,26 @@
 
 import click
 
-from experiments.accuracy import accuracy
-from experiments.attacks import attacks
 from experiments.benchmarks import benchmarks
-from experiments.better_default import better_default
-from experiments.claims import claims
-from experiments.coverage import coverage
-from experiments.dam_paper.commands import COMMANDS as DAM_PAPER
-from experiments.distributed.commands import COMMANDS as DISTRIBUTED
-from experiments.flagship import flagship
-from experiments.heatmaps.commands import COMMANDS as HEATMAPS
-from experiments.ledger_attacks import ledger_attacks
-from experiments.local_ranges import local_ranges
-from experiments.orderings import orderings
-from experiments.plan_figure import plan_figure
-from experiments.secure_aggregation import secure_aggregation
-from experiments.series import series
-from experiments.still_device import still_device
-from experiments.stopping import stopping
-from experiments.trajectories.commands import COMMANDS as TRAJECTORIES
+from experiments.papers.dam.commands import COMMANDS as DAM_PAPER
+from experiments.papers.distributed.commands import COMMANDS as DISTRIBUTED
+from experiments.papers.heatmaps.commands import COMMANDS as HEATMAPS
+from experiments.papers.trajectories.commands import COMMANDS as TRAJECTORIES
+from experiments.studies.accuracy import accuracy
+from experiments.studies.attacks import attacks
+from experiments.studies.better_default import better_default
+from experiments.studies.claims import claims
+from experiments.studies.coverage import coverage
+from experiments.studies.flagship import flagship
+from experiments.studies.ledger_attacks import ledger_attacks
+from experiments.studies.local_ranges import local_ranges
+from experiments.studies.orderings import orderings
+from experiments.studies.plan_figure import plan_figure
+from experiments.studies.same_numbers import same_numbers
+from experiments.studies.secure_aggregation import secure_aggregation
+from experiments.studies.series import series
+from experiments.studies.still_device import still_device
+from experiments.studies.stopping import stopping
 
 
 @click.group()
@@ -38,6 +39,7 @@ OWN = (
     ledger_attacks,
     orderings,
     plan_figure,
+    same_numbers,
     secure_aggregation,
     series,
     still_device,

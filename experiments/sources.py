@@ -13,8 +13,9 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.files.points import Points, read_points
-from ldpspatial.users import UserCells, cells_by_user
+from ldpspatial.files.points import read_points
+from ldpspatial.places.points import Points
+from ldpspatial.places.users import UserCells, cells_by_user
 
 Array = NDArray[np.float64]
 

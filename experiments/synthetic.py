@@ -15,8 +15,8 @@ from client_sdk import Grid
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import LdpSpatialError
-from ldpspatial.release import Release
-from ldpspatial.users import UserCells, user_cells
+from ldpspatial.places.users import UserCells, user_cells
+from ldpspatial.release.release import Release
 
 USERS = 100_000
 POPULATION = 10  # times the users of a run: so many are there to draw from

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid, kernels
 from ldpspatial import StampChannel
+from ldpspatial.collecting.simulation import count_cells
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
-from ldpspatial.simulation import count_cells
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpspatial.release import Model, PrivacyClaim, Release, Released
-from ldpspatial.users import UserCells
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import Model, PrivacyClaim
+from ldpspatial.release.release import Release, Released
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ldpspatial.channel import Channel, StampChannel
+    from ldpspatial.channels.disk import StampChannel
+    from ldpspatial.channels.protocol import Channel
+    from ldpspatial.collecting.counting import ReportCounts, count_reports
+    from ldpspatial.collecting.simulation import Simulation, count_cells, simulate
     from ldpspatial.comparison import compare
-    from ldpspatial.counting import ReportCounts, count_reports
     from ldpspatial.errors import InputError, LdpSpatialError, SolverError
-    from ldpspatial.estimation import Estimate, estimate
-    from ldpspatial.files.points import Points, read_points
+    from ldpspatial.estimation import (
+        EM,
+        Estimate,
+        Estimator,
+        Sieve,
+        cell_intervals,
+        estimate,
+        goodness_of_fit,
+        region_share,
+    )
+    from ldpspatial.files.points import read_points
     from ldpspatial.metrics import (
         SeparableCost,
         Transport,
@@ -22,21 +33,33 @@ if TYPE_CHECKING:
         transport,
         wasserstein,
     )
-    from ldpspatial.recommendation import recommended
-    from ldpspatial.registry import releases
-    from ldpspatial.release import PrivacyClaim, Release, Released
-    from ldpspatial.simulation import Simulation, count_cells, simulate
-    from ldpspatial.users import UserCells, user_cells
+    from ldpspatial.places.points import Points
+    from ldpspatial.places.users import UserCells, user_cells
+    from ldpspatial.planning.recommendation import recommended
+    from ldpspatial.privacy.claims import PrivacyClaim
+    from ldpspatial.release.registry import releases
+    from ldpspatial.release.release import Release, Released
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "channel": ("Channel", "StampChannel"),
+    "channels.disk": ("StampChannel",),
+    "channels.protocol": ("Channel",),
     "comparison": ("compare",),
-    "counting": ("ReportCounts", "count_reports"),
+    "collecting.counting": ("ReportCounts", "count_reports"),
     "errors": ("InputError", "LdpSpatialError", "SolverError"),
-    "estimation": ("Estimate", "estimate"),
-    "files.points": ("Points", "read_points"),
+    "estimation": (
+        "EM",
+        "Estimate",
+        "Estimator",
+        "Sieve",
+        "cell_intervals",
+        "estimate",
+        "goodness_of_fit",
+        "region_share",
+    ),
+    "files.points": ("read_points",),
+    "places.points": ("Points",),
     "metrics": (
         "SeparableCost",
         "Transport",
@@ -45,11 +68,12 @@ _HOMES = {
         "transport",
         "wasserstein",
     ),
-    "recommendation": ("recommended",),
-    "registry": ("releases",),
-    "release": ("PrivacyClaim", "Release", "Released"),
-    "simulation": ("Simulation", "count_cells", "simulate"),
-    "users": ("UserCells", "user_cells"),
+    "planning.recommendation": ("recommended",),
+    "release.registry": ("releases",),
+    "release.release": ("Release", "Released"),
+    "privacy.claims": ("PrivacyClaim",),
+    "collecting.simulation": ("Simulation", "count_cells", "simulate"),
+    "places.users": ("UserCells", "user_cells"),
 }
 
 
@@ -75,8 +99,10 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "EM",
     "Channel",
     "Estimate",
+    "Estimator",
     "InputError",
     "LdpSpatialError",
     "Points",
@@ -85,17 +111,21 @@ __all__ = [
     "Released",
     "ReportCounts",
     "SeparableCost",
+    "Sieve",
     "Simulation",
     "SolverError",
     "StampChannel",
     "Transport",
     "UserCells",
+    "cell_intervals",
     "compare",
     "count_cells",
     "count_reports",
     "estimate",
+    "goodness_of_fit",
     "read_points",
     "recommended",
+    "region_share",
     "releases",
     "simulate",
     "sinkhorn_divergence",

@@ -3,63 +3,26 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import client_sdk
 import ldpspatial
+from tests.support.rooms import FLOORS
 
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "client_sdk" / "python" / "client_sdk"
 SERVER = ROOT / "ldpspatial"
 
-# A room of the server may import rooms of a lower level only (and itself).
-LEVELS = {
-    "errors": 0,
-    "channel": 1,
-    "dense_channels": 2,
-    "local_privacy": 2,
-    "still_device": 1,
-    "disk_radius": 2,
-    "regions": 2,
-    "metrics": 1,
-    "estimation": 2,
-    "datasets": 2,
-    "files": 3,
-    "report_lines": 2,
-    "counting": 3,
-    "cell_maps": 2,
-    "simulation": 4,
-    "sampler_law": 4,
-    "rehearsal": 4,
-    "scale_bar": 3,
-    "flow_arrows": 4,
-    "transport_plot": 5,
-    "plotting": 5,
-    "designs": 5,
-    "series_plan": 6,
-    "planning": 7,
-    "audit": 5,
-    "users": 4,
-    "discrete_laplace": 1,
-    "shuffling": 2,
-    "release": 5,
-    "non_private": 6,
-    "local": 6,
-    "central": 6,
-    "distributed": 6,
-    "registry": 7,
-    "recommendation": 7,
-    "comparison": 8,
-    "cli": 9,
-}
-# Readers of publishers' formats stand on the reader of tables, and nothing else in files does.
-EXCEPTIONS = {("datasets", "files")}
+FLOOR = {room: k for k, rooms in enumerate(FLOORS) for room in rooms}
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
-def imports(path: Path) -> set[str]:
-    """Every module that a file imports outside of TYPE_CHECKING blocks."""
+def imports(path: Path, late: bool = True) -> set[str]:
+    """Every module that a file imports, in functions and for types only, too, if ``late``."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree) if late else tree.body:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -75,6 +38,20 @@ def top(module: str) -> str:
 
 def room(path: Path) -> str:
     return path.relative_to(SERVER).parts[0].removesuffix(".py")
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def modules_of(path: Path) -> set[str]:
+    """Return the modules of the server that a module imports when it is loaded."""
+    known = {name_of(p) for p in SERVER.rglob("*.py")} - {"ldpspatial"}
+    found = set()
+    for module in imports(path, late=False):
+        parent = module.rpartition(".")[0]
+        found |= {module} & known or {parent} & known
+    return found - {name_of(path)}
 
 
 def server_files() -> list[Path]:
@@ -106,29 +83,43 @@ def test_the_server_never_imports_experiments_or_tests() -> None:
         assert not {"experiments", "tests"} & {top(m) for m in imports(path)}, path
 
 
-def test_every_room_of_the_server_has_a_level() -> None:
-    assert {room(p) for p in server_files()} == set(LEVELS)
+def test_every_room_has_a_floor() -> None:
+    assert {room(p) for p in server_files()} == set(FLOOR)
 
 
-def test_rooms_import_lower_rooms_only() -> None:
+def test_rooms_import_rooms_of_lower_floors_only() -> None:
     for path in server_files():
         here = room(path)
         for module in imports(path):
             parts = module.split(".")
-            if parts[0] != "ldpspatial" or len(parts) < 2 or parts[1] not in LEVELS:
+            if parts[0] != "ldpspatial" or len(parts) < 2 or parts[1] not in FLOOR:
                 continue
             there = parts[1]
-            lower = LEVELS[there] < LEVELS[here]
-            assert lower or there == here or (here, there) in EXCEPTIONS, f"{path}: {module}"
+            assert there == here or FLOOR[there] < FLOOR[here], f"{path}: {module}"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name_of(path): modules_of(path) for path in SERVER.rglob("*.py")}
+    TopologicalSorter(graph).prepare()  # CycleError names the circle
+
+
+def test_the_page_on_architecture_shows_the_rule() -> None:
+    rows = [
+        f"| {k} | `{name}` | {line} |"
+        for k, rooms in enumerate(FLOORS)
+        for name, line in rooms.items()
+    ]
+    assert "\n".join(rows) in ARCHITECTURE.read_text(encoding="utf-8")
 
 
 def test_public_names_are_pinned() -> None:
     for package in (client_sdk, ldpspatial):
-        assert sorted(package.__all__) == list(package.__all__)
         assert all(hasattr(package, name) for name in package.__all__)
-    assert ldpspatial.__all__ == [
+    assert sorted(ldpspatial.__all__) == [
         "Channel",
+        "EM",
         "Estimate",
+        "Estimator",
         "InputError",
         "LdpSpatialError",
         "Points",
@@ -137,17 +128,21 @@ def test_public_names_are_pinned() -> None:
         "Released",
         "ReportCounts",
         "SeparableCost",
+        "Sieve",
         "Simulation",
         "SolverError",
         "StampChannel",
         "Transport",
         "UserCells",
+        "cell_intervals",
         "compare",
         "count_cells",
         "count_reports",
         "estimate",
+        "goodness_of_fit",
         "read_points",
         "recommended",
+        "region_share",
         "releases",
         "simulate",
         "sinkhorn_divergence",
@@ -159,6 +154,6 @@ def test_public_names_are_pinned() -> None:
 
 
 def test_modules_are_attributes_of_the_package_without_an_import_of_their_own() -> None:
-    code = "import ldpspatial; ldpspatial.metrics.l1, ldpspatial.transport_plot; ldpspatial.nothing"
+    code = "import ldpspatial; ldpspatial.metrics.l1, ldpspatial.errors; ldpspatial.nothing"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stderr.endswith("AttributeError: module 'ldpspatial' has no attribute 'nothing'\n")

@@ -36,13 +36,12 @@ DISTANCES = (
     ("growth", distance_growth.growth),
     ("parts", distance_growth.parts),
 )
-IN_README = ("em", "many reports", "squared 64", "central")
 
 
 @click.command()
 @click.option("--only", type=click.Choice([name for name, _ in BLOCKS + DISTANCES]), multiple=True)
 def benchmarks(only: tuple[str, ...]) -> None:
-    """Measure, print and write docs/benchmarks.md, docs/wasserstein.md and README's summary.
+    """Measure, print and write docs/benchmarks.md and docs/wasserstein.md.
 
     All of it takes about an hour, most of which the alternatives to the exact distance take.
     """
@@ -53,7 +52,5 @@ def benchmarks(only: tuple[str, ...]) -> None:
         click.echo(f"\n{name}\n{table}")
         page = "wasserstein.md" if (name, measure) in DISTANCES else "benchmarks.md"
         replace_block(DOCS / page, name, table)
-        if name in IN_README:
-            replace_block(DOCS.parent / "README.md", name, table)
     machine = f"{platform.machine()}, Python {platform.python_version()}, 2 cores"
     replace_block(DOCS / "benchmarks.md", "machine", f"Machine: {machine}.")

@@ -56,8 +56,8 @@ def parts() -> Table:
     for name in SHOWN:
         for side in (64, 128):
             spent: Counter[str] = Counter()
-            multiscale = import_module("ldpspatial.metrics.multiscale")
-            pricing = import_module("ldpspatial.metrics.pricing").SeparablePricing
+            multiscale = import_module("ldpspatial.metrics.exact.multiscale")
+            pricing = import_module("ldpspatial.metrics.exact.pricing").SeparablePricing
             proof = import_module("ldpspatial.metrics.transport").Proof
             _seconds(name, side)
             with (

@@ -7,13 +7,13 @@ import numpy as np
 
 from client_sdk.entropy import system
 from experiments.benchmarks.timing import Table, seconds
-from ldpspatial.central import SparseEmd
-from ldpspatial.central.pyramid import Pyramid, Quadtree
-from ldpspatial.central.quantise import unit_sums
-from ldpspatial.central.reconstruct import MeasuredLevel, reconstruct
-from ldpspatial.discrete_laplace import sample
-from ldpspatial.distributed import Cohort, NoiseShare
-from ldpspatial.users import UserCells, cells_by_user
+from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.privacy.discrete_laplace import sample
+from ldpspatial.release.central import SparseEmd
+from ldpspatial.release.central.pyramid import Pyramid, Quadtree
+from ldpspatial.release.central.quantise import unit_sums
+from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
+from ldpspatial.release.distributed import Cohort, NoiseShare
 from tests.support import naive_central
 
 USERS, VISITS = 200, 40

@@ -10,7 +10,7 @@ from client_sdk import Collection, Grid, Report, kernels, response_table
 from experiments.benchmarks.timing import Table, in_process, seconds
 from experiments.trials import draw_trial
 from ldpspatial import StampChannel, estimate
-from ldpspatial.files.export import write_reports
+from ldpspatial.collecting.report_files import write_reports
 
 EPSILON = 3.5
 COUNTED = 100_000_000
@@ -100,7 +100,7 @@ def counting() -> Table:
         head = f"from pathlib import Path\nfiles = sorted(Path({folder!r}).glob('*.parquet'))\n"
         own = (
             f"{head}from client_sdk import Collection\n"
-            "from ldpspatial.counting import count_reports\n"
+            "from ldpspatial.collecting.counting import count_reports\n"
             f"c = Collection.from_json(Path({folder!r}, 'c.json').read_text())\n"
             "began = time.perf_counter()\nr = count_reports(files, c)\n"
             "result['seconds'] = time.perf_counter() - began\nresult['n'] = r.n"
@@ -143,7 +143,7 @@ def counting_lines() -> Table:
             f"c = Collection.from_json(Path({folder!r}, 'c.json').read_text())\n"
         )
         own = in_process(
-            f"{head}from ldpspatial.counting import count_reports\n"
+            f"{head}from ldpspatial.collecting.counting import count_reports\n"
             f"began = time.perf_counter()\nr = count_reports({str(file)!r}, c)\n"
             "result['seconds'] = time.perf_counter() - began\nresult['n'] = r.n"
         )

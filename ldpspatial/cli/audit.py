@@ -7,12 +7,12 @@ import click
 
 from client_sdk import Collection, ResponseTable, response_table
 from client_sdk.mechanisms import MECHANISMS
-from ldpspatial.audit import Audit
-from ldpspatial.audit import audit as examine
 from ldpspatial.cli.estimate import read_collection
 from ldpspatial.cli.options import SQUARED_RADIUS_HELP
 from ldpspatial.cli.output import progress, show
-from ldpspatial.cli.results import real_radius
+from ldpspatial.collecting.results import real_radius
+from ldpspatial.privacy.audit import Audit
+from ldpspatial.privacy.audit import audit as examine
 
 
 @click.command()

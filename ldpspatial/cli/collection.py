@@ -15,7 +15,7 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
-from ldpspatial.cli.results import real_radius, squared_radius
+from ldpspatial.collecting.results import real_radius, squared_radius
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from client_sdk.validate import MAX_CELLS
 from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.comparison.compare import compare as play
@@ -19,8 +18,9 @@ from ldpspatial.comparison.runs import TRUTHS
 from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
-from ldpspatial.registry import releases
-from ldpspatial.shuffling import amplified_epsilon
+from ldpspatial.privacy.shuffling import amplified_epsilon
+from ldpspatial.release.registry import releases
+from ldpspatial.validate import MAX_CELLS
 
 DEFAULT_RELEASES = ("dam", "adaptive-hierarchical", "sparse-emd")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 5.0)

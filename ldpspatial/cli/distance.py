@@ -8,19 +8,20 @@ from fractions import Fraction
 from pathlib import Path
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from ldpspatial.cli.output import progress, show
 from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
 from ldpspatial.files.plans import SUFFIXES, write_plan
-from ldpspatial.metrics.flows import flow_lengths
+from ldpspatial.metrics.exact.whole_maps import exact_total, shares
+from ldpspatial.metrics.flows import flow_lengths, length_text, share_text
 from ldpspatial.metrics.transport import GROUNDS, Transport, transport_of_shares
-from ldpspatial.metrics.whole_maps import exact_total, shares
-from ldpspatial.plotting import METADATA, save_figure
-from ldpspatial.transport_plot import length_text, plot_transport, share_text
 
+Array = NDArray[np.float64]
 DIGITS = 10  # of the distance and its bounds
-FIGURES = tuple(f".{kind}" for kind in METADATA)
+FIGURES = (".png", ".pdf", ".svg")
 SAME_TOTAL = Fraction(1, 10**9)  # relative difference of totals that is not worth a word
 LONGEST_NAME = 32  # characters, in a title
 
@@ -107,14 +108,23 @@ def distance(
         if plan is not None:
             write_plan(plan, result)
         if figure is not None:
-            title = " → ".join(map(_short, (first, second)))
-            drawn = plot_transport(shares(p), shares(q), result, unit, title=title)
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
-                save_figure(drawn, figure)
+            _draw(
+                figure, shares(p), shares(q), result, unit, " → ".join(map(_short, (first, second)))
+            )
     show(f"From {first} to {second}", _rows(maps, result, unit, seconds))
     for path in filter(None, (plan, figure)):
         click.echo(f"Written to {path}")
+
+
+def _draw(figure: Path, p: Array, q: Array, result: Transport, unit: str, title: str) -> None:
+    # Here: matplotlib takes longer to import than small maps take to compare.
+    from ldpspatial.plotting.heat_map import save_figure  # noqa: PLC0415
+    from ldpspatial.plotting.transport_plot import plot_transport  # noqa: PLC0415
+
+    drawn = plot_transport(p, q, result, unit, title=title)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
+        save_figure(drawn, figure)
 
 
 def _check_output(

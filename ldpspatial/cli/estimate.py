@@ -7,20 +7,13 @@ from typing import Any
 import click
 
 from client_sdk import Collection
-from ldpspatial.channel import StampChannel
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.cli.estimator_options import estimator_options, intervals
 from ldpspatial.cli.output import progress, result_folder, show
-from ldpspatial.cli.results import (
-    INTERVALS,
-    RULE_HELP,
-    estimate_summary,
-    fit_verdict,
-    intervals,
-    write_estimate,
-)
-from ldpspatial.counting import count_reports
+from ldpspatial.collecting.counting import count_reports
+from ldpspatial.collecting.results import estimate_summary, fit_verdict, write_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate as recover
-from ldpspatial.estimation.stopping import RULES
 
 
 @click.command()
@@ -33,15 +26,7 @@ from ldpspatial.estimation.stopping import RULES
     help="Lines that are no report; reports of another collection, outside the output domain, "
     "without an id where others have one, or with the id of a different report.",
 )  # fmt: skip
-@click.option(
-    "--rule", type=click.Choice(RULES), default="scaled",
-    show_default=True, help=RULE_HELP,
-)  # fmt: skip
-@click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
-@click.option(
-    "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
-    show_default=True, help="95 % intervals: fisher to 20 cells, bootstrap beyond.",
-)  # fmt: skip
+@estimator_options
 def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     """Estimate the map from files of reports.
 

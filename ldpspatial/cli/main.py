@@ -1,5 +1,6 @@
-"""The group of all commands, and how errors of the packages reach the user."""
+"""The group of all commands, loaded when they are called, and how errors reach the user."""
 
+import importlib
 import io
 import sys
 import warnings
@@ -10,16 +11,22 @@ import click
 from client_sdk import ClientError
 from client_sdk.collection import DesignWarning
 from ldpspatial import __version__
-from ldpspatial.cli.audit import audit
-from ldpspatial.cli.collection import collection
-from ldpspatial.cli.compare import compare
-from ldpspatial.cli.distance import distance
-from ldpspatial.cli.estimate import estimate
-from ldpspatial.cli.plan import plan
-from ldpspatial.cli.ranges import ranges
-from ldpspatial.cli.series import series
-from ldpspatial.cli.simulate import demo, simulate
 from ldpspatial.errors import LdpSpatialError
+
+# Name, module below this package, and the first line of the help: who asks for the list of
+# commands, or for the version, does not wait for what they import.
+COMMANDS = {
+    "demo": ("simulate", "Play a collection in a synthetic city."),
+    "simulate": ("simulate", "Play a whole collection on a file of positions."),
+    "estimate": ("estimate", "Estimate the map from files of reports."),
+    "ranges": ("ranges", "Tell how many people are in rectangles and polygons."),
+    "compare": ("compare", "Compare what each trust model costs, on the same people."),
+    "distance": ("distance", "Measure how far apart two maps are."),
+    "plan": ("plan", "Show the error to expect, and which grid to take."),
+    "audit": ("audit", "Check the privacy of a mechanism, and its sampler."),
+    "collection": ("collection", "Make or show a collection document."),
+    "series": ("series", "Make or show a collection that repeats."),
+}
 
 # The packages' errors name arguments; who sits at the command line has options.
 OPTIONS = {
@@ -31,7 +38,24 @@ OPTIONS = {
 
 
 class Commands(click.Group):
-    """Shows expected errors as one line and warnings as notes, without a traceback."""
+    """Loads a command when it is called; shows errors as one line and warnings as notes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order in which people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command, or return None where there is none of this name."""
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"ldpspatial.cli.{COMMANDS[name][0]}")
+        command: click.Command = getattr(module, name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -73,18 +97,3 @@ def main() -> None:
       ldpspatial plan --side-km 12 --epsilon 3.5 --devices 50000
       ldpspatial simulate POINTS.csv --cells 15 --epsilon 3.5 --out result
     """
-
-
-for command in (
-    demo,
-    simulate,
-    estimate,
-    ranges,
-    compare,
-    distance,
-    plan,
-    audit,
-    collection,
-    series,
-):
-    main.add_command(command)

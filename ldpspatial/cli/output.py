@@ -3,7 +3,6 @@
 Text is plain and never folded, so that ids and paths can be copied and files of output searched.
 """
 
-import json
 import os
 import secrets
 import shutil
@@ -11,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -116,11 +114,6 @@ def progress(label: str) -> Iterator[tuple[Stage, Advance]]:
             bar.update(bar.task_ids[0], completed=done, total=total)
 
         yield stage, advance
-
-
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a summary that people read too."""
-    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def show(title: str, rows: Mapping[str, str]) -> None:

@@ -5,11 +5,11 @@ import numpy as np
 
 from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM
 from ldpspatial.cli.output import progress, show_table
-from ldpspatial.designs import Design
-from ldpspatial.planning import Plan
-from ldpspatial.planning import plan as make_plan
-from ldpspatial.series_plan import SeriesPlan
-from ldpspatial.still_device import Probability
+from ldpspatial.planning.designs import Design
+from ldpspatial.planning.plan import Plan
+from ldpspatial.planning.plan import plan as make_plan
+from ldpspatial.planning.series_plan import SeriesPlan
+from ldpspatial.privacy.still_device import Probability
 
 
 @click.command()

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.cli.output import progress, show_table
-from ldpspatial.cli.results import read_estimate
+from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.regional import COUNT_METHODS, share_intervals
-from ldpspatial.estimation.uncertainty import Interval
+from ldpspatial.estimation.intervals.cells import Interval
+from ldpspatial.estimation.intervals.regions import COUNT_METHODS, share_intervals
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.columns import as_numbers, read_columns
 from ldpspatial.files.table_layout import existing_file, table_layout
-from ldpspatial.regions import polygon, rectangle
+from ldpspatial.places.regions import polygon, rectangle
 
 SIDES = ("south", "west", "north", "east")
 GEOJSON = (".geojson", ".json")

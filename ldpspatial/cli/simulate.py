@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 from client_sdk import Collection, Grid
-from client_sdk.validate import MAX_CELLS
 from client_sdk.visible_text import fault
+from ldpspatial.cli.estimator_options import estimator_options, intervals
 from ldpspatial.cli.options import (
     column_options,
     fit_grid,
@@ -20,21 +20,14 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
-from ldpspatial.cli.results import (
-    INTERVALS,
-    RULE_HELP,
-    estimate_summary,
-    fit_verdict,
-    intervals,
-    real_radius,
-    write_estimate,
-)
+from ldpspatial.collecting.report_files import write_reports
+from ldpspatial.collecting.results import estimate_summary, fit_verdict, real_radius, write_estimate
+from ldpspatial.collecting.simulation import OUTSIDERS, Simulation
+from ldpspatial.collecting.simulation import simulate as play
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
-from ldpspatial.estimation.stopping import RULES
-from ldpspatial.files.export import write_reports
-from ldpspatial.files.points import Points, read_points
-from ldpspatial.simulation import OUTSIDERS, Simulation
-from ldpspatial.simulation import simulate as play
+from ldpspatial.files.points import read_points
+from ldpspatial.places.points import Points
+from ldpspatial.validate import MAX_CELLS
 
 EXACT_CELLS = 256  # some ten seconds there, minutes beyond
 NAME_LENGTH = 200  # of a collection
@@ -57,15 +50,7 @@ PEOPLE = click.IntRange(1, 10_000_000)
     help="A synthetic map in place of POINTS.",
 )  # fmt: skip
 @click.option("--people", type=PEOPLE, help="How many people to draw from --map.")
-@click.option(
-    "--rule", type=click.Choice(RULES), default="scaled",
-    show_default=True, help=RULE_HELP,
-)  # fmt: skip
-@click.option("--smoothing", type=click.Choice(["binomial", "five-point"]), help="Smoothed EM.")
-@click.option(
-    "--intervals", "interval_method", type=click.Choice(INTERVALS), default="auto",
-    show_default=True, help="95 % intervals: fisher to 20 cells, bootstrap beyond.",
-)  # fmt: skip
+@estimator_options
 def simulate(**options: Any) -> None:
     """Play a whole collection on a file of positions.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import inf
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,14 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
 from client_sdk import Grid
-from client_sdk.validate import is_number
 from ldpspatial.comparison.folder import RunFolder, table_of
 from ldpspatial.comparison.runs import SCHEMA, TRUTHS, Row, Run, Scoring, play
 from ldpspatial.comparison.scores import DEFAULT_METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
-from ldpspatial.registry import find_releases
-from ldpspatial.release import Release, check_epsilon, check_generator
-from ldpspatial.users import Positions, UserCells, user_cells
+from ldpspatial.places.users import Positions, UserCells, user_cells
+from ldpspatial.release.registry import find_releases
+from ldpspatial.release.release import Release
+from ldpspatial.validate import check_epsilon, check_generator, is_number, whole_number
 
 Progress = Callable[[int, int], None]
 Keyed = tuple[str, Row]
@@ -111,7 +110,7 @@ def compare(
     (8, ['replace', 'add or remove'])
     """
     check_generator(rng)
-    sides = [grid.cells] if cells is None else _distinct("cells", cells, _whole)
+    sides = [grid.cells] if cells is None else _distinct("cells", cells, _from_one)
     people = {side: user_cells(points, replace(grid, cells=side)) for side in sides}
     return compare_people(
         people, epsilons, releases, repeats, rng, users=users, metrics=metrics, sigma=sigma,
@@ -145,7 +144,7 @@ def compare_people(
         raise InputError("people must hold the users of at least one map")
     scoring = _scoring(metrics, sigma, truth, blocks, people)
     chosen = _distinct("epsilons", epsilons, _epsilon)
-    numbers = [None] if users is None else _distinct("users", users, _whole)
+    numbers = [None] if users is None else _distinct("users", users, _from_one)
     least = min(map(len, people.values()))
     for number in filter(None, numbers):
         if number > least:
@@ -161,7 +160,9 @@ def compare_people(
         kept = {"data": data, "people": _digests(people), **measured}
         store = RunFolder(folder, kept, root, SCHEMA)
         root = store.root
-    settled = product(people, numbers, named.items(), chosen, range(_whole("repeats", repeats)))
+    settled = product(
+        people, numbers, named.items(), chosen, range(whole_number("repeats", repeats, 1))
+    )
     runs = [
         Run(label, release, epsilon, number, side, repeat, data, root)
         for side, number, (label, release), epsilon, repeat in settled
@@ -214,7 +215,7 @@ def _scoring(
     if truth not in TRUTHS:
         raise InputError(f"truth must be one of {', '.join(TRUTHS)}, got {truth!r}")
     if blocks is not None:
-        blocks = _whole("blocks", blocks)
+        blocks = whole_number("blocks", blocks, 1)
         for shape in (cells.shape for cells in people.values()):
             if shape[0] != shape[1] or shape[0] % blocks:
                 raise InputError(f"blocks must divide the side of a square map, got {blocks}")
@@ -244,16 +245,10 @@ def _distinct(name: str, values: Iterable[Any], check: Callable[[str, Any], Any]
     return found
 
 
+def _from_one(name: str, value: object) -> int:
+    return whole_number(name, value, 1)
+
+
 def _epsilon(_: str, value: Any) -> float:
     check_epsilon(value)
     return float(value)
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        number = index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(value, bool):
-        raise InputError(f"{name} must be a whole number from 1 on, got {value!r}")
-    return number

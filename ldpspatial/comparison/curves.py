@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from ldpspatial.comparison.scores import METRICS, check_metrics
 from ldpspatial.errors import InputError
-from ldpspatial.shuffling import amplified_epsilon
+from ldpspatial.privacy.shuffling import amplified_epsilon
 
 Array = NDArray[np.float64]
 Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
@@ -81,7 +81,7 @@ def error_curve(
     against : {"epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"}
         All other settings must be one: an average over different epsilons means nothing.
         "shuffled_epsilon" takes local reports as if a shuffler that all trust had mixed them
-        (:mod:`ldpspatial.shuffling`), and other claims under replacement.
+        (:mod:`ldpspatial.privacy.shuffling`), and other claims under replacement.
     shuffle_delta : float in (0, 1)
         Delta of the shuffled claim.
 
@@ -136,4 +136,4 @@ def _mean_and_half_width(values: Array) -> tuple[float, float]:
     if len(values) < 2:
         return float(values.mean()), np.nan
     error = values.std(ddof=1) / np.sqrt(len(values))
-    return float(values.mean()), float(error * stats.t.ppf((1 + LEVEL) / 2, len(values) - 1))
+    return float(values.mean()), float(error * stdtrit(len(values) - 1, (1 + LEVEL) / 2))

@@ -41,7 +41,7 @@ def plot_error_curves(
     Returns
     -------
     matplotlib.figure.Figure
-        Save it with :func:`ldpspatial.plotting.save_figure`.
+        Save it with :func:`ldpspatial.plotting.heat_map.save_figure`.
     """
     figure = Figure(figsize=(7.6, 4.4), layout="constrained")
     axes = figure.add_subplot()

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve
 from ldpspatial.comparison.error_plot import plot_error_curves
 from ldpspatial.files.atomic import replacing
-from ldpspatial.plotting import save_figure
+from ldpspatial.plotting.heat_map import save_figure
 
 SETTINGS: tuple[Against, ...] = ("epsilon", "users", "cells")
 

@@ -18,8 +18,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ldpspatial.comparison.scores import METRICS, score
-from ldpspatial.release import PrivacyClaim, Release
-from ldpspatial.users import UserCells
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.release.release import Release
 
 TRUTHS = ("users", "all", "visits")
 LIBRARIES = ("ldpspatial", "ldpspatial-client", "numpy", "scipy", "numba")

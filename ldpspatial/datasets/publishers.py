@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
 from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_columns
-from ldpspatial.files.points import GEOGRAPHIC_LIMITS, Points
+from ldpspatial.files.points import GEOGRAPHIC_LIMITS
 from ldpspatial.files.table_layout import Layout, find_column, fold, headless_layout, table_layout
+from ldpspatial.places.points import Points
 
 FilePath = str | os.PathLike[str]
 

@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from client_sdk import ParameterError
-from client_sdk.kernels import compiled
-from client_sdk.validate import is_number, whole_number
+from ldpspatial.compiled import compiled
 from ldpspatial.errors import InputError
-from ldpspatial.files.points import Points
+from ldpspatial.places.points import Points
+from ldpspatial.validate import is_number, whole_number
 
 Array = NDArray[np.float64]
 MOST_WALKS, MOST_STEPS = 1 << 24, 1 << 20
@@ -61,9 +60,9 @@ def density_walks(
     True
     """
     mass = _checked_map(density)
-    n = _whole("walks", walks, 1, MOST_WALKS)
-    least = _whole("shortest", shortest, 1, MOST_STEPS)
-    most = _whole("longest", longest, least, MOST_STEPS)
+    n = whole_number("walks", walks, 1, MOST_WALKS)
+    least = whole_number("shortest", shortest, 1, MOST_STEPS)
+    most = whole_number("longest", longest, least, MOST_STEPS)
     if not is_number(side) or not 0 < side < np.inf:
         raise InputError(f"side must be a finite number above 0, got {side!r}")
     cells = len(mass)
@@ -84,13 +83,6 @@ def _checked_map(density: ArrayLike) -> Array:
     if not np.isfinite(mass).all() or (mass < 0).any() or not mass.any():
         raise InputError("density must hold finite numbers from 0 on, and one above 0")
     return np.asarray(mass / mass.max())  # whose sums over neighbours do not overflow
-
-
-def _whole(field: str, value: object, low: int, high: int) -> int:
-    try:
-        return whole_number(field, value, low, high)
-    except ParameterError as error:
-        raise InputError(str(error)) from None
 
 
 @compiled

@@ -1,15 +1,27 @@
 """From counts of reports to a density, and how sure it is."""
 
-from ldpspatial.estimation.estimate import Estimate, estimate
+from ldpspatial.estimation.em import EM
+from ldpspatial.estimation.estimate import estimate
+from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
+from ldpspatial.estimation.intervals import cell_intervals, region_share
+from ldpspatial.estimation.result import Estimate, Estimator
+from ldpspatial.estimation.sieve import Sieve
 from ldpspatial.estimation.smoothing import binomial, five_point
 from ldpspatial.estimation.stopping import LikelihoodGain, Published, StoppingRule
 
 __all__ = [
+    "EM",
     "Estimate",
+    "Estimator",
+    "GoodnessOfFit",
     "LikelihoodGain",
     "Published",
+    "Sieve",
     "StoppingRule",
     "binomial",
+    "cell_intervals",
     "estimate",
     "five_point",
+    "goodness_of_fit",
+    "region_share",
 ]

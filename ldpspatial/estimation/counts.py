@@ -1,12 +1,11 @@
 """What counts and whole numbers must be before anything is estimated from them."""
 
-import operator
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpspatial.channel import Channel
+from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
@@ -39,20 +38,6 @@ def check_counts(channel: Channel, counts: ArrayLike) -> Array:
     if not 0 < values.sum() <= MOST_REPORTS:
         raise InputError(f"counts must hold 1 to {MOST_REPORTS} reports, got {values.sum():.17g}")
     return values
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """Return ``value`` as an int; numpy integers are welcome."""
-    rule = f"{name} must be a whole number from {least} on, got {value!r}"
-    if isinstance(value, (bool, np.bool_)):
-        raise InputError(rule)
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(rule) from None
-    if number < least:
-        raise InputError(rule)
-    return number
 
 
 _COUNT_RULES: list[tuple[Callable[[Array], NDArray[np.bool_]], str]] = [

@@ -5,19 +5,118 @@ never lowers the log-likelihood sum c ln g, keeps f >= 0 and its sum 1, and star
 uniform density (Du et al. 2024, section VI-B; Li et al. 2020, section 5.5).
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from client_sdk.kernels import compiled
-from ldpspatial.channel import Channel
-from ldpspatial.estimation.smoothing import Smoother
-from ldpspatial.estimation.stopping import StoppingRule
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.compiled import compiled
+from ldpspatial.estimation.counts import check_counts
+from ldpspatial.estimation.result import Estimate, Estimator, Progress
+from ldpspatial.estimation.smoothing import SMOOTHERS, Smoother, smoother
+from ldpspatial.estimation.stopping import (
+    STOPPING_RULES,
+    StoppingRule,
+    check_stop,
+    stopping_rule,
+)
+from ldpspatial.validate import whole_number
 
 Array = NDArray[np.float64]
-Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """What EM has to tell of an estimate beside its path.
+
+    Attributes
+    ----------
+    smoothing : str
+        Name of the smoother, "none" without one, "custom" for a function without a name.
+    """
+
+    smoothing: str
+
+
+@dataclass(frozen=True)
+class EM(Estimator):
+    """Expectation-maximisation, stopped before it fits noise; smoothed, it is EMS.
+
+    Attributes
+    ----------
+    stop : {"scaled", "likelihood", "published"} or StoppingRule
+        "scaled" stops when a step gains less than 2e-4 d e^eps nats, d the side in cells;
+        docs/estimation.md has the measurement that made it the default.
+    smoothing : None, "binomial", "five-point" or a function, optional
+        Smooth after each step.
+    max_iterations : int >= 1
+        An estimate that stops here says ``converged=False``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from client_sdk import response_table
+    >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
+    >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
+    >>> EM(stop="likelihood").fit(channel, counts).density.trace() > 0.9
+    True
+    """
+
+    stop: "str | StoppingRule" = "scaled"
+    smoothing: "str | Smoother | None" = None
+    max_iterations: int = 10_000
+
+    def __post_init__(self) -> None:
+        check_stop(self.stop)
+        smoother(self.smoothing)
+        limit = whole_number("max_iterations", self.max_iterations, 1)
+        object.__setattr__(self, "max_iterations", limit)
+
+    @property
+    def name(self) -> str:
+        """Name of the stopping rule."""
+        return self.stop if isinstance(self.stop, str) else self.stop.name
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Return "em", or "ems" where it smooths."""
+        return "em" if self.smoothing is None else "ems"
+
+    def fit(
+        self, channel: Channel, counts: ArrayLike, progress: Progress | None = None
+    ) -> Estimate:
+        """Iterate until the rule is met; see :meth:`Estimator.fit`."""
+        checked = check_counts(channel, counts)
+        stop, smooth = stopping_rule(self.stop, channel), smoother(self.smoothing)
+        fit = expectation_maximisation(
+            channel, checked, stop, self.max_iterations, smooth, progress=progress
+        )
+        return fit.estimate(channel, checked, self, Smoothing(_name_of(smooth)))
+
+    def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
+        """Return the density that other counts give by the same rule."""
+        stop, smooth = stopping_rule(self.stop, found.channel), smoother(self.smoothing)
+        fit = expectation_maximisation(found.channel, counts, stop, max_iterations, smooth)
+        return fit.density
+
+    @classmethod
+    def restored(
+        cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
+    ) -> tuple[Estimator, Any] | None:
+        """Return EM with a rule and a smoothing that have names; None for any other."""
+        smoothing = str(facts.get("smoothing", "none"))  # older files do not tell
+        if name not in STOPPING_RULES or smoothing not in ("none", *SMOOTHERS):
+            return None
+        return cls(name, None if smoothing == "none" else smoothing), Smoothing(smoothing)
+
+
+def _name_of(smooth: Smoother | None) -> str:
+    if smooth is None:
+        return "none"
+    return next((name for name, known in SMOOTHERS.items() if known is smooth), "custom")
 
 
 @dataclass(frozen=True)
@@ -27,6 +126,22 @@ class Fit:
     density: Array
     trace: list[float]  # entry 0 is the start, entry k the state after step k
     converged: bool
+
+    def estimate(
+        self, channel: Channel, counts: Array, estimator: Estimator, details: Any
+    ) -> Estimate:
+        """Return it as the estimate that an estimator has found."""
+        return Estimate(
+            self.density,
+            self.trace[-1],
+            len(self.trace) - 1,
+            self.converged,
+            tuple(self.trace),
+            channel,
+            counts,
+            estimator,
+            details,
+        )
 
 
 def expectation_maximisation(

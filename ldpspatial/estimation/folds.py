@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.channel import Channel
+from ldpspatial.channels.protocol import Channel
 from ldpspatial.estimation.kernel_channel import SmoothedChannel, kernel_iteration
 
 Array = NDArray[np.float64]

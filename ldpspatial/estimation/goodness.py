@@ -19,12 +19,11 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
-from scipy.stats import gamma, poisson
+from scipy.special import gammaincc, gammaln, xlogy
 
-from ldpspatial.channel import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import expectation_maximisation
+from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.stopping import LikelihoodGain
 
 Array = NDArray[np.float64]
@@ -60,14 +59,29 @@ class GoodnessOfFit:
         return self.p_value >= false_alarm
 
 
-def goodness_of_fit(channel: Channel, counts: Array, start: Array, steps: int) -> GoodnessOfFit:
-    """Refine ``start``, found in ``steps`` EM steps, and compare its reports with the counts."""
+def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
+    """Check whether the counts can have come from the channel under any density.
+
+    The density is refined by EM from where the estimate stopped.
+
+    Parameters
+    ----------
+    estimate : Estimate
+
+    Raises
+    ------
+    InputError
+        The channel knows only the reports that came.
+    """
+    channel, counts = estimate.channel, estimate.counts
     if getattr(channel, "conditional", False):
         raise InputError(
             "goodness_of_fit needs a channel that knows all possible reports, got a "
             f"{type(channel).__name__}, which knows only those that came"
         )
-    fit = expectation_maximisation(channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=start)
+    fit = expectation_maximisation(
+        channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=estimate.density
+    )
     support = channel.support
     n, seen = float(counts.sum()), counts[support]
     expected = n * channel.forward(fit.density)[support]
@@ -78,9 +92,9 @@ def goodness_of_fit(channel: Channel, counts: Array, start: Array, steps: int) -
     mean, variance = _deviance_moments(expected)
     p_value = 1.0
     if variance > 0 and n >= LEAST_REPORTS:
-        reached = statistic - 2 * _gain_to_come(fit.trace, steps)
+        reached = statistic - 2 * _gain_to_come(fit.trace, estimate.iterations)
         # A gamma law with these moments: the chi-square law where all expected counts are large.
-        p_value = float(gamma.sf(reached, mean**2 / variance, scale=variance / mean))
+        p_value = float(gammaincc(mean**2 / variance, max(reached, 0.0) / (variance / mean)))
     return GoodnessOfFit(statistic, mean, p_value, residuals)
 
 
@@ -115,7 +129,8 @@ def _cell_moments() -> tuple[Array, Array, Array, Array]:
     The mean of the count, mean and variance of its deviance, and their covariance.
     """
     means, counts = np.geomspace(1e-12, 300, 600), np.arange(600.0)
-    mass = poisson.pmf(counts, means[:, None])
+    law = means[:, None]
+    mass = np.exp(xlogy(counts, law) - gammaln(counts + 1) - law)  # Poisson
     deviance = 2 * (xlogy(counts, counts / means[:, None]) - counts + means[:, None])
     mean = (mass * deviance).sum(axis=1)
     variance = (mass * deviance**2).sum(axis=1) - mean**2

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from ldpspatial.channel import Channel
+from ldpspatial.channels.protocol import Channel
 from ldpspatial.estimation.em import Iteration
 
 Array = NDArray[np.float64]

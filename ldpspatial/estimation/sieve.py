@@ -22,14 +22,16 @@ place of it:
   reports say more of who was there than any smooth law does.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ldpspatial.channel import Channel
-from ldpspatial.estimation.em import Fit, Iteration, Progress
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.estimation.counts import check_counts
+from ldpspatial.estimation.em import Fit, Iteration
 from ldpspatial.estimation.folds import (
     GAIN,
     NOTHING,
@@ -47,12 +49,93 @@ from ldpspatial.estimation.kernel_channel import (
     kernel_iteration,
     tried_widths,
 )
+from ldpspatial.estimation.result import Estimate, Estimator, Progress
+from ldpspatial.validate import whole_number
 
+CROSS_VALIDATED = "cross-validated"
 Array = NDArray[np.float64]
 
 SPARSITY, *SPARSER = 0.25, 0.5, 1.0, 2.0, 4.0  # users
 FOLDS = 5
 CHANCE = 2.0  # standard errors by which a width must be ahead of the uniform map
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels that an estimate is made of.
+
+    Attributes
+    ----------
+    width : float
+        Standard deviation of the kernels in cells; 0 for cells themselves, infinite for kernels of
+        all widths at once.
+    sparsity : float
+        Users that each kernel had to explain, on maps with ten users a cell and more; fewer in
+        proportion on others. With 0 no kernel had to.
+    """
+
+    width: float
+    sparsity: float
+
+
+@dataclass(frozen=True)
+class Sieve(Estimator):
+    """A density as smooth and as empty as the reports say, by predicting left-out ones.
+
+    Attributes
+    ----------
+    max_iterations : int >= 1
+        Steps of each fit that is compared. Where more might have led to another choice, the
+        estimate says ``converged=False``.
+    """
+
+    kind = "sieve"
+
+    max_iterations: int = 10_000
+
+    def __post_init__(self) -> None:
+        limit = whole_number("max_iterations", self.max_iterations, 1)
+        object.__setattr__(self, "max_iterations", limit)
+
+    @property
+    def name(self) -> str:
+        """The one rule that it has."""
+        return CROSS_VALIDATED
+
+    def fit(
+        self, channel: Channel, counts: ArrayLike, progress: Progress | None = None
+    ) -> Estimate:
+        """Choose width, sparsity and steps, and fit; see :meth:`Estimator.fit`."""
+        checked = check_counts(channel, counts)
+        choice = cross_validate(channel, checked, self.max_iterations)
+        fit = fit_sieve(channel, checked, choice.width, choice.steps, choice.sparsity, progress)
+        kernels = Kernels(choice.width, choice.sparsity)
+        return replace(fit, converged=not choice.is_cut).estimate(channel, checked, self, kernels)
+
+    def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
+        """Return the density that other counts give with the same kernels and number of steps."""
+        if not isinstance(found.details, Kernels):
+            return super().again(found, counts, max_iterations)
+        kernels, steps = found.details, found.iterations - 1
+        fit = fit_sieve(found.channel, counts, kernels.width, steps, kernels.sparsity)
+        return fit.density
+
+    @classmethod
+    def restored(
+        cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
+    ) -> tuple[Estimator, Any] | None:
+        """Return the sieve with kernels that it may have found; None for any other name."""
+        if name != CROSS_VALIDATED:
+            return None
+        width, sparsity = float(facts["width"]), float(facts["sparsity"])
+        if width == ALL:
+            is_found = sparsity == 0
+        else:
+            is_found = width in tried_widths(WIDTHS, shape)
+            is_found &= sparsity in (SPARSITY, *SPARSER)
+        if not is_found or int(facts["iterations"]) < 1 or facts.get("smoothing", "none") != "none":
+            raise ValueError("no such kernels are ever found")
+        return cls(), Kernels(width, sparsity)
 
 
 @dataclass(frozen=True)

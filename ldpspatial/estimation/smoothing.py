@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import convolve
 
-from client_sdk.validate import is_number
 from ldpspatial.errors import InputError
+from ldpspatial.validate import is_number
 
 Array = NDArray[np.float64]
 Smoother = Callable[[Array], Array]

@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.validate import is_number
-from ldpspatial.channel import Channel
+from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
+from ldpspatial.validate import is_number
 
 Array = NDArray[np.float64]
 
@@ -78,8 +78,6 @@ class Published:
 
 
 STOPPING_RULES = ("scaled", "likelihood", "published")
-CROSS_VALIDATED = "cross-validated"  # no rule of one run: see ldpspatial.estimation.sieve
-RULES = (*STOPPING_RULES, CROSS_VALIDATED)
 
 # A step gains at most epsilon nats a report, of at most 2^53 reports. From here on that is always
 # less than the tolerance, the first step is the last, and a larger power, which may be beyond all
@@ -87,12 +85,23 @@ RULES = (*STOPPING_RULES, CROSS_VALIDATED)
 MOST_EXPONENT = 600.0
 
 
+def is_stopping_rule(rule: object) -> bool:
+    """Tell whether something is a rule, and not the name of one."""
+    return not isinstance(rule, (str, type)) and hasattr(rule, "done") and hasattr(rule, "name")
+
+
+def check_stop(rule: object) -> None:
+    """Refuse what is neither a rule nor the name of one."""
+    if not is_stopping_rule(rule) and rule not in STOPPING_RULES:
+        known = ", ".join(STOPPING_RULES)
+        raise InputError(f"stop must be one of {known} or a StoppingRule, got {rule!r}")
+
+
 def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
     """Return the rule of this name for a channel, or the rule itself."""
-    if not isinstance(rule, (str, type)) and hasattr(rule, "done") and hasattr(rule, "name"):
+    check_stop(rule)
+    if not isinstance(rule, str):
         return rule
-    if not isinstance(rule, str) or rule not in STOPPING_RULES:
-        raise InputError(f"rule must be one of {', '.join(RULES)} or a StoppingRule, got {rule!r}")
     if rule == "scaled":
         rows, cols = channel.input_shape
         return LikelihoodGain(2e-4 * sqrt(rows * cols) * _power(channel), "scaled")

@@ -1,4 +1,4 @@
-"""Points: the positions that an analyst holds in a file, one row each, read and checked once.
+"""Positions that an analyst holds in a file, one row each, read and checked once.
 
 A message says which column breaks which rule, how many rows do and the number of the first one.
 It never repeats a coordinate.
@@ -6,7 +6,6 @@ It never repeats a coordinate.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from client_sdk.grid import PLANE_LIMIT
 from ldpspatial.errors import InputError
 from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_columns
 from ldpspatial.files.table_layout import Layout, find_column, fold, listed, table_layout
+from ldpspatial.places.points import Points
 
 LATITUDE_NAMES = ("lat", "latitude", "y", "pickup_latitude", "pickup_lat", "start_lat")
 LONGITUDE_NAMES = (
@@ -24,35 +24,6 @@ LONGITUDE_NAMES = (
 GEOGRAPHIC_LIMITS = (90.0, 360.0)  # degrees; longitudes may be written -180..180 or 0..360
 PLANE_LIMITS = (float(PLANE_LIMIT), float(PLANE_LIMIT))
 ON_MISSING = ("error", "drop")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Points:
-    """Positions and, where users hold several, whose they are.
-
-    Its printed form shows how many there are and never where.
-
-    Attributes
-    ----------
-    coordinates : ndarray of float64, shape (n, 2)
-        Latitude and longitude in degrees; y and x in the unit of the file on a plane.
-    users : ndarray of int64, shape (n,), or None
-        A code 0, 1, ... for every user, in the order in which they first appear; None where every
-        row is a user of its own.
-    dropped : int
-        Rows of the file that hold no usable position and were left out.
-    """
-
-    coordinates: NDArray[np.float64]
-    users: NDArray[np.int64] | None = None
-    dropped: int = 0
-
-    def __len__(self) -> int:
-        return len(self.coordinates)
-
-    def __repr__(self) -> str:
-        users = "" if self.users is None else f", {int(self.users.max(initial=-1)) + 1} users"
-        return f"Points({len(self)} positions{users}, {self.dropped} rows dropped)"
 
 
 def read_points(

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ldpspatial.metrics.density import l1, mean_squared_error, total_variation
-from ldpspatial.metrics.grid_costs import SeparableCost
+from ldpspatial.metrics.exact.grid_costs import SeparableCost
 from ldpspatial.metrics.heatmap import (
     block_sums,
     earth_movers_distance,

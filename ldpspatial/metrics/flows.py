@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpspatial.metrics._maps import FloatArray
-from ldpspatial.metrics.grid_costs import SeparableCost
-from ldpspatial.metrics.network_simplex import Ints
+from ldpspatial.metrics.exact.grid_costs import SeparableCost
+from ldpspatial.metrics.exact.network_simplex import Ints
 from ldpspatial.metrics.transport import Transport
 
 SECTORS = 8
 """Directions that flows are told apart by."""
+
+SMALLEST_PERCENT = 1e-4  # below it shares are written in millionths
 
 
 @dataclass(frozen=True)
@@ -117,3 +119,15 @@ def _means(bundle: Ints, places: FloatArray, mass: FloatArray, total: FloatArray
 
 def _sums(bundle: Ints, values: FloatArray) -> FloatArray:
     return np.asarray(np.bincount(bundle, values), np.float64)
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent, or in millionths where percents have too many digits."""
+    if 0 < abs(share) < SMALLEST_PERCENT:
+        return f"{1e6 * share:,.3g} ppm"
+    return f"{1e2 * share:,.3g} %"
+
+
+def length_text(length: float) -> str:
+    """Return a length with four digits, or whole from 1000 on."""
+    return f"{length:,.0f}" if length >= 1e3 else f"{length:.4g}"

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpspatial.errors import InputError
-from ldpspatial.metrics import certificate
 from ldpspatial.metrics._maps import (
     Cell,
     FloatArray,
@@ -18,12 +17,13 @@ from ldpspatial.metrics._maps import (
     checked_pair,
     checked_shares,
 )
-from ldpspatial.metrics.grid_costs import SeparableCost
-from ldpspatial.metrics.ground_costs import GroundCost, check_shape, ground_cost
-from ldpspatial.metrics.multiscale import cheapest_plan
-from ldpspatial.metrics.network_simplex import Ints
-from ldpspatial.metrics.outward import root_above, root_below, root_near
-from ldpspatial.metrics.whole_maps import (
+from ldpspatial.metrics.exact import certificate
+from ldpspatial.metrics.exact.grid_costs import SeparableCost
+from ldpspatial.metrics.exact.ground_costs import GroundCost, check_shape, ground_cost
+from ldpspatial.metrics.exact.multiscale import cheapest_plan
+from ldpspatial.metrics.exact.network_simplex import Ints
+from ldpspatial.metrics.exact.outward import root_above, root_below, root_near
+from ldpspatial.metrics.exact.whole_maps import (
     WholeMaps,
     differ_by_rounding,
     exact_difference,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk import BudgetError, Ledger, LedgerError, file_lock
-from experiments.ledger_attacks import kills, race
+from experiments.studies.ledger_attacks import kills, race
 from tests.support.draws import draw, never
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs flock")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments import attacks as module
-from experiments.attacks import BLIND, GEOS, SINGLE, TRAILS, Point, attacks, draw
+from experiments.studies import attacks as module
+from experiments.studies.attacks import BLIND, GEOS, SINGLE, TRAILS, Point, attacks, draw
 from ldpspatial import releases
-from ldpspatial.local import LocalRelease
+from ldpspatial.release.local import LocalRelease
 
 
 def test_every_local_release_has_a_row() -> None:

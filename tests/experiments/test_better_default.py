@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments import better_default as module
-from experiments.better_default import BASELINE, OURS, RIVALS, Case, Outcome, better_default
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
+from experiments.studies import better_default as module
+from experiments.studies.better_default import BASELINE, OURS, RIVALS, Case, Outcome, better_default
 from experiments.tables import DOCS
-from ldpspatial.local import Dam, Disk
+from ldpspatial.release.local import Dam, Disk
 
 
 @pytest.fixture(scope="module")

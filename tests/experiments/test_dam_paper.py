@@ -10,10 +10,10 @@ import ot
 import pytest
 from click.testing import CliRunner
 
-from experiments.dam_paper.figure8 import figure8, radii
-from experiments.dam_paper.figure9 import figure9
-from experiments.dam_paper.figure13 import figure13
-from experiments.dam_paper.mechanisms import (
+from experiments.papers.dam.figure8 import figure8, radii
+from experiments.papers.dam.figure9 import figure9
+from experiments.papers.dam.figure13 import figure13
+from experiments.papers.dam.mechanisms import (
     DAM_NS,
     HUEM,
     K_RR,
@@ -23,13 +23,13 @@ from experiments.dam_paper.mechanisms import (
     releases,
     sets_of_one_cell,
 )
-from experiments.dam_paper.published_sinkhorn import WithSinkhorn, published_sinkhorn
-from experiments.dam_paper.settings import CHICAGO_PARTS, CRIME, NEW_YORK_PARTS, ROWS, Row, Setting
+from experiments.papers.dam.published_sinkhorn import WithSinkhorn, published_sinkhorn
+from experiments.papers.dam.settings import CHICAGO_PARTS, CRIME, NEW_YORK_PARTS, ROWS, Row, Setting
 from experiments.sources import CHICAGO, NEW_YORK, Array
 from experiments.tables import DOCS
-from ldpspatial.local import Dam
 from ldpspatial.metrics import wasserstein
-from ldpspatial.users import cells_by_user
+from ldpspatial.places.users import cells_by_user
+from ldpspatial.release.local import Dam
 from tests.support.experiment_runs import run_and_resume
 
 PEOPLE = 20  # in each part of a city
@@ -73,7 +73,7 @@ def _write(path: Path, header: str, line: str, points: Array) -> None:
 @pytest.fixture
 def few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small maps, of the cities their first part only, and one synthetic data set."""
-    package = "experiments.dam_paper."
+    package = "experiments.papers.dam."
     for name in ("figure9", "figure13"):
         monkeypatch.setattr(sys.modules[f"{package}{name}"], "ROWS", FEW)
     monkeypatch.setattr(sys.modules[f"{package}figure8"], "SETTING", Setting(5, 1.4))

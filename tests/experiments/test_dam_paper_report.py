@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from matplotlib.colors import same_color
 
-from experiments.dam_paper.claims import (
+from experiments.papers.dam.claims import (
     FIGURE_9,
     FIGURE_13,
     ONE_RUN,
@@ -16,9 +16,9 @@ from experiments.dam_paper.claims import (
     steps,
     versus,
 )
-from experiments.dam_paper.figure8 import verdicts
-from experiments.dam_paper.hidden import order_table, told_apart, turned_table
-from experiments.dam_paper.mechanisms import (
+from experiments.papers.dam.figure8 import verdicts
+from experiments.papers.dam.hidden import order_table, told_apart, turned_table
+from experiments.papers.dam.mechanisms import (
     DAM,
     ESTIMATORS,
     GEO,
@@ -30,9 +30,9 @@ from experiments.dam_paper.mechanisms import (
     releases,
     titled,
 )
-from experiments.dam_paper.plays import Errors
-from experiments.dam_paper.report import draw_rows, means_table
-from experiments.dam_paper.settings import ROWS, Row, Setting
+from experiments.papers.dam.plays import Errors
+from experiments.papers.dam.report import draw_rows, means_table
+from experiments.papers.dam.settings import ROWS, Row, Setting
 
 AT, NEXT = Setting(10, 3.5), Setting(15, 3.5)  # radii 2 and 3
 ROW = Row("e-i", "cells", (AT, NEXT), published_sinkhorn=True)

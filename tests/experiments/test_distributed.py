@@ -8,33 +8,33 @@ import click
 import numpy as np
 import pytest
 
-from experiments.distributed import figure8 as figure8_module
-from experiments.distributed import table1 as table1_module
-from experiments.distributed.figure5 import figure5
-from experiments.distributed.figure6 import figure6
-from experiments.distributed.figure7 import figure7
-from experiments.distributed.figure8 import figure8
-from experiments.distributed.figure9 import SPREAD, Survey, figure9
-from experiments.distributed.places import (
+from experiments.papers.distributed import figure8 as figure8_module
+from experiments.papers.distributed import table1 as table1_module
+from experiments.papers.distributed.figure5 import figure5
+from experiments.papers.distributed.figure6 import figure6
+from experiments.papers.distributed.figure7 import figure7
+from experiments.papers.distributed.figure8 import figure8
+from experiments.papers.distributed.figure9 import SPREAD, Survey, figure9
+from experiments.papers.distributed.places import (
     Place,
     chicago_place,
     manhattan_place,
     tokyo_place,
     tokyo_users,
 )
-from experiments.distributed.report import mean_and_half_width, shown, span
-from experiments.distributed.runs import Case, Runs, drawn, play_all, randomness
-from experiments.distributed.setup import Setup
-from experiments.distributed.table1 import ADAPTIVE, table1
-from experiments.distributed.table2 import table2
-from experiments.distributed.table3 import table3
+from experiments.papers.distributed.report import mean_and_half_width, shown, span
+from experiments.papers.distributed.runs import Case, Runs, drawn, play_all, randomness
+from experiments.papers.distributed.setup import Setup
+from experiments.papers.distributed.table1 import ADAPTIVE, table1
+from experiments.papers.distributed.table2 import table2
+from experiments.papers.distributed.table3 import table3
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, MANHATTAN, TOKYO
-from ldpspatial.distributed.adaptive import AdaptiveHierarchical
-from ldpspatial.distributed.cohort import Cohort
-from ldpspatial.distributed.flat import Flat
-from ldpspatial.distributed.non_private_tree import NonPrivateTree
-from ldpspatial.distributed.side_data import SideData
 from ldpspatial.metrics import l1, mean_squared_error
+from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
+from ldpspatial.release.distributed.adaptive.non_private_tree import NonPrivateTree
+from ldpspatial.release.distributed.adaptive.side_data import SideData
+from ldpspatial.release.distributed.levels.flat import Flat
+from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.experiment_runs import run_and_resume
 
 SMALL = ["--side", "32"]

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from experiments.heatmaps.clusters import ClusterMeans, cluster_means
-from experiments.heatmaps.summary import differences_table, means_table
+from experiments.papers.heatmaps.clusters import ClusterMeans, cluster_means
+from experiments.papers.heatmaps.summary import differences_table, means_table
 from experiments.sources import table
 from ldpspatial.errors import InputError
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments.heatmaps.covid import covid
-from experiments.heatmaps.data import counties, gaze, weighted_cells
-from experiments.heatmaps.epsilon import heatmap_epsilon
-from experiments.heatmaps.examples import heatmap_examples
-from experiments.heatmaps.gaze import gaze_maps
-from experiments.heatmaps.plays import blocks_of, with_tops
-from experiments.heatmaps.resolution import heatmap_resolution
-from experiments.heatmaps.users import heatmap_users
+from experiments.papers.heatmaps.covid import covid
+from experiments.papers.heatmaps.data import counties, gaze, weighted_cells
+from experiments.papers.heatmaps.epsilon import heatmap_epsilon
+from experiments.papers.heatmaps.examples import heatmap_examples
+from experiments.papers.heatmaps.gaze import gaze_maps
+from experiments.papers.heatmaps.plays import blocks_of, with_tops
+from experiments.papers.heatmaps.resolution import heatmap_resolution
+from experiments.papers.heatmaps.users import heatmap_users
 from experiments.sources import COUNTIES, GAZE, GOWALLA
 from experiments.tables import DOCS
 from ldpspatial.errors import InputError
@@ -75,7 +75,7 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A page with all blocks, in place of the real one."""
     page = tmp_path / "experiments.md"
     page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in BLOCKS))
-    monkeypatch.setattr("experiments.heatmaps.plays.DOCS", tmp_path)
+    monkeypatch.setattr("experiments.papers.heatmaps.plays.DOCS", tmp_path)
     return tmp_path
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.local_ranges import LOCAL, REFERENCES, SLOW, crowds, local_ranges
 from experiments.pairs import errors_of, verdict
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
+from experiments.studies.local_ranges import LOCAL, REFERENCES, SLOW, crowds, local_ranges
 from experiments.tables import DOCS
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.errors import InputError
-from ldpspatial.local import Dam, KRr
-from ldpspatial.users import cells_by_user
+from ldpspatial.places.users import cells_by_user
+from ldpspatial.release.local import Dam, KRr
 from tests.support.experiment_runs import run_and_resume
 
 NAME = "local-ranges"
@@ -39,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_runs_resumes_and_writes_the_docs(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.local_ranges.SIDES", (2, 4))
+    monkeypatch.setattr("experiments.studies.local_ranges.SIDES", (2, 4))
     few = ("--data", data, "--users", 150, "--repeats", 1)
     found = run_and_resume(local_ranges, NAME, few, "Error", tmp_path, monkeypatch)
     assert (found.docs / f"{NAME}.png").exists()

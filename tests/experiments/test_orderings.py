@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from experiments.orderings import (
+from experiments.studies.orderings import (
     NEAR,
     REFERENCE_USERS,
     REFERENCES,
@@ -22,7 +22,7 @@ from experiments.orderings import (
 )
 from experiments.synthetic import USERS, crowd
 from ldpspatial import wasserstein
-from ldpspatial.local import Dam, KRr, LocalRelease, Mdsw
+from ldpspatial.release.local import Dam, KRr, LocalRelease, Mdsw
 
 BLOCKS = ("orderings", "orderings-reference")
 
@@ -34,9 +34,9 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     docs.mkdir()
     page = docs / "experiments.md"
     page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in BLOCKS))
-    monkeypatch.setattr("experiments.orderings.DOCS", docs)
+    monkeypatch.setattr("experiments.studies.orderings.DOCS", docs)
     few = [each for each in orderings_expected() if each.cells == 5 and each.name != "mnormal"]
-    monkeypatch.setattr("experiments.orderings.orderings_expected", lambda: few)
+    monkeypatch.setattr("experiments.studies.orderings.orderings_expected", lambda: few)
     given = ["--out", str(out), "--repeats", "2", "--users", "60", "--jobs", "1"]
     first = CliRunner().invoke(orderings, [*given, "--write"], catch_exceptions=False)
     assert first.exit_code == 0, first.output

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from client_sdk import response_table
-from experiments import series as module
-from experiments import still_device as risk_module
-from experiments.series import ANSWERS, CELLS, LOSS, WINDOWS, play, series, windows_answered
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
-from experiments.still_device import still_device
+from experiments.studies import series as module
+from experiments.studies import still_device as risk_module
+from experiments.studies.series import ANSWERS, CELLS, LOSS, WINDOWS, play, series, windows_answered
+from experiments.studies.still_device import still_device
 from experiments.tables import DOCS
 
 MAPS = ("normal", "szipf", "mnormal", "chicago", "new york")

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments.sources import CABS, CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
-from experiments.tables import DOCS
-from experiments.trajectories.figure14 import figure14
-from experiments.trajectories.places import (
+from experiments.papers.trajectories.figure14 import figure14
+from experiments.papers.trajectories.places import (
     SAN_FRANCISCO_SQUARE,
     clamped,
     places,
     trip_numbers,
     trips,
 )
-from experiments.trajectories.runs import PUBLISHED, releases
+from experiments.papers.trajectories.runs import PUBLISHED, releases
+from experiments.sources import CABS, CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
+from experiments.tables import DOCS
 from experiments.uniform import Uniform
 from ldpspatial.comparison.compare import compare_people
-from ldpspatial.non_private import NonPrivate
-from ldpspatial.users import UserCells, cells_by_user
+from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.release.non_private import NonPrivate
 from tests.support.experiment_runs import run_and_resume
 
 NAME = "dam-figure14"

@@ -3,9 +3,15 @@
 import numpy as np
 
 from client_sdk.entropy import Entropy
-from ldpspatial.distributed.secure_aggregation import Client, Neighbours, Step, Terms, enrol
-from ldpspatial.distributed.secure_aggregation.primitives import seal
-from ldpspatial.distributed.secure_aggregation.wire import Message
+from ldpspatial.release.distributed.sums.secure_aggregation import (
+    Client,
+    Neighbours,
+    Step,
+    Terms,
+    enrol,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.primitives import seal
+from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
 
 
 def seeded(seed: int) -> Entropy:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldpspatial.distributed.cohort import Cohort, NoisySum
-from ldpspatial.distributed.polya import sum_of_shares
+from ldpspatial.release.distributed.noise.polya import sum_of_shares
+from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 
 Ints = NDArray[np.int64]
 

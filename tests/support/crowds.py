@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpspatial.users import UserCells, cells_by_user
+from ldpspatial.places.users import UserCells, cells_by_user
 
 
 def crowd(users: int, side: int, seed: int, spread: float = 6.0) -> UserCells:

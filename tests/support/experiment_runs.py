@@ -34,7 +34,7 @@ def run_and_resume(
     docs.mkdir()
     page = docs / "experiments.md"
     page.write_text(f"before\n<!-- {name} -->\n<!-- /{name} -->\nafter\n")
-    monkeypatch.setattr("experiments.distributed.setup.DOCS", docs)
+    monkeypatch.setattr("experiments.papers.distributed.setup.DOCS", docs)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no power cut here, and hundreds of runs
     given = [str(word) for word in ("--out", out, "--jobs", 1, *options)]
     first = CliRunner().invoke(command, [*given, "--write"], catch_exceptions=False)

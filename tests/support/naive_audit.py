@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the exact part of ldpspatial.audit: every input cell, every output."""
+"""Slow, obvious twins of the exact part of ldpspatial.privacy.audit: all inputs, all outputs."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ldpspatial.central.pyramid import Quadtree
-from ldpspatial.central.quantise import MASS
-from ldpspatial.central.reconstruct import MeasuredLevel
+from ldpspatial.release.central.pyramid import Quadtree
+from ldpspatial.release.central.quantise import MASS
+from ldpspatial.release.central.reconstruct import MeasuredLevel
 
 Array: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

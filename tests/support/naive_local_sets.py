@@ -12,7 +12,7 @@ from itertools import combinations, pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.local.local_hashing import FIELD
+from ldpspatial.release.local.sets.local_hashing import FIELD
 
 Array = NDArray[np.float64]
 Report = frozenset[int]

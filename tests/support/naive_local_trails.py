@@ -8,7 +8,7 @@ from math import atan2, ceil, exp, floor, hypot, pi
 
 import numpy as np
 
-from ldpspatial.users import Trails
+from ldpspatial.places.users import Trails
 
 Cell = tuple[int, int]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from ldpspatial.local.quadtree import Quadtree
-from ldpspatial.local_privacy import cell_distances
+from ldpspatial.privacy.local_privacy import cell_distances
+from ldpspatial.release.local.trees.quadtree import Quadtree
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

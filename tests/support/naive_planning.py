@@ -1,4 +1,4 @@
-"""Slow, obvious twins of ldpspatial.rehearsal: people one by one, transport as an explicit LP."""
+"""Slow, obvious twins of ldpspatial.planning.rehearsal: people one by one, transport as an LP."""
 
 from math import sqrt
 

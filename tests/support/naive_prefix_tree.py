@@ -1,4 +1,4 @@
-"""Prefix trees pixel by pixel: the obvious twin of ldpspatial.distributed.prefix_tree.
+"""Prefix trees pixel by pixel: the obvious twin of prefix_tree in ldpspatial.
 
 Nothing of ldpspatial is used. A tree is a set of prefixes, texts of the digits 0 to 3 (twice the
 bit of the row plus the bit of the column, from the coarsest bit on), the root "" among them.

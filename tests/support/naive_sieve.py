@@ -5,7 +5,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.channel import Channel
+from ldpspatial.channels.protocol import Channel
 
 Array = NDArray[np.float64]
 

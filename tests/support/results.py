@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid
-from ldpspatial.channel import StampChannel
-from ldpspatial.estimation import Estimate, estimate
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.estimation import Estimate, cell_intervals, estimate
 
 GRIDS = {
     "city": Grid.from_center(48.0, 11.0, 12_000.0, 7),
@@ -45,7 +45,7 @@ def estimate_for(collection: Collection, seed: int = 1) -> Estimate:
 
 CITY = collection_on(GRIDS["city"])
 RESULT = estimate_for(CITY)
-INTERVALS = RESULT.uncertainty(level=0.9)
+INTERVALS = cell_intervals(RESULT, level=0.9)
 
 
 def result_on(grid: Grid) -> Estimate:

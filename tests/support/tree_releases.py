@@ -13,9 +13,9 @@ from client_sdk import Grid
 from ldpspatial import wasserstein
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
-from ldpspatial.local import LocalRelease
-from ldpspatial.release import Released
-from ldpspatial.users import UserCells, cells_by_user, user_cells
+from ldpspatial.places.users import UserCells, cells_by_user, user_cells
+from ldpspatial.release.local import LocalRelease
+from ldpspatial.release.release import Released
 from tests.support import naive_local_trees as naive
 
 

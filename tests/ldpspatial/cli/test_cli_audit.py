@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from client_sdk import Collection, Grid, ResponseTable
-from ldpspatial.audit import Audit, audit
+from ldpspatial.privacy.audit import Audit, audit
 from tests.support.command_line import refusal, run, succeed
 
 DRAWS = ("--draws", 10_000)

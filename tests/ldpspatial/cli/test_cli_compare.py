@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpspatial.comparison.runs import SCHEMA
-from ldpspatial.registry import releases
+from ldpspatial.release.registry import releases
 from tests.support.command_line import refusal, succeed, write_people
 
 cli_compare = import_module("ldpspatial.cli.compare")  # the package has a command of that name

@@ -11,8 +11,9 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from ldpspatial import transport, wasserstein
-from ldpspatial.cli.distance import _outward, _short
-from ldpspatial.files.export import write_csv, write_geojson
+from ldpspatial.cli.distance import FIGURES, _outward, _short
+from ldpspatial.collecting.results import write_csv, write_geojson
+from ldpspatial.plotting.heat_map import METADATA
 from tests.support.command_line import refusal, succeed
 from tests.support.files import write_file
 from tests.support.results import GRIDS, result_on
@@ -242,3 +243,7 @@ def test_titles_name_the_folder_and_stay_short() -> None:
     assert len(long) == 32
     assert long.startswith("…a")
     assert long.endswith("a/estimate.csv")
+
+
+def test_figures_are_of_the_kinds_that_can_be_saved() -> None:
+    assert tuple(f".{kind}" for kind in METADATA) == FIGURES

@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from client_sdk import Collection, Report
-from ldpspatial import StampChannel, counting
+from ldpspatial import StampChannel
 from ldpspatial import estimate as recover
 from ldpspatial.cli.output import RESULTS
+from ldpspatial.collecting import counting
+from ldpspatial.collecting.results import finite_width
 from tests.support.command_line import refusal, run, succeed, write_people
 from tests.support.files import write_file
 
@@ -111,9 +113,9 @@ def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Pat
     channel = StampChannel(Collection.from_json((played / "collection.json").read_text()).table)
     expected = recover(channel, arrays(played)["counts"], "cross-validated")
     assert estimator["rule"] == found["rule"] == "cross-validated"
-    assert (found["width"], found["sparsity"]) == (expected.width, expected.sparsity)
-    assert estimator["kernel_width_cells"] == expected.kernel_width
-    assert estimator["sparsity_users"] == expected.sparsity
+    assert (found["width"], found["sparsity"]) == tuple(expected.facts.values())
+    assert estimator["kernel_width_cells"] == finite_width(expected.facts["width"])
+    assert estimator["sparsity_users"] == expected.facts["sparsity"]
     assert estimator["iterations"] == found["iterations"] == expected.iterations
     np.testing.assert_array_equal(found["density"], expected.density)
     assert summary_of(played)["estimator"]["kernel_width_cells"] == arrays(played)["width"] == 0

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ldpspatial.designs import Design, Lead
-from ldpspatial.planning import Plan, PlanRow
+from ldpspatial.planning.designs import Design, Lead
+from ldpspatial.planning.plan import Plan, PlanRow
 from tests.support.command_line import refusal, run
 
 SMALL = ("plan", "--side-km", 12, "--epsilon", 3.5, "--devices", 300, "--repeats", 2, "--seed", 1)

@@ -12,7 +12,7 @@ import pytest
 from client_sdk import Collection, response_table
 from ldpspatial import recommended
 from ldpspatial.cli.output import RESULTS
-from ldpspatial.counting import count_reports
+from ldpspatial.collecting.counting import count_reports
 from ldpspatial.metrics import wasserstein
 from tests.support.command_line import people, run, succeed, write_people
 from tests.support.files import write_file

@@ -5,13 +5,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 from client_sdk import Grid
 from ldpspatial.cli import main
-from ldpspatial.cli.results import read_estimate
-from ldpspatial.regions import polygon, rectangle
+from ldpspatial.collecting.results import read_estimate
+from ldpspatial.estimation import EM, Sieve, region_share
+from ldpspatial.places.regions import polygon, rectangle
 from tests.support.command_line import refusal, run, succeed
 from tests.support.files import write_file
 
@@ -53,8 +55,7 @@ def test_the_estimate_of_the_files_is_the_one_that_was_written(played: Path) -> 
         assert (found.n, found.rule) == (held["n"], held["rule"]) == (2_000, "scaled")
         assert collection.digest == held["digest"]
         assert found.log_likelihood == held["log_likelihood"] == found.trace[-1]
-    assert found.stop is not None
-    assert found.stop.name == "scaled"
+    assert found.estimator == EM("scaled")
 
 
 def test_a_cross_validated_estimate_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -63,8 +64,8 @@ def test_a_cross_validated_estimate_is_read_as_it_was_written(tmp_path: Path) ->
     assert run("simulate", *setting, *way).exit_code == 0
     _, found = read_estimate(tmp_path / "r")
     with np.load(tmp_path / "r" / "estimate.npz") as held:
-        assert (found.rule, found.width) == ("cross-validated", held["width"])
-        assert found.sparsity == held["sparsity"] > 0
+        assert (found.estimator, found.facts["width"]) == (Sieve(), held["width"])
+        assert found.facts["sparsity"] == held["sparsity"]
     np.testing.assert_array_equal(found.again(found.counts, 1), found.density)
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     for method in ("auto", "bootstrap"):
@@ -76,7 +77,7 @@ def test_an_older_file_has_no_kernels(played: Path, tmp_path: Path) -> None:
         kept = {name: held[name] for name in held if name not in ("width", "sparsity")}
         np.savez(tmp_path / "old.npz", **kept)
     _, found = read_estimate(tmp_path / "old.npz")
-    assert (found.width, found.sparsity, found.rule) == (0.0, 0.0, "scaled")
+    assert (found.facts, found.rule) == ({"smoothing": "none"}, "scaled")
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     succeed("ranges", tmp_path / "old.npz", regions, "--method", "bootstrap")
 
@@ -90,7 +91,7 @@ def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
     rows = rows_of(out)
     assert [row["name"] for row in rows] == ["centre", "north, east", "region 3"]
     for row, sides in zip(rows, ((-2, -2, 2, 2), (0, 0, 9, 9), (-9, -9, 9, 9)), strict=True):
-        share = found.share(rectangle(collection.grid, *sides), 0.9)
+        share = region_share(found, rectangle(collection.grid, *sides), 0.9)
         numbers = [float(row[key]) for key in ("share", "lower", "upper", "people")]
         expected = [share.estimate, share.lower, share.upper, share.estimate * 2_000]
         np.testing.assert_allclose(numbers, expected, rtol=1e-12)
@@ -111,7 +112,7 @@ def test_polygons_of_a_document(played: Path, tmp_path: Path) -> None:
     assert only["geometry"] == {"type": "Polygon", "coordinates": [TRIANGLE]}
     collection, found = read_estimate(played)
     corners = [(y, x) for x, y in TRIANGLE[:-1]]
-    share = found.share(polygon(collection.grid, corners), method="likelihood")
+    share = region_share(found, polygon(collection.grid, corners), method="likelihood")
     assert only["properties"] == {
         "name": "triangle", "share": share.estimate, "lower": share.lower, "upper": share.upper,
         "people": share.estimate * 2_000,
@@ -152,14 +153,14 @@ def test_bootstrap_repeats_itself_with_its_seed(played: Path, tmp_path: Path) ->
 def test_a_method_that_cannot_names_the_option(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldpspatial.estimation.regional.LIKELIHOOD_CELLS", 5)
+    monkeypatch.setattr("ldpspatial.estimation.intervals.regions.LIKELIHOOD_CELLS", 5)
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     assert "use --method bootstrap" in refusal("ranges", played, regions, "--method", "likelihood")
 
 
 def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = main.commands["ranges"].help  # type: ignore[attr-defined]
+    text = main.get_command(click.Context(main), "ranges").help  # type: ignore[attr-defined]
     assert (
         "      name,south,west,north,east\n      centre,-1,-1,1,1\n      north,0,-9,9,9\n" in text
     )

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from client_sdk import Collection, Grid
-from ldpspatial.channel import StampChannel
-from ldpspatial.cli.results import read_estimate
-from ldpspatial.estimation import estimate
-from ldpspatial.files.export import write_npz
-from ldpspatial.regions import rectangle
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.collecting.results import read_estimate, write_npz
+from ldpspatial.estimation import estimate, region_share
+from ldpspatial.places.regions import rectangle
 from tests.support.command_line import run, succeed
 from tests.support.files import write_file
 
@@ -101,6 +100,6 @@ def test_intervals_hold_the_share_of_cells_and_not_that_of_people(
     channel = StampChannel(Collection.create("plane", grid, 3.5).table)
     found = estimate(channel, np.where(channel.support, np.round(2e5 * channel.forward(truth)), 0))
     weights = rectangle(grid, 3, 3, 5, 5)
-    share = found.share(weights)
+    share = region_share(found, weights)
     assert share.lower < (weights * truth).sum() < share.upper
     assert (share.lower < inside < share.upper) == follows

@@ -10,13 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid
-from ldpspatial.channel import StampChannel
-from ldpspatial.cli.results import read_estimate
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, estimate, five_point
+from ldpspatial.estimation import EM, Estimate, cell_intervals, estimate, five_point, region_share
 from ldpspatial.estimation.smoothing import SMOOTHERS
-from ldpspatial.files.export import write_npz
-from ldpspatial.regions import rectangle
+from ldpspatial.places.regions import rectangle
 from tests.support.command_line import refusal, run, succeed
 from tests.support.files import write_file
 
@@ -60,13 +59,13 @@ def test_bootstrap_estimates_again_with_the_smoothing_of_the_estimate(
     found = estimate(StampChannel(SQUARE.table), COUNTS, smoothing=smoothing)
     files = kept(tmp_path, found)
     with np.load(files[0]) as held:
-        assert held["smoothing"] == found.smoothing == (smoothing or "none")
-    assert read_estimate(files[0])[1].smooth is found.smooth
+        assert held["smoothing"] == found.facts["smoothing"] == (smoothing or "none")
+    assert read_estimate(files[0])[1].estimator == found.estimator
     out = tmp_path / "shares.csv"
     succeed("ranges", *files, "--method", "bootstrap", "--csv", out)
     centre, everywhere = rows_of(out)
     weights = rectangle(SQUARE.grid, 1, 1, 3, 3)
-    share = found.share(weights, method="bootstrap", rng=np.random.default_rng(0))
+    share = region_share(found, weights, method="bootstrap", rng=np.random.default_rng(0))
     assert (float(centre["lower"]), float(centre["upper"])) == (share.lower, share.upper)
     assert [everywhere[key] for key in ("share", "lower", "upper")] == ["1"] * 3
 
@@ -75,7 +74,7 @@ def test_the_options_of_simulate_reach_ranges(tmp_path: Path) -> None:
     setting = ("--map", "normal", "--people", 500, "--cells", 5, "--epsilon", 3, "--radius", 1)
     way = ("--smoothing", "five-point", "--intervals", "none", "--out", tmp_path / "r")
     assert run("simulate", *setting, *way).exit_code == 0
-    assert read_estimate(tmp_path / "r")[1].smooth is SMOOTHERS["five-point"]
+    assert read_estimate(tmp_path / "r")[1].estimator == EM(smoothing="five-point")
 
 
 class Own:
@@ -105,7 +104,7 @@ def test_bootstrap_is_refused_where_the_file_cannot_hold_how_to_estimate_again(
         succeed("ranges", *files, "--method", method)
     _, found = read_estimate(files[0])
     with pytest.raises(InputError, match="cannot hold"):
-        found.uncertainty(method="bootstrap", rng=np.random.default_rng(1))
+        cell_intervals(found, method="bootstrap", rng=np.random.default_rng(1))
 
 
 def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
@@ -113,7 +112,7 @@ def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
     with np.load(files[0]) as held:
         older = {name: held[name] for name in held if name != "smoothing"}
     np.savez(files[0], **older)
-    assert read_estimate(files[0])[1].smoothing == "none"
+    assert read_estimate(files[0])[1].facts == {"smoothing": "none"}
     succeed("ranges", *files, "--method", "bootstrap")
 
 

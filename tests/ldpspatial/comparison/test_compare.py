@@ -17,8 +17,8 @@ from ldpspatial.comparison.folder import RUNS, SETTINGS, earlier_root
 from ldpspatial.comparison.runs import SCHEMA
 from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
-from ldpspatial.non_private import NonPrivate
-from ldpspatial.users import cells_by_user, user_cells
+from ldpspatial.places.users import cells_by_user, user_cells
+from ldpspatial.release.non_private import NonPrivate
 from tests.support.blurs import Bare, Blur, Counting, Fragile
 
 PLANE = Grid.plane(0, 0, 8.0, 8)

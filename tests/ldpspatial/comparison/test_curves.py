@@ -14,9 +14,9 @@ from ldpspatial.comparison.error_plot import legend_handles
 from ldpspatial.comparison.results import curve_rows, parts
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
-from ldpspatial.local import Dam
-from ldpspatial.non_private import NonPrivate
-from ldpspatial.shuffling import amplified_epsilon
+from ldpspatial.privacy.shuffling import amplified_epsilon
+from ldpspatial.release.local import Dam
+from ldpspatial.release.non_private import NonPrivate
 from tests.support.blurs import Blur
 
 

@@ -14,7 +14,7 @@ from ldpspatial.comparison.range_queries import (
 )
 from ldpspatial.comparison.scores import DEFAULT_METRICS, score
 from ldpspatial.errors import InputError
-from ldpspatial.non_private import NonPrivate
+from ldpspatial.release.non_private import NonPrivate
 from tests.support import naive_regions
 
 

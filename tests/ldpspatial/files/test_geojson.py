@@ -14,7 +14,7 @@ import pytest
 
 from client_sdk import Grid
 from client_sdk.grid import UNIT
-from ldpspatial.files.export import write_geojson
+from ldpspatial.collecting.results import write_geojson
 from ldpspatial.files.geojson import feature_collection
 from tests.support.results import CITY, GRIDS, INTERVALS, RESULT, result_on
 

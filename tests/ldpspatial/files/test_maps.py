@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from client_sdk import Grid
+from ldpspatial.collecting.results import write_csv, write_geojson, write_npz
 from ldpspatial.errors import InputError
-from ldpspatial.files.export import write_csv, write_geojson, write_npz
 from ldpspatial.files.map_place import Place
 from ldpspatial.files.maps import CellMap, common_place, read_map
 from tests.support.files import write_file

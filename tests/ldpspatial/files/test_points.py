@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from client_sdk.grid import PLANE_LIMIT
 from ldpspatial.errors import InputError
-from ldpspatial.files.points import Points, read_points
+from ldpspatial.files.points import read_points
+from ldpspatial.places.points import Points
 from tests.support.files import write_file
 
 EXPECTED = [[48.125, 11.5], [-33.75, -70.25]]

@@ -1,9 +1,0 @@
-"""All commands of this folder, in the order of the paper."""
-
-from experiments.dam_paper.figure8 import figure8
-from experiments.dam_paper.figure9 import figure9
-from experiments.dam_paper.figure13 import figure13
-
-COMMANDS = (figure8, figure9, figure13)
-
-__all__ = ["COMMANDS"]

@@ -1,0 +1,1 @@
+"""What the three papers and their systems measured, measured again."""

@@ -1,0 +1,145 @@
+"""Local against distributed against central on three cities: the figure of the README."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from rich.progress import Progress, TaskID
+
+from client_sdk import Grid
+from experiments.sources import (
+    CHICAGO_SQUARE,
+    chicago,
+    city_cells,
+    data_option,
+    gowalla,
+    manhattan,
+    people_of,
+)
+from experiments.tables import DOCS, markdown, replace_block
+from ldpspatial.comparison.compare import compare_people
+from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve
+from ldpspatial.comparison.error_plot import draw_error_curves, legend_handles
+from ldpspatial.comparison.results import write_results
+from ldpspatial.places.users import UserCells, user_cells
+from ldpspatial.plotting.heat_map import save_figure
+from ldpspatial.release.central import Laplace, SparseEmd
+from ldpspatial.release.distributed import AdaptiveHierarchical
+from ldpspatial.release.local import Dam
+from ldpspatial.release.release import Release
+
+CELLS = 64
+EPSILONS = (0.5, 1.0, 2.0, 3.5, 5.0)
+SMALL_EPSILONS = (0.02, 0.1)  # what shuffled local reports come to; too little for one report
+RELEASES: dict[str, Release] = {
+    "dam": Dam(),
+    "adaptive-hierarchical": AdaptiveHierarchical(),
+    "laplace": Laplace(),
+    "sparse-emd, w = 20": SparseEmd(),
+    "sparse-emd, w = 200": SparseEmd(keep=200),
+}
+USERS = 20_000
+CITIES = ("Chicago", "Manhattan", "Gowalla, Austin")
+READINGS: tuple[Against, ...] = ("epsilon", "replacement_epsilon", "shuffled_epsilon")
+
+
+@click.command()
+@data_option
+@click.option("--out", type=click.Path(path_type=Path), default=Path("experiments-output/flagship"),
+              show_default=True, help="Folder of finished runs.")  # fmt: skip
+@click.option("--repeats", default=5, show_default=True)
+@click.option("--seed", default=1, show_default=True)
+@click.option("--jobs", default=-1, show_default=True)
+@click.option("--write", is_flag=True, help="Put table and figure into docs.")
+def flagship(data: Path, out: Path, repeats: int, seed: int, jobs: int, write: bool) -> None:
+    """Exact W2 over epsilon of local, distributed and central releases on three cities."""
+    command = "python -m " + " ".join(["experiments", *sys.argv[1:]])
+    click.echo(command)
+    tables = {}
+    with Progress() as bar:
+        for city, people in _cities(data, seed).items():
+            play = partial(
+                compare_people,
+                {CELLS: people},
+                repeats=repeats,
+                users=[min(USERS, len(people))],
+                metrics=["w2", "w1", "similarity"],
+                folder=out / _folder(city),
+                jobs=jobs,
+                data=city,
+                progress=partial(_show, bar, bar.add_task(city)),
+            )
+            rng = np.random.default_rng(seed)
+            parts = [play(EPSILONS, RELEASES, rng=rng)]
+            trusted = {name: each for name, each in RELEASES.items() if each.model != "local"}
+            parts.append(play(SMALL_EPSILONS, trusted, rng=rng))
+            tables[city] = pa.concat_tables(parts)
+            write_results(out / _folder(city), tables[city], ["w2", "w1"], SHUFFLE_DELTA)
+    text = markdown(
+        ["city", "users", "release", *(f"eps {epsilon:g}" for epsilon in EPSILONS)],
+        [row for city, table in tables.items() for row in _rows(city, table)],
+    )
+    click.echo(text)
+    figure = draw(tables)
+    save_figure(figure, out / "flagship.png")
+    if write:
+        save_figure(figure, DOCS / "flagship.png")
+        replace_block(DOCS / "experiments.md", "flagship", text)
+
+
+def draw(tables: dict[str, pa.Table]) -> Figure:
+    """Draw a row for each reading of epsilon, a column for each city."""
+    figure = Figure(figsize=(12.5, 10.0), layout="constrained")
+    panels = figure.subplots(len(READINGS), len(tables), sharey="col")
+    for row, reading in zip(panels, READINGS, strict=True):
+        for axes, (city, table) in zip(row, tables.items(), strict=True):
+            draw_error_curves(axes, table, "w2", reading)
+            users = table["users"][0].as_py()
+            if reading == READINGS[0]:
+                axes.set_title(f"{city}, {users:,} users")
+    figure.legend(handles=legend_handles(panels[0][0]), loc="outside lower center", ncols=5)
+    return figure
+
+
+def _show(bar: Progress, task: TaskID, done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
+
+
+def _cities(data: Path, seed: int) -> dict[str, UserCells]:
+    south, west, side = CHICAGO_SQUARE
+    everybody = user_cells(chicago(data), Grid.from_bounds(south, west, side, CELLS))
+    island = _reduced(manhattan(data))
+    walkers = people_of(island, 200_000, np.random.default_rng(seed))
+    (austin,) = city_cells(gowalla(data), CELLS, 200, 1)
+    return dict(zip(CITIES, (everybody, walkers, austin), strict=True))
+
+
+def _folder(city: str) -> str:
+    return city.split(",", maxsplit=1)[0].lower()
+
+
+def _reduced(luminosity: np.ndarray) -> np.ndarray:
+    """Sum the 216 x 216 map into 64 x 64 cells, sharing pixels that a cell's edge cuts."""
+    edges = np.linspace(0, luminosity.shape[0], CELLS + 1)
+    total = np.pad(luminosity.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    at = np.arange(luminosity.shape[0] + 1)
+    down = np.array([np.interp(edges, at, column) for column in total.T]).T
+    both = np.array([np.interp(edges, at, row) for row in down])
+    return np.diff(np.diff(both, axis=0), axis=1)
+
+
+def _rows(city: str, table: pa.Table) -> list[list[str]]:
+    rows = []
+    for release in dict.fromkeys(table["release"].to_pylist()):
+        curve = error_curve(table, release, "w2")
+        shown = {
+            x: f"{mean:.4f} ± {upper - mean:.4f}"
+            for x, mean, upper in zip(curve.x, curve.mean, curve.upper, strict=True)
+        }
+        values = [shown[epsilon] for epsilon in EPSILONS]
+        rows.append([city, f"{table['users'][0].as_py():,}", release, *values])
+    return rows

@@ -1,0 +1,113 @@
+"""Channels given by their numbers: one matrix, or one matrix an axis.
+
+For mechanisms whose channel is no stamp that moves with the input. A disk mechanism's channel is a
+:class:`~ldpspatial.channels.disk.StampChannel`.
+"""
+
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.channels.disk import Array
+from ldpspatial.errors import InputError
+
+STOCHASTIC = 1e-9  # how far a column may be from a sum of 1
+
+
+class MatrixChannel:
+    """A channel held as the matrix of its probabilities.
+
+    Parameters
+    ----------
+    matrix : (outputs, rows * columns) array
+        ``matrix[y, x]`` is the probability of report y from input cell x; columns sum to 1.
+    input_shape : (rows, columns)
+    epsilon : float > 0, optional
+        Privacy loss of one report, which sets the default stopping rule: by default the largest
+        log-ratio of two entries of a row.
+
+    Raises
+    ------
+    InputError
+        The matrix has a wrong shape, a negative entry, or a column that does not sum to 1.
+    """
+
+    def __init__(self, matrix: Array, input_shape: tuple[int, int], epsilon: float | None = None):
+        self.input_shape = (int(input_shape[0]), int(input_shape[1]))
+        self._matrix = _stochastic(matrix, self.input_shape[0] * self.input_shape[1])
+        self.epsilon = realised_epsilon(self._matrix) if epsilon is None else float(epsilon)
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        """(outputs,) mask of the reports that some input can give."""
+        return np.asarray(self._matrix.any(axis=1))
+
+    def forward(self, density: Array) -> Array:
+        """Return the (outputs,) distribution of reports under a density."""
+        return np.asarray(self._matrix @ np.asarray(density, np.float64).ravel())
+
+    def adjoint(self, ratio: Array) -> Array:
+        """Return M^T ratio, shaped like a density."""
+        return np.asarray((ratio @ self._matrix).reshape(self.input_shape))
+
+    def matrix(self) -> Array:
+        """Return the (outputs, rows * columns) matrix."""
+        return self._matrix
+
+
+class ProductChannel:
+    """A channel that reports both coordinates, each through a channel of its own.
+
+    Parameters
+    ----------
+    down, across : (outputs, cells) arrays
+        Probabilities of the reported row given the row, and of the column given the column.
+    epsilon : float > 0
+        Privacy loss of both together.
+    """
+
+    def __init__(self, down: Array, across: Array, epsilon: float):
+        self._down = _stochastic(down, np.shape(down)[-1])
+        self._across = _stochastic(across, np.shape(across)[-1])
+        self.input_shape = (self._down.shape[1], self._across.shape[1])
+        self.epsilon = float(epsilon)
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        """Mask of the pairs (reported row, reported column), shaped like counts."""
+        return np.outer(self._down.any(axis=1), self._across.any(axis=1))
+
+    def forward(self, density: Array) -> Array:
+        """Return the distribution of reported pairs under a density."""
+        return np.asarray(self._down @ density @ self._across.T)
+
+    def adjoint(self, ratio: Array) -> Array:
+        """Return M^T ratio, shaped like a density."""
+        return np.asarray(self._down.T @ ratio @ self._across)
+
+    def matrix(self) -> Array:
+        """Return the dense matrix, pairs of reports by cells, both in row order."""
+        return np.asarray(np.kron(self._down, self._across), np.float64)
+
+
+def realised_epsilon(matrix: Array) -> float:
+    """Return the largest log-ratio of two probabilities of one report; inf with a lone zero."""
+    seen = matrix[matrix.any(axis=1)]
+    with np.errstate(divide="ignore"):
+        logs = np.log(seen)
+    spread = logs.max(axis=1) - logs.min(axis=1)
+    return float(spread.max(initial=0.0)) if len(seen) else inf
+
+
+def _stochastic(matrix: Array, cells: int) -> Array:
+    given = np.ascontiguousarray(matrix, np.float64)
+    if given.ndim != 2 or given.shape[1] != cells:
+        raise InputError(f"matrix must have shape (outputs, {cells}), got {given.shape}")
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise InputError("matrix must hold finite numbers from 0 on")
+    off = np.abs(given.sum(axis=0) - 1).max(initial=0.0)
+    if off > STOCHASTIC:
+        raise InputError(f"matrix must have columns that sum to 1, one is off by {off:.3g}")
+    return given

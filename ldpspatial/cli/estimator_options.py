@@ -1,0 +1,82 @@
+"""Options of the estimator and its intervals, for all commands that estimate."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+from click.shell_completion import CompletionItem
+
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import Estimate, cell_intervals
+from ldpspatial.estimation.estimate import RULES, estimator_names, find_estimator
+from ldpspatial.estimation.intervals import Uncertainty
+from ldpspatial.estimation.smoothing import SMOOTHERS
+
+Command = Callable[..., Any]
+INTERVALS = ("auto", "fisher", "bootstrap", "none")
+RULE_HELP = (
+    f"How to estimate: {', '.join(RULES[:-1])} say when EM stops; {RULES[-1]} finds out how smooth "
+    "the map is as well: nearer to the truth in up to some thousand times the time. It takes no "
+    "--smoothing. Estimators of other packages go by the name that they registered, or by "
+    "module:Name."
+)
+REPLICATES = 40
+SEED = 0  # of the replicates, so that the same reports give the same intervals
+
+
+class Rule(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """The name of an estimator."""
+
+    name = "rule"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse what names none."""
+        try:
+            find_estimator(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the names."""
+        return [CompletionItem(name) for name in estimator_names() if name.startswith(incomplete)]
+
+
+def estimator_options(command: Command) -> Command:
+    """Add --rule, --smoothing and --intervals."""
+    for option in reversed(
+        (
+            click.option(
+                "--rule", type=Rule(), default="scaled", show_default=True, help=RULE_HELP
+            ),
+            click.option("--smoothing", type=click.Choice(list(SMOOTHERS)), help="Smoothed EM."),
+            click.option(
+                "--intervals",
+                "interval_method",
+                type=click.Choice(INTERVALS),
+                default="auto",
+                show_default=True,
+                help="95 % intervals: fisher to 20 cells, bootstrap beyond.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def intervals(
+    estimate: Estimate, method: str, advance: Callable[[int, int], None]
+) -> Uncertainty | None:
+    """Return 95 % intervals by a method, or None for "none"."""
+    if method == "none":
+        return None
+    return cell_intervals(
+        estimate,
+        method=method,
+        rng=np.random.default_rng(SEED),
+        replicates=REPLICATES,
+        progress=lambda done: advance(done, REPLICATES),
+    )

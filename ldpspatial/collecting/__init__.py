@@ -1,0 +1,1 @@
+"""After a collection: counting reports; the play of a whole collection."""

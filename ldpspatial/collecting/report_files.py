@@ -1,0 +1,117 @@
+"""Reports written to Parquet or CSV, as :mod:`ldpspatial.collecting.counting` reads them."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from client_sdk import Collection
+from ldpspatial.errors import InputError
+from ldpspatial.files.atomic import replacing
+
+Path_ = str | os.PathLike[str]
+
+ID_BYTES = 16
+ROW_GROUP = 1 << 20  # reports; a reader holds one row group, about 30 MB, at a time
+_CELL = {"row": pa.int32(), "col": pa.int32()}
+REPORTS = pa.schema(
+    {"id": pa.binary(ID_BYTES), **_CELL, "collection": pa.dictionary(pa.int32(), pa.string())}
+)
+TEXT_REPORTS = pa.schema({"id": pa.string(), **_CELL, "collection": pa.string()})
+
+
+def write_reports(
+    path: Path_, collection: Collection, rows: ArrayLike, cols: ArrayLike, ids: ArrayLike
+) -> None:
+    """Write reports as :func:`ldpspatial.collecting.counting.count_reports` reads them.
+
+    Parameters
+    ----------
+    path : path of a .parquet or .csv file
+        Parquet: ``id`` fixed_size_binary(16), ``row`` and ``col`` int32, ``collection`` (the
+        digest) as a dictionary of one string; zstd. CSV: the same columns, id in hexadecimal.
+    collection : Collection
+    rows, cols : (n,) integer arrays
+        Reported cells; all must lie in the output domain.
+    ids : (n, 16) uint8 array
+        Random bytes that tell reports apart.
+
+    Raises
+    ------
+    InputError
+        Another suffix, no report, arrays of another shape or type, a cell outside the output
+        domain, or the file cannot be written.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".parquet", ".csv"):
+        raise InputError(f"path must end in .parquet or .csv, got {Path(path).name!r}")
+    cells = [_cells_reported(name, at) for name, at in (("rows", rows), ("cols", cols))]
+    keys = np.ascontiguousarray(ids)
+    n = len(cells[0])
+    if n == 0:
+        raise InputError("rows must hold at least one report, got 0")
+    if len(cells[1]) != n:
+        raise InputError(f"rows and cols must have one length, got {n} and {len(cells[1])}")
+    if keys.dtype != np.uint8 or keys.shape != (n, ID_BYTES):
+        raise InputError(
+            f"ids must be a uint8 array of shape {(n, ID_BYTES)}, "
+            f"got {keys.dtype} of shape {keys.shape}"
+        )
+    outside = n - int(_is_output(collection, *cells).sum())
+    if outside:
+        raise InputError(f"reports must lie in the output domain, but {outside} of {n} do not")
+    columns = (*cells, keys)
+    with replacing(path) as stream:
+        writer = (
+            pq.ParquetWriter(stream, REPORTS, compression="zstd")
+            if suffix == ".parquet"
+            else pa_csv.CSVWriter(stream, TEXT_REPORTS)
+        )
+        with writer:
+            for start in range(0, n, ROW_GROUP):
+                part = [column[start : start + ROW_GROUP] for column in columns]
+                batch = _report_batch(collection.digest, part, in_text=suffix == ".csv")
+                writer.write_batch(batch)
+
+
+def _cells_reported(field: str, values: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.dtype == np.uint64:
+        raise InputError(
+            f"{field} must be a one-dimensional array of signed integers, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.int64)
+
+
+def _is_output(
+    collection: Collection, rows: NDArray[np.int64], cols: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell which cells a report may name: the vectorised twin of ResponseTable.is_output."""
+    table = collection.table
+    margins = np.array([*table.half_widths, -table.cells])  # the last: no column is within
+    beyond = np.maximum(np.maximum(-rows, rows - table.cells + 1), 0)
+    margin = margins[np.minimum(beyond, table.radius + 1)]
+    return (-margin <= cols) & (cols < table.cells + margin)
+
+
+def _report_batch(digest: str, part: Sequence[NDArray[Any]], in_text: bool) -> Any:
+    """Return reports (rows, cols, ids) as an Arrow record batch."""
+    rows, cols, ids = part
+    raw, names = ids.tobytes(), pa.repeat(digest, len(ids))
+    if in_text:
+        ends = np.arange(len(ids) + 1, dtype=np.int32) * (2 * ID_BYTES)
+        digits = pa.py_buffer(raw.hex().encode())
+        key = pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), digits)
+        schema = TEXT_REPORTS
+    else:
+        key = pa.Array.from_buffers(pa.binary(ID_BYTES), len(ids), [None, pa.py_buffer(raw)])
+        names, schema = names.dictionary_encode(), REPORTS
+    cells = [pa.array(at.astype(np.int32)) for at in (rows, cols)]
+    return pa.record_batch([key, *cells, names], schema=schema)

@@ -1,0 +1,184 @@
+"""A whole collection played on known positions: devices, counts, estimate, error.
+
+Every position goes through the real client code (:mod:`client_sdk.kernels`, entropy from the
+operating system), so two runs differ as two collections would.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Collection, kernels
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import Estimate, StoppingRule, estimate
+from ldpspatial.metrics import wasserstein
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+OUTSIDERS = ("drop", "nearest")
+Stage = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One collection with the truth beside it.
+
+    Attributes
+    ----------
+    collection : Collection
+    truth : (d, d) array
+        Share of the taking part users in each cell; sums to 1.
+    reports : (rows, cols)
+        Reported output cell of each user, two (n,) arrays.
+    estimate : Estimate
+    n, outside : int
+        Users taking part, and positions outside the square (dropped or moved to its edge).
+    w2_cells, w2_metres : float or None
+        Exact W2 between truth and estimate, in cells of unit side and on the ground; metres
+        are None on a plane grid, and both are None where the exact solver was not asked.
+    seconds : dict of str to float
+        Wall time of each stage.
+    """
+
+    collection: Collection
+    truth: Array
+    reports: tuple[Ints, Ints] = field(repr=False)
+    estimate: Estimate
+    n: int
+    outside: int
+    w2_cells: float | None
+    w2_metres: float | None
+    seconds: dict[str, float]
+
+
+def simulate(
+    collection: Collection,
+    coordinates: NDArray[np.float64],
+    outsiders: str = "drop",
+    rule: "str | StoppingRule" = "scaled",
+    smoothing: str | None = None,
+    exact_error: bool = True,
+    on_stage: Stage | None = None,
+) -> Simulation:
+    """Play a collection on the positions of its users.
+
+    Parameters
+    ----------
+    collection : Collection
+    coordinates : (n, 2) array
+        Latitude and longitude (y and x on a plane grid) of n users, one position each.
+    outsiders : {"drop", "nearest"}
+        Positions outside the square: leave them out of truth and reports, or let them report
+        from the nearest cell, as a device does.
+    rule, smoothing
+        As in :func:`ldpspatial.estimate`.
+    exact_error : bool
+        Whether to compute the exact Wasserstein distance, whose cost grows fast with the grid.
+    on_stage : callable (name of the stage that begins), optional
+
+    Raises
+    ------
+    InputError
+        No position inside the square, or a bad argument.
+    """
+    if outsiders not in OUTSIDERS:
+        raise InputError(f"outsiders must be drop or nearest, got {outsiders!r}")
+    watch = _Stopwatch(on_stage)
+    watch.start("randomise")
+    rows, cols, outside = _input_cells(collection, coordinates, outsiders)
+    d = collection.grid.cells
+    truth = np.bincount(rows * d + cols, minlength=d * d).reshape(d, d) / len(rows)
+    reports = kernels.randomize_many(collection.table, rows, cols)
+    watch.start("estimate")
+    channel = StampChannel(collection.table)
+    result = estimate(channel, count_cells(collection, *reports), rule, smoothing)
+    errors: tuple[float | None, float | None] = None, None
+    if exact_error:
+        watch.start("exact error")
+        errors = map_errors(collection, truth, result.density)
+    return Simulation(collection, truth, reports, result, len(rows), outside, *errors, watch.stop())
+
+
+def count_cells(collection: Collection, rows: Ints, cols: Ints) -> Ints:
+    """Return the (d + 2b, d + 2b) counts of reported cells.
+
+    Parameters
+    ----------
+    collection : Collection
+    rows, cols : (n,) integer arrays in [-b, d + b)
+
+    Raises
+    ------
+    InputError
+        Arrays that are not of integers or of one length, or cells beyond those counts.
+    """
+    b = collection.table.radius
+    side = collection.table.cells + 2 * b
+    given = np.asarray(rows), np.asarray(cols)
+    integers = all(a.ndim == 1 and (a.size == 0 or a.dtype.kind in "iu") for a in given)
+    if not integers or given[0].size != given[1].size:
+        raise InputError("rows and cols must be integer arrays of one length")
+    row, col = (a.astype(np.int64) + b for a in given)
+    if any(a.size and not 0 <= a.min() <= a.max() < side for a in (row, col)):
+        raise InputError(f"rows and cols must lie in [{-b}, {side - b}) for this collection")
+    return np.bincount(row * side + col, minlength=side * side).reshape(side, side)
+
+
+def map_errors(collection: Collection, truth: Array, density: Array) -> tuple[float, float | None]:
+    """Return the exact W2 between two maps in cells and, on geographic grids, in metres."""
+    in_cells = wasserstein(truth, density)
+    height, width = collection.grid.cell_size
+    if collection.grid.kind == "plane":
+        return in_cells, None
+    if abs(height / width - 1) < 1e-9:
+        return in_cells, in_cells * height
+    return in_cells, wasserstein(truth, density, cell=(height, width))
+
+
+def _input_cells(
+    collection: Collection, coordinates: NDArray[np.float64], outsiders: str
+) -> tuple[Ints, Ints, int]:
+    try:
+        points = np.asarray(coordinates)
+    except ValueError:  # rows of different lengths
+        raise InputError("coordinates must be an array of numbers") from None
+    if points.dtype.kind not in "iuf":
+        raise InputError(f"coordinates must be an array of numbers, got {points.dtype}")
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
+        raise InputError(f"coordinates must have shape (n, 2) with n > 0, got {points.shape}")
+    rows, cols, inside = kernels.cells_of(collection.grid, points[:, 0], points[:, 1])
+    outside = int((~inside).sum())
+    if outside == len(points):
+        raise InputError(
+            f"positions must lie in the square, but all {outside} lie outside: "
+            "check the square, and that latitude and longitude are not swapped"
+        )
+    if outsiders == "drop":
+        rows, cols = rows[inside], cols[inside]
+    return rows, cols, outside
+
+
+class _Stopwatch:
+    """Seconds by stage, and who is told that a stage begins."""
+
+    def __init__(self, on_stage: Stage | None):
+        self._on_stage = on_stage
+        self._seconds: dict[str, float] = {}
+        self._stage: str | None = None
+        self._since = 0.0
+
+    def start(self, stage: str) -> None:
+        self.stop()
+        self._stage, self._since = stage, time.perf_counter()
+        if self._on_stage is not None:
+            self._on_stage(stage)
+
+    def stop(self) -> dict[str, float]:
+        if self._stage is not None:
+            self._seconds[self._stage] = time.perf_counter() - self._since
+            self._stage = None
+        return self._seconds

@@ -1,0 +1,13 @@
+"""How sure an estimate is: intervals of cells and of regions."""
+
+from ldpspatial.estimation.intervals.cells import Interval, Uncertainty, cell_intervals
+from ldpspatial.estimation.intervals.regions import ShareIntervals, region_share, share_intervals
+
+__all__ = [
+    "Interval",
+    "ShareIntervals",
+    "Uncertainty",
+    "cell_intervals",
+    "region_share",
+    "share_intervals",
+]

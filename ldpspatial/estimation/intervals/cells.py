@@ -1,0 +1,330 @@
+"""How sure an estimate is: intervals for cells and for any region.
+
+Two methods, with different promises (docs/estimation.md has the measured coverage):
+
+- **fisher**: EM's bias is left out of account altogether. The interval surrounds the efficient
+  unbiased linear estimate, whose covariance is the inverse Fisher information,
+  Cov = ((M^T diag(1/g) M)^-1 - f f^T) / n. It covers at its level for every density, and is
+  the wider one, because it does not use f >= 0. (z / n)^2 is added to every variance, so that
+  a share of which no report was seen may be as large as in Wilson's interval, z^2 / n.
+- **bootstrap**: counts are drawn again from the estimate and estimated again. The interval is
+  estimate +- z times the spread. It sees EM's variance and not its bias: right for smooth maps,
+  too narrow at isolated peaks.
+
+A channel may know only the reports that came, as far as their likelihoods go: its attribute
+``conditional`` is then True. The law of all reports is not to be had from it. So "fisher", which
+needs it, refuses, and "bootstrap" draws again from the reports that came (Efron 1979). Shares of
+regions are had from scores there (:mod:`ldpspatial.estimation.intervals.scores`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+from scipy.special import ndtri
+
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.result import Estimate
+from ldpspatial.validate import check_generator, check_level, whole_number
+
+Array = NDArray[np.float64]
+# Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
+INFORMATIVE_CELLS = 20
+FISHER_CELLS = 64  # the information matrix has d^4 entries: 134 MB at 64, and some copies
+LEAST_CONDITION = 1e-12  # below it the inverse has fewer than four digits
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A share of the population with its confidence interval, all in [0, 1]."""
+
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Pointwise confidence intervals of an estimate.
+
+    Attributes
+    ----------
+    level : float
+        Probability with which one interval covers the truth (each by itself, not all at once).
+    method : {"fisher", "bootstrap"}
+    lower, upper : (d, d) arrays in [0, 1]
+        Interval of each cell.
+    """
+
+    level: float
+    method: str
+    lower: Array
+    upper: Array
+    _of_weights: Callable[[Array], tuple[float, float]]  # weights -> centre, standard error
+    _density: Array
+
+    @property
+    def width(self) -> Array:
+        """(d, d) array, upper minus lower."""
+        return self.upper - self.lower
+
+    def region(self, mask: ArrayLike) -> Interval:
+        """Return the share of people in a region with its interval.
+
+        Parameters
+        ----------
+        mask : (d, d) bool array
+            True for the cells of the region.
+
+        Returns
+        -------
+        Interval
+            ``estimate`` is the EM estimate. With "fisher" the interval surrounds the unbiased
+            estimate instead. It may exclude the EM estimate, and often does where nearly all
+            people crowd into a few cells
+            (:func:`ldpspatial.estimation.intervals.regions.region_share`).
+        """
+        try:
+            cells = np.asarray(mask)
+        except ValueError:  # rows of different lengths
+            raise InputError("mask must be a bool array") from None
+        if cells.dtype != bool or cells.shape != self.lower.shape:
+            raise InputError(
+                f"mask must be a bool array of shape {self.lower.shape}, "
+                f"got {cells.dtype} of shape {cells.shape}"
+            )
+        weights = cells.astype(np.float64)
+        return Interval(share_of(self._density, weights), *self.bounds(weights))
+
+    def bounds(self, weights: Array) -> tuple[float, float]:
+        """Return lower and upper bound of the share in a region with these weights of the cells."""
+
+        def of_unit(unit: Array) -> tuple[float, float]:
+            center, error = self._of_weights(unit)
+            lower, upper = cut_to_shares(np.float64(center), standard_errors(self.level) * error)
+            return float(lower), float(upper)
+
+        return scaled_bounds(weights, of_unit)
+
+
+def cell_intervals(
+    estimate: Estimate,
+    level: float = 0.95,
+    method: str = "fisher",
+    rng: np.random.Generator | None = None,
+    replicates: int = 100,
+    progress: Callable[[int], None] | None = None,
+) -> Uncertainty:
+    """Return confidence intervals per cell and for any region.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    level : float in (0, 1)
+    method : {"auto", "fisher", "bootstrap"}
+        "fisher" covers at its level for every density, up to 64 x 64 cells; "bootstrap"
+        is narrower, works at any size and is too narrow at isolated peaks. "auto": fisher to 20
+        cells a side where the counts determine every cell, bootstrap else.
+    rng : numpy.random.Generator
+        Needed by "bootstrap" only.
+    replicates : int >= 20
+        Repetitions of "bootstrap".
+    progress : callable (replicates done), optional
+
+    Raises
+    ------
+    InputError
+        A bad argument; more cells than the method takes; too few reports for "fisher".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from client_sdk import response_table
+    >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
+    >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
+    >>> west = np.zeros((5, 5), bool)
+    >>> west[:, :2] = True
+    >>> share = cell_intervals(EM().fit(channel, counts)).region(west)
+    >>> share.lower < 0.4 < share.upper
+    True
+    """
+    check_level(level)
+    if method == "auto" and (found := informative_fisher(estimate, level)):
+        return found
+    if method == "fisher":
+        return fisher(estimate, level)
+    if method not in ("auto", "bootstrap"):
+        raise InputError(f"method must be auto, fisher or bootstrap, got {method!r}")
+    generator = check_generator(rng, " for method bootstrap")
+    return bootstrap(
+        estimate, level, generator, whole_number("replicates", replicates, 20), progress
+    )
+
+
+def informative_fisher(estimate: Estimate, level: float) -> Uncertainty | None:
+    """Return the fisher intervals where they tell something: what "auto" takes first.
+
+    They do so up to 20 cells a side, where the counts determine every cell.
+    """
+    if is_conditional(estimate.channel) or max(estimate.channel.input_shape) > INFORMATIVE_CELLS:
+        return None
+    try:
+        return fisher(estimate, level)
+    except InputError:  # the counts do not determine every cell
+        return None
+
+
+def fisher(estimate: Estimate, level: float) -> Uncertainty:
+    """Return intervals from the inverse Fisher information at the estimate."""
+    channel, n = estimate.channel, estimate.n
+    shape, support = channel.input_shape, channel.support
+    if is_conditional(channel):
+        raise InputError(
+            "method must be bootstrap where the channel knows only the reports that came, "
+            "got 'fisher'"
+        )
+    if max(shape) > FISHER_CELLS:
+        raise InputError(
+            f"method fisher takes at most {FISHER_CELLS} cells a side, got {max(shape)}: "
+            "use method='bootstrap'"
+        )
+    # Where a prediction underflows, _inverse refuses what comes of it.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        law = np.where(support, channel.forward(estimate.density), 1)
+        precision = np.where(support, 1 / law, 0)
+        information = _information(channel, precision)
+    inverse = _inverse(information)
+    unbiased = (inverse @ channel.adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
+    # f is the EM density here too, whose information was inverted: only then is no variance
+    # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
+    variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
+    least = (standard_errors(level) / n) ** 2
+
+    def of_weights(weights: Array) -> tuple[float, float]:
+        flat = weights.ravel()
+        share = float((weights * estimate.density).sum())
+        spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
+        return float((weights * unbiased).sum()), float(np.sqrt(spread + least))
+
+    if unbiased.size > 1:  # a single cell is everywhere
+        variance += least
+    return _pointwise(estimate, level, "fisher", unbiased, variance, of_weights)
+
+
+def bootstrap(
+    estimate: Estimate,
+    level: float,
+    rng: np.random.Generator,
+    replicates: int,
+    progress: Callable[[int], None] | None = None,
+) -> Uncertainty:
+    """Return intervals from the spread of estimates of counts drawn from the estimate."""
+    channel, n = estimate.channel, estimate.n
+    support = channel.support
+    resampled = is_conditional(channel)
+    law = (estimate.counts if resampled else channel.forward(estimate.density))[support]
+    law = law / law.sum()
+    densities = []
+    limit = max(2 * estimate.iterations, 100)
+    for k in range(replicates):
+        counts = np.zeros(support.shape)
+        counts[support] = rng.multinomial(n, law)
+        densities.append(estimate.again(counts, limit))
+        if progress is not None:
+            progress(k + 1)
+    sample = np.array(densities)
+
+    def of_weights(weights: Array) -> tuple[float, float]:
+        center = float((weights * estimate.density).sum())
+        return center, float((sample * weights).sum(axis=(1, 2)).std(ddof=1))
+
+    variance = sample.var(axis=0, ddof=1)
+    return _pointwise(estimate, level, "bootstrap", estimate.density, variance, of_weights)
+
+
+def is_conditional(channel: Channel) -> bool:
+    """Tell whether the channel's outputs are the reports that came, not all that there are."""
+    return bool(getattr(channel, "conditional", False))
+
+
+def _information(channel: Channel, precision: Array) -> Array:
+    """Return M^T diag(precision) M, column by column through the channel."""
+    size = channel.input_shape[0] * channel.input_shape[1]
+    information = np.empty((size, size))
+    unit = np.zeros(channel.input_shape)
+    for k in range(size):
+        unit.flat[k] = 1
+        information[k] = channel.adjoint(precision * channel.forward(unit)).ravel()
+        unit.flat[k] = 0
+    return np.asarray((information + information.T) / 2)
+
+
+def _inverse(information: Array) -> Array:
+    """Return the inverse of a symmetric matrix that must be far enough from singular."""
+    try:
+        factor, lower = linalg.cho_factor(information, lower=True)
+    except (linalg.LinAlgError, ValueError):  # ValueError: entries that are not finite
+        condition = 0.0
+    else:
+        norm1 = np.abs(information).sum(axis=0).max()
+        condition, _ = linalg.lapack.dpocon(factor, norm1, uplo="L")
+    if condition < LEAST_CONDITION:
+        raise InputError(
+            "the counts do not determine every cell at this epsilon: use fewer cells, "
+            "or method='bootstrap'"
+        )
+    return np.asarray(linalg.cho_solve((factor, lower), np.eye(len(information))))
+
+
+def _pointwise(
+    estimate: Estimate,
+    level: float,
+    method: str,
+    center: Array,
+    variance: Array,
+    of_weights: Callable[[Array], tuple[float, float]],
+) -> Uncertainty:
+    reach = standard_errors(level) * np.sqrt(np.maximum(variance, 0))
+    lower, upper = cut_to_shares(center, reach)
+    return Uncertainty(level, method, lower, upper, of_weights, estimate.density)
+
+
+def standard_errors(level: float) -> float:
+    """Return how many standard errors an interval of this level reaches to either side."""
+    return -float(ndtri((1 - level) / 2))
+
+
+def cut_to_shares(center: Array | np.float64, reach: Array | float) -> tuple[Array, Array]:
+    """Cut intervals to [0, 1], never to nothing.
+
+    An unbiased estimate may be negative. Its interval then starts at 0 and reaches as far as if
+    the estimate were 0, so that a cell never looks certain because of a negative number.
+    """
+    lower = np.clip(np.minimum(center, 1) - reach, 0, 1)
+    upper = np.clip(np.maximum(center, 0) + reach, 0, 1)
+    return np.asarray(lower), np.asarray(upper)
+
+
+def scaled_bounds(
+    weights: Array, of_unit: Callable[[Array], tuple[float, float]]
+) -> tuple[float, float]:
+    """Return the bounds of a share by a method for weights that reach from 0 to 1.
+
+    What a method adds, and where it cuts, is meant as parts of everybody. Weights from low to high
+    hold low of everybody at least and high at most: they are scaled, and the bounds scaled back,
+    which leaves the weights of whole cells as they are.
+    """
+    low, high = float(weights.min()), float(weights.max())
+    if low == high:  # nowhere, or everywhere
+        return low, high
+    ends = of_unit((weights - low) / (high - low))
+    lower, upper = (float(np.clip(low * (1 - end) + high * end, low, high)) for end in ends)
+    return lower, upper
+
+
+def share_of(density: Array, weights: Array) -> float:
+    """Return the share in a region, kept from leaving what the weights allow by rounding."""
+    return float(np.clip((weights * density).sum(), weights.min(), weights.max()))

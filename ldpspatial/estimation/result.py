@@ -1,0 +1,146 @@
+"""Estimator and Estimate: what turns counts into a map, and what it answers, of one type always."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldpspatial.channels.protocol import Channel
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, float], None]
+Facts = Mapping[str, float | str]
+
+
+class Estimator(ABC):
+    """What turns counts of reports into a map; subclasses are frozen dataclasses of their choices.
+
+    An estimator of another package is known to :func:`ldpspatial.estimate` and the command line by
+    an entry point of the group ``ldpspatial.estimators``, or as ``module:Name``.
+
+    Attributes
+    ----------
+    name : str
+        What files, tables and the command line call it.
+    kind : str
+        The method in a word: "em", "ems", "sieve".
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What files, tables and the command line call it."""
+
+    @abstractmethod
+    def fit(
+        self, channel: Channel, counts: ArrayLike, progress: Progress | None = None
+    ) -> "Estimate":
+        """Recover the density of positions from counts of reports.
+
+        Parameters
+        ----------
+        channel : Channel
+        counts : array of whole numbers >= 0
+            Shaped like ``channel.support``, or the (N,) counts in the order of its entries.
+        progress : callable (step, log-likelihood), optional
+
+        Raises
+        ------
+        InputError
+            The counts break a rule (:mod:`ldpspatial.estimation.counts`), or the estimator cannot
+            be used with this channel.
+        """
+
+    def again(self, found: "Estimate", counts: Array, max_iterations: int) -> Array:
+        """Return the density that other counts of the same channel give, found in the same way.
+
+        For intervals, which do so many times: what an estimator has chosen by looking at the counts
+        may be taken from ``found``.
+        """
+        return self.fit(found.channel, counts).density
+
+    @classmethod
+    def restored(
+        cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
+    ) -> "tuple[Estimator, DataclassInstance | None] | None":
+        """Return the estimator of this name and what it found, from what a file holds.
+
+        None if the name is not one of this class.
+
+        Parameters
+        ----------
+        name : str
+        facts : mapping
+            As :attr:`Estimate.facts` had them.
+        shape : tuple of int
+            Of the density.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            The facts are none that this class finds.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A density with the path that led to it.
+
+    Attributes
+    ----------
+    density : (d, d) array
+        Non-negative, sums to 1; row 0 is the south, column 0 the west.
+    log_likelihood : float
+        Total log-likelihood of the counts in nats.
+    iterations : int
+        Steps taken.
+    converged : bool
+        False where a limit ended what would have gone on.
+    trace : tuple of float
+        Log-likelihood at the start and after each step.
+    channel : Channel
+    counts : array
+        Reports by output cell, shaped like ``channel.support``.
+    estimator : Estimator
+        What found it.
+    details : dataclass or None
+        What this estimator alone has to tell.
+    """
+
+    density: Array
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    trace: tuple[float, ...] = field(repr=False)
+    channel: Channel = field(repr=False)
+    counts: Array = field(repr=False)
+    estimator: Estimator
+    details: "DataclassInstance | None" = None
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return int(self.counts.sum())
+
+    @property
+    def rule(self) -> str:
+        """Name of the estimator."""
+        return self.estimator.name
+
+    @property
+    def facts(self) -> Facts:
+        """The details as numbers and texts by name, for files and tables."""
+        return {} if self.details is None else asdict(self.details)
+
+    def again(self, counts: Array, max_iterations: int) -> Array:
+        """Return the density that other counts of the same channel give, found in the same way."""
+        return self.estimator.again(self, counts, max_iterations)

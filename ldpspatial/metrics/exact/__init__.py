@@ -1,0 +1,1 @@
+"""The exact solver of optimal transport on grids, and its certificate."""

@@ -1,0 +1,1 @@
+"""Where people are: users on a grid, maps of cells, regions."""

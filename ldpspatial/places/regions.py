@@ -1,0 +1,252 @@
+"""Regions as weights of cells: the share of each cell's area that a rectangle or a polygon covers.
+
+A map says how many people are in a cell and not where, so people are taken as spread evenly
+inside each cell: a region that covers half of a cell holds half of its people. Where a region
+follows the cells' edges nothing is assumed.
+
+All is measured in the grid's own plane, latitude upwards and longitude to the right (y and x of a
+plane grid), where cells are rectangles and the sides of a polygon are straight between its
+corners. What lies outside the square counts for nothing; devices out there report an edge cell.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from client_sdk.grid import TURN, UNIT
+from ldpspatial.errors import InputError
+from ldpspatial.validate import is_number, shown
+
+Array = NDArray[np.float64]
+
+MOST_LATITUDE, MOST_LONGITUDE = 90.0, 360.0
+MOST_PLANE = 1e12  # plane squares end at 3e8
+KINDS = ("Polygon", "MultiPolygon")
+LEAST_CORNERS = 3
+
+
+def rectangle(grid: Grid, south: float, west: float, north: float, east: float) -> Array:
+    """Return the weights of a rectangle between two latitudes and two longitudes.
+
+    Parameters
+    ----------
+    grid : client_sdk.Grid
+    south, west, north, east : float
+        Degrees, or plane units (y of the south and north, x of the west and east). A west beyond
+        the east is a rectangle across the antimeridian.
+
+    Returns
+    -------
+    (d, d) array in [0, 1]
+
+    Raises
+    ------
+    InputError
+        A side is no number or out of range, the rectangle is empty or misses the map.
+
+    Examples
+    --------
+    >>> rectangle(Grid.plane(0, 0, 4, 2), south=0, west=0, north=1, east=3).tolist()
+    [[0.5, 0.25], [0.0, 0.0]]
+    """
+    geographic = grid.kind == "geographic"
+    sides = {"south": south, "west": west, "north": north, "east": east}
+    for name, value in sides.items():
+        sides[name] = _coordinate(name, value, _limits(grid)[name in ("west", "east")])
+    south, west, north, east = sides.values()
+    if not south < north:
+        raise InputError(f"south must lie below north, got {south} and {north}")
+    if geographic and west > east:
+        east += 360.0
+    if not west < east:
+        raise InputError(f"west must lie before east, got {west} and {east}")
+    (x0, x1), (y0, y1) = _cell_units(grid, np.array([west, east]), np.array([south, north]))
+    columns = sum(_covered(x0 + turn, x1 + turn, grid.cells) for turn in _turns(grid))
+    weights = np.outer(_covered(y0, y1, grid.cells), np.minimum(columns, 1.0))
+    return _on_map(weights, "rectangle")
+
+
+def polygon(grid: Grid, geometry: Any) -> Array:
+    """Return the weights of a polygon, which may have holes and several parts.
+
+    Parameters
+    ----------
+    grid : client_sdk.Grid
+    geometry : sequence, mapping or shapely geometry
+        A sequence of corners (latitude, longitude), or (y, x), the last one joined to the first.
+        A GeoJSON Polygon or MultiPolygon (RFC 7946), whose positions are the other way round:
+        longitude, latitude. A shapely Polygon or MultiPolygon, with longitude as x. A polygon
+        across the antimeridian runs on past 180, or comes in two parts.
+
+    Returns
+    -------
+    (d, d) array in [0, 1]
+
+    Raises
+    ------
+    InputError
+        The geometry is none of these, has a coordinate that is not finite or out of range, crosses
+        itself, is empty or misses the map; or shapely is missing: install ``ldpspatial[regions]``.
+
+    Examples
+    --------
+    >>> polygon(Grid.plane(0, 0, 2, 2), [(0, 0), (0, 2), (2, 0)]).tolist()
+    [[1.0, 0.5], [0.5, 0.0]]
+    """
+    shapely = _shapely()
+    with np.errstate(invalid="ignore"):  # what is no number is refused below
+        shape = _shape(shapely, geometry)
+    _check_shape(shapely, grid, shape)
+
+    def placed(points: Array) -> Array:
+        return np.column_stack(_cell_units(grid, points[:, 0], points[:, 1]))
+
+    shape = shapely.transform(shape, placed)  # two-dimensional, whatever heights were given
+    weights = np.zeros((grid.cells, grid.cells))
+    for turn in _turns(grid):
+        weights += _areas(shapely, shapely.affinity.translate(shape, turn), grid)
+    return _on_map(np.minimum(weights, 1.0), "polygon")
+
+
+def cells(grid: Grid, rows: range, columns: range) -> Array:
+    """Return the weights of whole cells: 1 in these rows and columns, else 0.
+
+    Parameters
+    ----------
+    grid : client_sdk.Grid
+    rows, columns : range
+        From 0, counted from the south and from the west.
+
+    Raises
+    ------
+    InputError
+        A range is empty, or leaves the grid.
+
+    Examples
+    --------
+    >>> cells(Grid.plane(0, 0, 2, 2), range(1), range(2)).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    for name, chosen in (("rows", rows), ("columns", columns)):
+        inside = isinstance(chosen, range) and len(chosen) > 0
+        if not inside or min(chosen) < 0 or max(chosen) >= grid.cells:
+            raise InputError(f"{name} must be a range within 0 to {grid.cells - 1}, got {chosen!r}")
+    weights = np.zeros((grid.cells, grid.cells))
+    weights[np.ix_(rows, columns)] = 1.0
+    return weights
+
+
+def _coordinate(name: str, value: object, limit: float) -> float:
+    try:
+        number = float(value) if is_number(value) else np.nan  # type: ignore[arg-type]
+    except OverflowError:  # a whole number beyond all floats
+        number = np.inf
+    if not abs(number) <= limit:  # NaN fails too
+        raise InputError(
+            f"{name} must be a number from {-limit:g} to {limit:g}, got {shown(value)}"
+        )
+    return number
+
+
+def _limits(grid: Grid) -> tuple[float, float]:
+    """Return how far from 0 a latitude (y) and a longitude (x) may be."""
+    return (MOST_LATITUDE, MOST_LONGITUDE) if grid.kind == "geographic" else (MOST_PLANE,) * 2
+
+
+def _cell_units(grid: Grid, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return columns and rows, not rounded, of longitudes (x) and latitudes (y)."""
+    columns = (x * UNIT - grid.west) / grid.width * grid.cells
+    rows = (y * UNIT - grid.south) / grid.height * grid.cells
+    return columns, rows
+
+
+def _turns(grid: Grid) -> tuple[float, ...]:
+    """Return by how many columns a region may be off: 179 and -181 are one longitude."""
+    if grid.kind == "plane":
+        return (0.0,)
+    turn = TURN / grid.width * grid.cells
+    return tuple(k * turn for k in (-2, -1, 0, 1, 2))  # longitudes reach from -360 to 720
+
+
+def _covered(low: float, high: float, cells: int) -> Array:
+    """Return which part of each of the unit intervals from 0 to ``cells`` lies in [low, high]."""
+    edges = np.clip(np.arange(cells + 1.0), low, high)
+    return np.asarray(np.diff(edges))
+
+
+def _on_map(weights: Array, what: str) -> Array:
+    if not weights.any():
+        raise InputError(f"the {what} must overlap the map, but lies outside of its square")
+    return weights
+
+
+def _shapely() -> Any:
+    try:
+        import shapely  # noqa: PLC0415 (it is optional)
+        import shapely.affinity  # noqa: PLC0415
+    except ImportError as error:
+        raise InputError("polygons need shapely: install ldpspatial[regions]") from error
+    return shapely
+
+
+def _shape(shapely: Any, geometry: Any) -> Any:
+    """Return a shapely geometry with longitude (x) first."""
+    if isinstance(geometry, shapely.Geometry):
+        return geometry
+    rule = "geometry must be corners (latitude, longitude), a GeoJSON or a shapely geometry"
+    try:
+        if isinstance(geometry, Mapping):
+            if geometry.get("type") not in KINDS:
+                raise InputError(
+                    f"geometry must be a GeoJSON {' or '.join(KINDS)}, "
+                    f"got the type {str(geometry.get('type'))[:40]!r}"
+                )
+            return shapely.geometry.shape(geometry)
+        if not isinstance(geometry, Sequence | np.ndarray) or isinstance(geometry, str):
+            raise InputError(f"{rule}, got {type(geometry).__name__}")
+        corners = np.array(geometry, np.float64)
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < LEAST_CORNERS:
+            raise InputError(f"geometry must have at least {LEAST_CORNERS} corners of 2 numbers")
+        return shapely.Polygon(corners[:, ::-1])
+    except InputError:
+        raise
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, shapely.GEOSException):
+        raise InputError(f"{rule}, got one that cannot be read") from None
+
+
+def _check_shape(shapely: Any, grid: Grid, shape: Any) -> None:
+    if shape.geom_type not in KINDS:
+        raise InputError(f"geometry must be a {' or '.join(KINDS)}, got a {shape.geom_type}")
+    if shape.is_empty:
+        raise InputError(f"geometry must have corners, got an empty {shape.geom_type}")
+    x, y = shapely.get_coordinates(shape).T
+    names = ("latitude (y)", "longitude (x)")
+    for name, values, limit in zip(names, (y, x), _limits(grid), strict=True):
+        bad = ~(np.isfinite(values) & (np.abs(values) <= limit))
+        if bad.any():
+            _coordinate(f"geometry: every {name}", float(values[bad][0]), limit)
+    if not shape.is_valid:
+        reason = shapely.is_valid_reason(shape).split("[")[0].strip().lower()
+        raise InputError(f"geometry must not cross or touch itself, got one with: {reason}")
+
+
+def _areas(shapely: Any, shape: Any, grid: Grid) -> Array:
+    """Return the area that a shape in units of cells has in each cell, a row at a time."""
+    weights = np.zeros((grid.cells, grid.cells))
+    (west, east), (south, north) = (
+        np.clip([np.floor(low), np.ceil(high)], 0, grid.cells).astype(int)
+        for low, high in (shape.bounds[::2], shape.bounds[1::2])
+    )
+    columns = np.arange(west, east)
+    shapely.prepare(shape)
+    for row in range(south, north) if len(columns) else ():
+        boxes = shapely.box(columns, row, columns + 1, row + 1)
+        inside = shapely.contains_properly(shape, boxes)  # much faster, and most of a large shape
+        weights[row, columns[inside]] = 1.0
+        strip = shapely.intersection(shape, shapely.box(west, row, east, row + 1))
+        common = shapely.intersection(strip, boxes[~inside])
+        weights[row, columns[~inside]] = shapely.area(common)
+    return weights

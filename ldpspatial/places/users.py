@@ -1,0 +1,271 @@
+"""Who was in which cell: users with one position or many, on a grid.
+
+Every user weighs the same, however many positions they hold: a user's distribution is their share
+of visits in each cell, and the map of the people is the mean of those distributions.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from client_sdk import Grid
+from client_sdk.kernels import cells_of
+from ldpspatial.errors import InputError
+from ldpspatial.places.points import Points
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MOST_VISITS = 2.0**62  # of all users, for sums of 64 bits
+
+Positions: TypeAlias = "ArrayLike | tuple[ArrayLike, ArrayLike] | Points"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trails:
+    """The cells of each user's visits in the order of the visits, for users of one trajectory each.
+
+    Attributes
+    ----------
+    starts : (users + 1,) array of int64
+        User u's visits are entries ``starts[u]`` to ``starts[u + 1]``, at least one each.
+    cells : (visits,) array of int64
+        Row * columns + column.
+    """
+
+    starts: Ints = field(repr=False)
+    cells: Ints = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __repr__(self) -> str:
+        return f"Trails({len(self)} users, {len(self.cells)} visits)"
+
+    @property
+    def lengths(self) -> Ints:
+        """Number of visits of each user."""
+        return np.diff(self.starts)
+
+    def of(self, user: int) -> Ints:
+        """Return the cells of one user, in order."""
+        return self.cells[self.starts[user] : self.starts[user + 1]]
+
+    def take(self, users: Ints) -> "Trails":
+        """Return the trails of these users, in this order."""
+        lengths = self.lengths[users]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        shift = np.repeat(self.starts[users] - starts[:-1], lengths)
+        return Trails(starts, self.cells[np.arange(starts[-1]) + shift])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UserCells:
+    """Visits of users to the cells of a map.
+
+    Its printed form shows how many there are and never where.
+
+    Attributes
+    ----------
+    shape : (rows, columns)
+    visits : sparse CSR array of int64, shape (users, rows * columns)
+        How often each user was in each cell, at least once each; a cell is row * columns + column.
+    outside : int
+        Positions that lay outside the map and were left out.
+    users_outside : int
+        Users who had no other: they take no part.
+    trails : Trails, optional
+        The same visits in their order, for releases of trajectories.
+    """
+
+    shape: tuple[int, int]
+    visits: sparse.csr_array = field(repr=False)
+    outside: int = 0
+    users_outside: int = 0
+    trails: Trails | None = None
+
+    def __len__(self) -> int:
+        return int(self.visits.shape[0])
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"UserCells({len(self)} users on {rows} x {columns} cells, {self.outside} outside)"
+
+    @cached_property
+    def distributions(self) -> sparse.csr_array:
+        """Each user's share of visits by cell, float64, shaped like ``visits``; rows sum to 1."""
+        shares = self.visits.astype(np.float64)  # whose sums do not wrap
+        totals = np.asarray(shares.sum(axis=1)).ravel()
+        shares.data /= np.repeat(totals, np.diff(shares.indptr))
+        return shares
+
+    @cached_property
+    def density(self) -> Array:
+        """Mean of the users' distributions, shape ``shape``: the truth that errors refer to.
+
+        Raises
+        ------
+        InputError
+            There is no user.
+        """
+        self.refuse_none()
+        mean = np.asarray(self.distributions.sum(axis=0), dtype=np.float64).ravel() / len(self)
+        return mean.reshape(self.shape)
+
+    @cached_property
+    def visit_density(self) -> Array:
+        """Share of all visits in each cell, shape ``shape``: who has more of them weighs more.
+
+        Raises
+        ------
+        InputError
+            There is no user.
+        """
+        self.refuse_none()
+        visits = self.visits.astype(np.float64).sum(axis=0)  # sums of floats do not wrap
+        shares = np.asarray(visits, dtype=np.float64).ravel()
+        density: Array = (shares / shares.sum()).reshape(self.shape)
+        return density
+
+    def refuse_none(self) -> None:
+        """Raise InputError where there is no user, whose density is none."""
+        if len(self) == 0:
+            raise InputError("users must be at least one for a density, got none")
+
+    def one_cell_each(self, rng: np.random.Generator) -> Ints:
+        """Return for each user the cell of one of their visits, drawn uniformly; shape (users,)."""
+        starts = self.visits.indptr[:-1].astype(np.int64)
+        counts = self.visits.data
+        if counts.sum(dtype=np.float64) > MOST_VISITS:  # sums would wrap: 40 digits of a share do
+            counts = np.ceil(self.distributions.data * 2.0**40).astype(np.int64)
+        ends = np.cumsum(counts)
+        before = ends[starts] - counts[starts]
+        totals = ends[self.visits.indptr[1:].astype(np.int64) - 1] - before
+        chosen = before + rng.integers(totals)
+        entry = np.searchsorted(ends, chosen, side="right")
+        cells: Ints = self.visits.indices[entry].astype(np.int64)
+        return cells
+
+    def most_visited(self) -> Ints:
+        """Return each user's most visited cell, the first of equals; shape (users,)."""
+        cells: Ints = np.asarray(self.visits.argmax(axis=1)).ravel().astype(np.int64)
+        return cells
+
+    def sample(self, users: int, rng: np.random.Generator) -> "UserCells":
+        """Return that many different users, drawn uniformly.
+
+        Raises
+        ------
+        InputError
+            ``users`` is not between 1 and the number of users.
+        """
+        if not 1 <= users <= len(self):
+            raise InputError(f"users must lie in [1, {len(self)}], got {users}")
+        chosen = np.sort(rng.choice(len(self), size=users, replace=False))
+        trails = None if self.trails is None else self.trails.take(chosen)
+        return UserCells(self.shape, self.visits[chosen], self.outside, self.users_outside, trails)
+
+
+def user_cells(points: Positions, grid: Grid) -> UserCells:
+    """Put users' positions on a grid.
+
+    Parameters
+    ----------
+    points : (n, 2) array, pair (user ids, (n, 2) array), or Points
+        Latitude and longitude (y and x on a plane grid). Without ids every row is a user.
+    grid : client_sdk.Grid
+
+    Raises
+    ------
+    InputError
+        Arrays of a wrong shape or type, ids and positions of different lengths, no position inside.
+
+    Examples
+    --------
+    >>> grid = Grid.plane(0, 0, 4.0, 4)
+    >>> ann_twice = user_cells((["ann", "bob", "ann"], [[0.5, 0.5], [0.5, 3.5], [3.5, 0.5]]), grid)
+    >>> ann_twice, ann_twice.density[0].tolist()
+    (UserCells(2 users on 4 x 4 cells, 0 outside), [0.25, 0.0, 0.0, 0.5])
+    """
+    ids, coordinates = _parts(points)
+    try:
+        at = np.asarray(coordinates)
+    except ValueError:  # rows of different lengths
+        raise InputError("points must be an array of numbers") from None
+    if at.dtype.kind not in "iuf" or at.ndim != 2 or at.shape[1] != 2 or len(at) == 0:
+        raise InputError(
+            f"points must be numbers of shape (n, 2) with n > 0, got {at.dtype} {at.shape}"
+        )
+    if not np.isfinite(at).all():
+        raise InputError("points must be finite numbers")
+    rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])
+    if not inside.any():
+        raise InputError(
+            f"points must lie in the square, but all {len(at)} lie outside: "
+            "check the square, and that latitude and longitude are not swapped"
+        )
+    who = np.arange(len(at)) if ids is None else _codes(ids, len(at))
+    cells = (rows * grid.cells + columns)[inside]
+    users = cells_by_user(who[inside], cells, (grid.cells, grid.cells))
+    absent = int(who.max()) + 1 - len(users)
+    return replace(users, outside=int((~inside).sum()), users_outside=absent)
+
+
+def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) -> UserCells:
+    """Count visits from one (user, cell) pair a visit; a user's pairs come in order of time.
+
+    Parameters
+    ----------
+    users : (n,) array, n >= 0
+        Whose visit it was, ids of any kind that sorts.
+    cells : (n,) integer array in [0, rows * columns)
+        Row * columns + column.
+    shape : (rows, columns)
+
+    Raises
+    ------
+    InputError
+        Arrays of different lengths, or a cell beyond the map.
+    """
+    where = np.asarray(cells)
+    shape = int(shape[0]), int(shape[1])  # numpy's integers lack what Python's have
+    size = shape[0] * shape[1]
+    if where.ndim != 1 or (where.size and where.dtype.kind not in "iu"):
+        raise InputError("cells must be a one-dimensional array of integers")
+    if where.size and not 0 <= where.min() <= where.max() < size:
+        raise InputError(f"cells must lie in [0, {size})")
+    who = _codes(users, len(where))
+    n = int(who.max(initial=-1)) + 1
+    ones = np.ones(len(where), dtype=np.int64)
+    visits = sparse.coo_array((ones, (who, where.astype(np.int64))), shape=(n, size)).tocsr()
+    visits.sum_duplicates()
+    order = np.argsort(who, kind="stable")
+    starts = np.searchsorted(who[order], np.arange(n + 1)).astype(np.int64)
+    return UserCells(shape, visits, trails=Trails(starts, where[order].astype(np.int64)))
+
+
+def _parts(points: Positions) -> tuple[ArrayLike | None, ArrayLike]:
+    if isinstance(points, Points):
+        return points.users, points.coordinates
+    if isinstance(points, tuple) and len(points) == 2 and np.ndim(points[0]) == 1:
+        coordinates: ArrayLike = points[1]
+        if np.ndim(coordinates) == 2:
+            return points[0], coordinates
+    return None, points  # type: ignore[return-value]
+
+
+def _codes(ids: ArrayLike, n: int) -> Ints:
+    """Return a code 0, 1, ... for every user, in sorted order."""
+    given = np.asarray(ids)
+    if given.ndim != 1 or len(given) != n:
+        raise InputError(f"user ids must have shape ({n},), one a position, got {given.shape}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise InputError("user ids must be finite where they are numbers")
+    try:
+        _, codes = np.unique(given, return_inverse=True)
+    except TypeError:
+        raise InputError("user ids must be of one kind, to be told apart") from None
+    return codes.astype(np.int64)

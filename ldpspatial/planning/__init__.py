@@ -1,0 +1,1 @@
+"""Before a collection: what epsilon, cells and devices buy."""

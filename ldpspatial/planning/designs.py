@@ -1,0 +1,200 @@
+"""Mechanisms with their estimators, measured against each other on one grid before a collection."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import ResponseTable, response_table
+from ldpspatial.datasets import SyntheticMap
+from ldpspatial.estimation.sieve import CROSS_VALIDATED
+from ldpspatial.planning.disk_radius import disk_squared_radius
+from ldpspatial.planning.rehearsal import People, rehearse
+
+Array = NDArray[np.float64]
+
+UNIFORM_CELLS = 32  # from here on the distance of the uniform map hardly depends on the grid
+
+
+@dataclass(frozen=True)
+class Lead:
+    """By how much one total is below another, both on the same people in each repeat.
+
+    Attributes
+    ----------
+    mean_m, standard_error_m : float
+        Of the paired differences, in metres over maps and repeats; positive where it is below.
+    """
+
+    mean_m: float
+    standard_error_m: float
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it is below by more than two standard errors."""
+        return self.mean_m > 2 * self.standard_error_m
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the difference is within two standard errors, and may be chance."""
+        return abs(self.mean_m) <= 2 * self.standard_error_m
+
+
+@dataclass(frozen=True)
+class Design:
+    """A mechanism on one grid with an estimator, and what it measured; lengths in metres.
+
+    Attributes
+    ----------
+    mechanism : str
+    squared_radius : int or None
+        Of a plain disk, in squared cells; None where the mechanism has a radius of its own.
+    rule : str
+        How the map is estimated, as in :func:`ldpspatial.estimate`.
+    w2_m, standard_error_m : float
+        Exact W2 between true and estimated cell map, mean over maps and repeats, and the standard
+        error of that mean by chance of the repeats.
+    total_m : float
+        Upper bound of W2 between people and estimate.
+    over_planned, over_uniform : Lead
+        By how much ``total_m`` is below that of the planned mechanism and of a uniform map.
+    no_better_than_uniform : tuple of str
+        Maps on which the total is no smaller than that of a uniform map.
+    """
+
+    mechanism: str
+    squared_radius: int | None
+    rule: str
+    w2_m: float
+    standard_error_m: float
+    total_m: float
+    over_planned: Lead
+    over_uniform: Lead
+    no_better_than_uniform: tuple[str, ...]
+
+    @property
+    def is_single_cell(self) -> bool:
+        """Whether it is the disk of a single cell, so that reports ignore distance."""
+        return self.squared_radius == 0
+
+
+def measure_designs(
+    table: ResponseTable,
+    laws: Mapping[str, SyntheticMap],
+    side_m: float,
+    devices: int,
+    repeats: int,
+    rng: np.random.Generator,
+    tell: Callable[[], None],
+) -> tuple[Design, ...]:
+    """Play a table with plain EM against the recommended disk with a cross-validated estimate.
+
+    Every repeat draws the people of a map once, for all designs. The planned table comes first.
+
+    Parameters
+    ----------
+    table : ResponseTable
+        What was planned with.
+    laws : mapping of names to SyntheticMap
+    side_m : float
+        Side of the square in metres.
+    devices, repeats : int
+    rng : numpy.random.Generator
+    tell : callable
+        Called after every collection that was played.
+    """
+    square = disk_squared_radius(table.cells, table.epsilon, devices)
+    disk = response_table("disk", table.epsilon, table.cells, squared_radius=square)
+    played = ((table, "scaled", None), (disk, CROSS_VALIDATED, square))
+    w2 = np.empty((len(played), len(laws), repeats))
+    total, uniform = np.empty_like(w2), np.empty((len(laws), repeats))
+    for m, law in enumerate(laws.values()):
+        for k in range(repeats):
+            points = law.draw(devices, rng)
+            uniform[m, k] = side_m * total_of_uniform(law, points)
+            people = People.on_grid(law, points, table.cells)
+            for i, (each, rule, _) in enumerate(played):
+                misfit = rehearse(people, each, rng, rule)
+                w2[i, m, k], total[i, m, k] = side_m * misfit.w2, side_m * misfit.total
+                tell()
+    return tuple(
+        Design(
+            each.mechanism,
+            squared,
+            rule,
+            w2_m=float(w2[i].mean()),
+            standard_error_m=standard_error(w2[i]),
+            total_m=float(total[i].mean()),
+            over_planned=lead(total[i], total[0]),
+            over_uniform=lead(total[i], uniform),
+            no_better_than_uniform=maps_lost(laws, total[i], uniform),
+        )
+        for i, (each, rule, squared) in enumerate(played)
+    )
+
+
+def better_design(designs: tuple[Design, ...]) -> Design:
+    """Return the planned design, or the other one if that is ahead of it by more than chance."""
+    planned, other = designs
+    return other if other.over_planned.is_ahead else planned
+
+
+def warnings_of_map(
+    name: str, collection: str, lost: list[int], grids: int, designs: tuple[Design, ...]
+) -> list[str]:
+    """Say where the estimate is no better than a uniform map of one map's people.
+
+    Parameters
+    ----------
+    name : str
+        Of the map.
+    collection : str
+        Mechanism, epsilon and devices, in words.
+    lost : list of int
+        Grids, of ``grids`` in all, on which the planned mechanism is no better.
+    grids : int
+    designs : tuple of Design
+    """
+    _, other = designs
+    called = f"{other.mechanism} with rule {other.rule}"
+    beaten = name in other.no_better_than_uniform
+    if len(lost) == grids:
+        return [
+            f"{name}: {collection} are too few, or the cells too large: on every grid tried the "
+            "estimate is no better than a uniform map, which is to know nothing; "
+            f"{called} is {'no ' if beaten else ''}better"
+        ]
+    said = []
+    if lost:
+        said.append(
+            f"{name}, {', '.join(map(str, lost))} cells: the estimate is no better than a uniform "
+            "map, which is to know nothing"
+        )
+    if beaten and better_design(designs) is other:
+        said.append(f"{name}: {called} is no better than a uniform map")
+    return said
+
+
+def total_of_uniform(law: SyntheticMap, points: Array) -> float:
+    """Return the total of a uniform map, which is to know nothing, in sides of the square."""
+    flat = np.full((UNIFORM_CELLS, UNIFORM_CELLS), 1 / UNIFORM_CELLS**2)
+    return People.on_grid(law, points, UNIFORM_CELLS).misfit(flat).total
+
+
+def lead(first: Array, second: Array) -> Lead:
+    """Say by how much the first of two (maps, repeats) arrays is below the second, in pairs."""
+    below = second - first
+    return Lead(float(below.mean()), standard_error(below))
+
+
+def standard_error(runs: Array) -> float:
+    """Return the error of the mean of (maps, repeats) runs: chance of repeats, not of maps."""
+    return sqrt(float((runs.var(axis=1, ddof=1) / runs.shape[1]).sum())) / len(runs)
+
+
+def maps_lost(names: Iterable[str], totals: Array, uniform: Array) -> tuple[str, ...]:
+    """Name the maps on which the mean of (maps, repeats) totals is no smaller than uniform's."""
+    lost = totals.mean(axis=1) >= uniform.mean(axis=1)
+    return tuple(name for name, none in zip(names, lost, strict=True) if none)

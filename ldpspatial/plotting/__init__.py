@@ -1,0 +1,1 @@
+"""Figures: heat maps, and how mass moved between two maps."""

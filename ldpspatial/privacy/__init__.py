@@ -1,0 +1,1 @@
+"""What is promised, and whether it holds: claims, audit, attacks, exact noise."""

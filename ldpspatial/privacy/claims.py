@@ -1,0 +1,78 @@
+"""PrivacyClaim: what is promised, to whom, and in comparison of which inputs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import exp
+from typing import Literal
+
+Model = Literal["local", "distributed", "central", "none"]
+Neighbours = Literal["replace", "zero", "add or remove"]
+
+TAKING_PART = "who has a position in the map is public: others take no part"
+
+NEIGHBOURS: Mapping[Neighbours, str] = {
+    "replace": "one user's data replaced by any other",
+    "zero": "one user's report replaced by zeros, the number of users public",
+    "add or remove": "one user added or removed",
+}
+
+
+@dataclass(frozen=True)
+class PrivacyClaim:
+    """What a release promises, to whom and in comparison of which inputs.
+
+    Two claims can be compared only when their unit and neighbouring relation are the same; see
+    :meth:`under_replacement`.
+
+    Attributes
+    ----------
+    model : {"local", "distributed", "central", "none"}
+        Who sees data before noise: nobody; nobody unless clients and server collude beyond the
+        assumptions; the server; everybody.
+    epsilon : float
+        Infinite where nothing is promised.
+    delta : float
+    unit : {"report", "trajectory", "user"}
+        What of a person the claim protects as a whole.
+    neighbours : {"replace", "zero", "add or remove"}
+        Which two inputs are to be hard to tell apart (NEIGHBOURS spells them out).
+    notion : str
+        "differential privacy", or another notion, which is not comparable with it: under
+        "geo-indistinguishability" the loss between two positions is epsilon times their distance.
+    distance : str
+        Unit of length of that distance, "cell" or "metre"; empty under differential privacy.
+    conditions : tuple of str
+        What the claim rests on, in words.
+    """
+
+    model: Model
+    epsilon: float
+    delta: float = 0.0
+    unit: Literal["report", "trajectory", "user"] = "user"
+    neighbours: Neighbours = "replace"
+    notion: str = "differential privacy"
+    distance: str = ""
+    conditions: tuple[str, ...] = ()
+
+    def under_replacement(self) -> "PrivacyClaim":
+        """Return what the claim implies when one user's data are replaced by any other.
+
+        Replacing is removing and adding: by group privacy (Dwork and Roth 2014, section 2.3) twice
+        epsilon, and delta (1 + e^epsilon) times. A claim that is under replacement stays.
+
+        Examples
+        --------
+        >>> PrivacyClaim("central", 1.0, neighbours="add or remove").under_replacement().epsilon
+        2.0
+        """
+        if self.neighbours == "replace":
+            return self
+        delta = self.delta * (1 + exp(self.epsilon)) if self.delta else 0.0
+        return replace(self, epsilon=2 * self.epsilon, delta=delta, neighbours="replace")
+
+    def __str__(self) -> str:
+        if self.model == "none":
+            return "no privacy"
+        loss = f"epsilon {self.epsilon:.6g}" + (f", delta {self.delta:.2g}" if self.delta else "")
+        loss += f" per {self.distance}" if self.distance else ""
+        return f"{self.model} {self.notion}, {loss}, per {self.unit}, {NEIGHBOURS[self.neighbours]}"

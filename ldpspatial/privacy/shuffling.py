@@ -1,0 +1,292 @@
+"""What local reports would promise centrally if somebody trusted shuffled them.
+
+Nothing of this project shuffles: these bounds put a local curve beside central ones at equal
+central epsilon. They hold for n people who each send one report of one epsilon0-locally private
+mechanism, and for one person's data replaced by any other. docs/shuffling.md has proof and limits.
+
+For epsilon0 alone, the pair of distributions that is hardest to tell apart is handed to the
+accountant of Google's differential privacy team, the package dp-accounting, which is imported when
+it is first needed. A mechanism whose reports often say nothing is bounded more tightly by a sum.
+"""
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom
+
+from ldpspatial.errors import InputError
+from ldpspatial.validate import MAX_EPSILON, is_number
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+MAX_REPORTS = 10**9
+
+# What lies more than this many standard deviations off, about 1e-15, is counted in delta.
+_REACH = 8.0
+# Numbers of clones are rounded down to this many binary digits, for at most 1e-3 of epsilon.
+_DIGITS = 10
+# Losses are rounded up to multiples of this part of their standard deviation.
+_INTERVAL = 5e-4
+# Sums of binomial tails are good to some 1e-10 of their value; this is what is added to them.
+_ROUNDING = 1e-8
+_PRECISION = 1e-4
+
+
+def amplified_delta(epsilon0: float, n: int, epsilon: float, blanket: float | None = None) -> float:
+    """Return a delta for which n shuffled reports are (epsilon, delta)-differentially private.
+
+    Never less than the bound is, and more by 2 % at most plus some 1e-15 of binomial tails.
+
+    Parameters
+    ----------
+    epsilon0 : float in (0, 20]
+        Privacy loss of one report: the local claim.
+    n : int from 1 to 1e9
+        Number of reports that are shuffled, one a person.
+    epsilon : float >= 0
+        The central epsilon.
+    blanket : float in (0, 1), optional
+        Share of a report that says nothing: the sum over reports of their least probability over
+        all inputs. It is k / (e^epsilon0 + k - 1) for k-ary randomised response, and
+        ``table.output_size * table.base_weight / table.total_weight`` for a response table. The
+        bound is then the tighter one of mechanisms with such a blanket; without it, that of all
+        epsilon0-private mechanisms, for which dp-accounting must be installed.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+    ImportError
+        dp-accounting is needed and missing: install ``ldpspatial[shuffle]``.
+
+    References
+    ----------
+    Balle et al., The Privacy Blanket of the Shuffle Model, CRYPTO 2019, lemmas 5.1 to 5.3; Feldman,
+    McMillan and Talwar, Stronger Privacy Amplification by Shuffling for Renyi and Approximate
+    Differential Privacy, SODA 2023, theorem 3.1 (in its erratum's light, docs/shuffling.md).
+
+    Examples
+    --------
+    >>> alone = (math.e - 1) / (math.e + 1)  # total variation of binary randomised response
+    >>> alone <= amplified_delta(1.0, 1, 0.0) <= alone + 1e-4
+    True
+    """
+    loss, people = _checked_epsilon("epsilon0", epsilon0), _checked_number_of_reports(n)
+    target, share = _checked_target(epsilon), _checked_blanket(blanket)
+    if target >= loss:
+        return 0.0  # shuffling is post-processing: the local claim holds on
+    if share is None:
+        delta = _privacy_loss(loss, people).get_delta_for_epsilon(target)
+    else:
+        delta = _blanket_delta(loss, people, target, share)
+    return float(min(delta, 1.0))
+
+
+def amplified_epsilon(epsilon0: float, n: int, delta: float, blanket: float | None = None) -> float:
+    """Return an epsilon for which n shuffled reports are (epsilon, delta)-differentially private.
+
+    Never less than the bound is, and more by 2e-3 of itself at most where delta is 1e-12 or more;
+    for the least deltas it is epsilon0, which always holds.
+
+    Parameters
+    ----------
+    epsilon0, n, blanket
+        As in `amplified_delta`, and so are errors and references.
+    delta : float in [0, 1]
+
+    Examples
+    --------
+    >>> 0.0430 < amplified_epsilon(1.0, 10_000, 1e-6) < 0.0434
+    True
+    """
+    loss, people = _checked_epsilon("epsilon0", epsilon0), _checked_number_of_reports(n)
+    target, share = _checked_delta(delta), _checked_blanket(blanket)
+    if share is None:
+        return float(min(_privacy_loss(loss, people).get_epsilon_for_delta(target), loss))
+    low, high = 0.0, loss
+    if _blanket_delta(loss, people, low, share) <= target:
+        return low
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        if _blanket_delta(loss, people, middle, share) <= target:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def local_epsilon_for(epsilon: float, delta: float, n: int) -> float:
+    """Return the local epsilon whose n shuffled reports are (epsilon, delta)-private centrally.
+
+    The largest that the accountant proves, up to 1e-4 of itself, between `epsilon` and 20: at it,
+    a local mechanism can be compared with a central one at equal (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon : float in (0, 20]
+        The central epsilon, under replacement of one person's data.
+    delta : float in [0, 1]
+    n : int from 1 to 1e9
+
+    Raises
+    ------
+    InputError, ImportError
+        As `amplified_delta`.
+
+    Examples
+    --------
+    >>> 0.99 < local_epsilon_for(0.0433, 1e-6, 10_000) < 1.01
+    True
+    """
+    low, high = _checked_epsilon("epsilon", epsilon), float(MAX_EPSILON)
+    target = _checked_delta(delta)
+    if amplified_delta(high, n, low) <= target:
+        return high
+    centre = low
+    while high - low > _PRECISION * low:
+        middle = math.sqrt(low * high)
+        if amplified_delta(middle, n, centre) <= target:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _privacy_loss(epsilon0: float, n: int) -> Any:
+    """Return the privacy loss distribution of n shuffled reports, for every mechanism at once."""
+    try:
+        from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415 (it is optional)
+    except ImportError as error:
+        raise ImportError(
+            "amplification by shuffling needs dp-accounting: install ldpspatial[shuffle]"
+        ) from error
+    share = _least_blanket(epsilon0)
+    deviation = 2 * math.tanh(epsilon0 / 2) / math.sqrt((n - 1) * share + 1)
+    interval = _INTERVAL * min(epsilon0, deviation)
+    masses, losses, missing = _dominating_pair(epsilon0, n, share)
+    steps, at = np.unique(np.ceil(losses / interval), return_inverse=True)
+    mass_of_step = dict(zip(steps.astype(int).tolist(), np.bincount(at, masses), strict=True))
+    return privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability(
+        mass_of_step, missing, interval, pessimistic_estimate=True
+    )
+
+
+def _dominating_pair(epsilon0: float, n: int, share: float) -> tuple[Array, Array, float]:
+    """Return masses and privacy losses of outcomes, and the mass left out.
+
+    C of the other n - 1 people, binomial, send a fair bit in place of their report; the one in
+    question sends 1 or 0 with odds of e^epsilon0. The outcome is C and the number of ones. The
+    other distribution has the ones and zeros exchanged. Only outcomes of positive loss matter.
+    """
+    ratio, gain = math.exp(epsilon0), math.expm1(epsilon0)
+    clones, weights, missing = _rungs(n - 1, share)
+    bits = clones + 1
+    most = np.minimum(bits, np.ceil(bits / 2 + _REACH * np.sqrt(bits) / 2).astype(np.int64) + 1)
+    rung, ones = _ranges(bits // 2 + 1, most)
+    zeros = bits[rung] - ones
+    # How likely the outcome is beside fair bits: 2 (r a + b) / ((r + 1) (a + b)), at most 2.
+    beside = 2 * (ratio * ones + zeros) / ((ratio + 1) * bits[rung])
+    masses = weights[rung] * binom.pmf(ones, bits[rung], 0.5) * beside
+    # ln((r a + b) / (a + r b)), exact also where r is near 1.
+    losses = np.log1p(gain * (ones - zeros) / (ones + ratio * zeros))
+    return masses, losses, missing + 2 * float((weights * binom.sf(most, bits, 0.5)).sum())
+
+
+def _least_blanket(epsilon0: float) -> float:
+    """Return the blanket of binary randomised response: no mechanism is bounded by less."""
+    return 2 / (math.exp(epsilon0) + 1)
+
+
+def _rungs(people: int, share: float) -> tuple[Ints, Array, float]:
+    """Return values and probabilities of a binomial number, rounded down, and the mass left out.
+
+    With fewer clones the outcome is easier to tell apart, as adding one is post-processing: so
+    rounding down errs on the safe side. The rungs depend on nothing: more people, lower bound.
+    """
+    mean = people * share
+    low = max(math.floor(mean - (_REACH + 1) * math.sqrt(mean)), 0)
+    high = min(math.ceil(mean + (_REACH + 1) * math.sqrt(mean)) + 50, people)
+    counts = np.arange(low, high + 1)
+    weights = binom.pmf(counts, people, share)
+    weights[-1] += binom.sf(high, people, share)
+    digits_off = np.maximum(np.frexp(counts)[1] - _DIGITS, 0)
+    rungs, at = np.unique(counts >> digits_off << digits_off, return_inverse=True)
+    masses: Array = np.bincount(at, weights).astype(np.float64)
+    return rungs.astype(np.int64), masses, float(binom.cdf(low - 1, people, share))
+
+
+def _ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Return every whole number from first[i] to last[i] for all i, after the i of each."""
+    lengths = np.maximum(last - first + 1, 0)
+    which = np.repeat(np.arange(len(first)), lengths)
+    return which, np.arange(lengths.sum()) - (np.cumsum(lengths) - lengths - first)[which]
+
+
+def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> float:
+    """Return the hockey-stick divergence where each report is drawn from a blanket at times.
+
+    Of the m reports that are left when those beside the blanket are revealed, a show the one
+    datum, b the other, and the rest neither. The divergence is the sum over (a, b) of their
+    multinomial probability times (blanket / m) max(r a + b + rest - e^epsilon (a + r b + rest), 0),
+    where r = e^epsilon0. For every b, the sum over a is one over binomial tails.
+    """
+    gain = math.expm1(epsilon0)
+    share, letter = _least_blanket(epsilon0), 0.5  # probability of a, and of b, in the blanket
+    if blanket > share:
+        share, letter = blanket, min((1 - blanket) / (gain * blanket), 0.5)
+    given = min(letter / (1 - letter), 1.0)  # probability of a, where it is not b
+    others, weights, missing = _rungs(n - 1, share)
+    half = np.ceil((_REACH + 1) * np.sqrt(others * letter)).astype(np.int64) + 25
+    first = np.maximum(np.floor(others * letter).astype(np.int64) - half, 0)
+    last = np.minimum(np.ceil(others * letter).astype(np.int64) + half, others)
+    # Of the reports, the one in question may be one of b: more than `last` are `last` others.
+    # Beyond all others there is nothing to leave out: where all are b, a is 0.
+    above = np.where(last < others, binom.sf(last - 1, others, letter), 0.0)
+    missing += float((weights * (binom.cdf(first - 1, others, letter) + above)).sum())
+
+    rung, b = _ranges(first, last)
+    m = others[rung] + 1
+    left = m - b
+    loss = m * math.expm1(epsilon) + math.exp(epsilon) * gain * b
+    least = np.floor(loss / gain) + 1  # of a, for the difference to be positive
+    tail = binom.sf(least - 1, left, given)
+    mean = left * given * binom.sf(least - 2, left - 1, given)  # of a, where it is no less
+    excess = np.maximum(gain * mean - loss * tail, 0.0)
+    sums = weights[rung] * binom.pmf(b, m, letter) * excess * share / m
+    return float(sums.sum()) * (1 + _ROUNDING) + missing
+
+
+def _checked_epsilon(field: str, value: object) -> float:
+    if not is_number(value) or not 0 < value <= MAX_EPSILON:  # type: ignore[operator]
+        raise InputError(f"{field}: must be a number in (0, {MAX_EPSILON}], not {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _checked_target(value: object) -> float:
+    if not is_number(value) or not 0 <= value < math.inf:  # type: ignore[operator]
+        raise InputError(f"epsilon: must be a finite number >= 0, not {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _checked_delta(value: object) -> float:
+    if not is_number(value) or not 0 <= value <= 1:  # type: ignore[operator]
+        raise InputError(f"delta: must be a number in [0, 1], not {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _checked_blanket(value: object) -> float | None:
+    if value is None:
+        return None
+    if not is_number(value) or not 0 < value < 1:  # type: ignore[operator]
+        raise InputError(f"blanket: must be a number in (0, 1), not {value!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _checked_number_of_reports(value: object) -> int:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= MAX_REPORTS:  # type: ignore[operator]
+        raise InputError(f"n: must be a whole number from 1 to {MAX_REPORTS}, not {value!r}")
+    return int(value)  # type: ignore[call-overload,no-any-return]

@@ -1,0 +1,6 @@
+"""Central differential privacy: a server that sees all data publishes a noisy map."""
+
+from ldpspatial.release.central.laplace import Laplace, LaplaceTop
+from ldpspatial.release.central.sparse_emd import SparseEmd
+
+__all__ = ["Laplace", "LaplaceTop", "SparseEmd"]

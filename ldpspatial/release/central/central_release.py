@@ -1,0 +1,89 @@
+"""What the central releases share: claim, budget and noise."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk.entropy import Entropy, system
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import Model, PrivacyClaim
+from ldpspatial.privacy.discrete_laplace import sample
+from ldpspatial.release.central.quantise import MASS
+from ldpspatial.release.release import Release, Released
+from ldpspatial.validate import MICRO, check_generator, written_epsilon
+
+Ints = NDArray[np.int64]
+
+CONDITIONS = (
+    "each user has mass 1, rounded to whole units of 2^-20",
+    "place, side and resolution of the map are public",
+    "random bytes are uniform and independent",
+    "nothing is promised of running time and memory",
+)
+
+
+class CentralRelease(Release):
+    """A release by a server that sees all data and adds exact discrete Laplace noise.
+
+    ``release`` is a simulation, which a seed repeats; ``publish`` is for what leaves the server.
+    """
+
+    model: ClassVar[Model] = "central"
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return what a run promises; the claim of a run itself says what was spent.
+
+        Raises
+        ------
+        InputError
+            Epsilon is not from 0.000001 to 20.
+        """
+        return claim_of(micro_budget(epsilon))
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Simulate a run, all randomness from ``rng``.
+
+        Raises
+        ------
+        InputError
+            An argument breaks its rule.
+        """
+        check_generator(rng)
+        return self._run(users, micro_budget(epsilon), rng.bytes)
+
+    def publish(self, users: UserCells, epsilon: float) -> Released:
+        """Run with the entropy of the operating system, which nobody can repeat.
+
+        Raises
+        ------
+        InputError
+            An argument breaks its rule.
+        """
+        return self._run(users, micro_budget(epsilon), system)
+
+    @abstractmethod
+    def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released: ...
+
+
+def micro_budget(epsilon: object) -> int:
+    """Return epsilon in whole millionths, rounded down."""
+    return int(written_epsilon("epsilon", epsilon) * MICRO)
+
+
+def claim_of(micro_epsilon: int) -> PrivacyClaim:
+    """Return the claim of sums of users' units to which noise of this epsilon was added."""
+    return PrivacyClaim(
+        "central", micro_epsilon / MICRO, neighbours="add or remove", conditions=CONDITIONS
+    )
+
+
+def with_noise(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
+    """Return sums of users' units plus discrete Laplace noise of scale MASS / epsilon.
+
+    A user changes sums over disjoint sets of cells by MASS units in all, so all these sums
+    together are epsilon-differentially private.
+    """
+    noisy: Ints = units + sample(len(units), MASS * MICRO, micro_epsilon, source)
+    return noisy

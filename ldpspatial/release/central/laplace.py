@@ -1,0 +1,88 @@
+"""Noise on every cell: the baselines of Ghazi et al. (AAAI 2023, section 4)."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk.entropy import Entropy
+from ldpspatial.errors import InputError
+from ldpspatial.places.users import UserCells
+from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
+from ldpspatial.release.central.quantise import unit_sums
+from ldpspatial.release.release import Released
+from ldpspatial.validate import is_number
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Laplace(CentralRelease):
+    """Noise on every cell, negatives to zero, normalised; all zero gives the uniform map.
+
+    Examples
+    --------
+    >>> from ldpspatial.places.users import cells_by_user
+    >>> people = cells_by_user(range(1000), [3] * 1000, (2, 2))
+    >>> run = Laplace().release(people, 1.0, np.random.default_rng(1))
+    >>> print(run.claim)
+    central differential privacy, epsilon 1, per user, one user added or removed
+    >>> bool(run.density[1, 1] > 0.97)
+    True
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
+        noisy = noisy_cells(users, micro_epsilon, source)
+        return Released(_density(noisy, users.shape), claim_of(micro_epsilon))
+
+
+@dataclass(frozen=True)
+class LaplaceTop(CentralRelease):
+    """As :class:`Laplace`, but only the largest noisy values are kept.
+
+    Attributes
+    ----------
+    top : float in (0, 100]
+        Per cent of all cells of the map that are kept, at least one cell; the first of equals.
+
+    Raises
+    ------
+    InputError
+        ``top`` breaks its rule.
+    """
+
+    name: ClassVar[str] = "laplace-top"
+
+    top: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not is_number(self.top) or not isfinite(self.top) or not 0 < self.top <= 100:
+            raise InputError(f"top must be a percentage in (0, 100], got {self.top!r}")
+
+    def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
+        noisy = noisy_cells(users, micro_epsilon, source)
+        keep = max(1, round(len(noisy) * self.top / 100))
+        kept = np.argsort(-noisy, kind="stable")[:keep]
+        largest = np.zeros_like(noisy)
+        largest[kept] = noisy[kept]
+        return Released(_density(largest, users.shape), claim_of(micro_epsilon), {"kept": keep})
+
+
+def noisy_cells(users: UserCells, micro_epsilon: int, source: Entropy) -> Ints:
+    """Return every cell's units with noise, shape (rows * columns,): all that the output knows."""
+    cells, units = unit_sums(users)
+    every = np.zeros(users.shape[0] * users.shape[1], np.int64)
+    every[cells] = units
+    return with_noise(every, micro_epsilon, source)
+
+
+def _density(noisy: Ints, shape: tuple[int, int]) -> Array:
+    positive = np.maximum(noisy, 0).astype(np.float64)
+    total = positive.sum()
+    density = positive / total if total > 0 else np.full(len(noisy), 1 / len(noisy))
+    return density.reshape(shape)

@@ -1,0 +1,1 @@
+"""Histograms that grow where people are."""

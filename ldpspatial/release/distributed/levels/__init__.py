@@ -1,0 +1,1 @@
+"""Maps published by levels of fixed resolution."""

@@ -1,0 +1,1 @@
+"""Shares of the noise, drawn by clients."""

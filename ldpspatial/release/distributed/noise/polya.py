@@ -1,0 +1,131 @@
+"""Law of the noise: discrete Laplace, and the Polya shares that add up to it.
+
+Discrete Laplace of parameter a in (0, 1) has P(k) = (1 - a) / (1 + a) a^|k|. It is X - Y of two
+geometric variables, and these are sums of Polya variables: Polya(r, a) has
+P(k) = r (r + 1) .. (r + k - 1) / k! a^k (1 - a)^r, and the r of independent ones add up.
+a = exp(-epsilon / sensitivity) gives epsilon-DP (Bagdasaryan et al. 2022, section 4).
+"""
+
+from math import exp, expm1, hypot, inf, isfinite, log, log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import hyp2f1
+
+from ldpspatial.errors import InputError
+from ldpspatial.release.distributed._checks import MAX_CLIENTS, MAX_SENSITIVITY
+from ldpspatial.validate import is_number, whole_number
+
+Ints = NDArray[np.int64]
+
+
+def noise_deviation(epsilon: float, sensitivity: float) -> float:
+    """Return the standard deviation of the discrete Laplace noise of an epsilon.
+
+    sqrt(2 a) / (1 - a) with a = exp(-epsilon / sensitivity).
+
+    Raises
+    ------
+    InputError
+        An argument is no positive finite number.
+
+    Examples
+    --------
+    >>> round(noise_deviation(1.0, 1), 3)
+    1.357
+    """
+    decay = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity)
+    return sqrt(2.0) * exp(-decay / 2) / -expm1(-decay)
+
+
+def epsilon_for(deviation: float, sensitivity: float) -> float:
+    """Return the epsilon whose noise has this standard deviation; inverts `noise_deviation`.
+
+    a = ((v + 1) - sqrt(2 v + 1)) / v for variance v (Bagdasaryan et al. 2022, section 5.3), of
+    which 1 / a = 1 + (1 + sqrt(2 v + 1)) / v loses no digits to cancellation.
+
+    Raises
+    ------
+    InputError
+        An argument is no positive finite number.
+
+    Examples
+    --------
+    >>> round(epsilon_for(1.357, 1), 3)
+    1.0
+    """
+    spread, most = _positive("deviation", deviation), _positive("sensitivity", sensitivity)
+    return most * log1p((1.0 + hypot(sqrt(2.0) * spread, 1.0)) / spread / spread)
+
+
+def privacy_loss(survivors: int, honest: int, epsilon: float, sensitivity: int = 1) -> float:
+    """Return the epsilon of a sum of ``survivors`` noise shares that are made for ``honest``.
+
+    With enough survivors it is epsilon: more noise neither adds to it nor takes from it. With
+    fewer it is larger, which is why their sum is withheld: the noise has too sharp a peak at 0.
+    The worst client adds 1 to each of ``sensitivity`` elements, so for vectors at least as long
+    the value is attained, and for shorter ones it is a bound (docs/noise-shares.md, section 5).
+
+    Parameters
+    ----------
+    survivors : int >= 0
+    honest : int >= 1
+    epsilon : float > 0
+    sensitivity : int >= 1
+
+    Returns
+    -------
+    float
+        Infinite without survivors.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> [round(privacy_loss(v, 100, 1.0), 3) for v in (100, 95, 50)]
+    [1.0, 1.048, 1.675]
+    """
+    most = whole_number("sensitivity", sensitivity, 1, MAX_SENSITIVITY)
+    decay = _positive("epsilon", epsilon) / most
+    here = whole_number("survivors", survivors, 0, MAX_CLIENTS)
+    share = here / whole_number("honest", honest, 1, MAX_CLIENTS)
+    if share >= 1:
+        return float(epsilon)
+    if here == 0:
+        return inf
+    a = exp(-decay)
+    # P(0) and P(1) of X - Y are sums of products of Polya probabilities: (1 - a)^(2 share) times
+    # F(share, share; 1; a^2) and a share F(share, share + 1; 2; a^2).
+    zero, one = (hyp2f1(share, share + k, 1 + k, a * a) for k in (0, 1))
+    return float(most * (decay + log(zero / (share * one))))
+
+
+def sum_of_shares(
+    survivors: int, honest: int, decay: float, length: int, rng: np.random.Generator
+) -> Ints:
+    """Simulate the sum of the noise shares of ``survivors``, each made for ``honest``.
+
+    X - Y, each Polya(survivors / honest, a), a = exp(-decay): a Poisson number whose mean has a
+    Gamma distribution of SCALE a / (1 - a), not rate. X and Y have a mean each: of one mean, they
+    would not be independent. With survivors == honest both are geometric.
+
+    Returns
+    -------
+    (length,) int64 array
+        In floating point, for simulation; clients draw exactly (`NoiseShare`).
+    """
+    a, stop = exp(-decay), -expm1(-decay)
+    if survivors == honest:
+        return rng.geometric(stop, length) - rng.geometric(stop, length)
+    means = rng.gamma(survivors / honest, a / stop, (2, length))
+    difference: Ints = rng.poisson(means[0]) - rng.poisson(means[1])
+    return difference
+
+
+def _positive(name: str, value: float) -> float:
+    if not is_number(value) or not isfinite(value) or value <= 0:
+        raise InputError(f"{name} must be a positive finite number, got {value!r}")
+    return float(value)

@@ -1,0 +1,93 @@
+"""Schedule: how much of a run's epsilon a round gets, and what it is good enough to decide.
+
+Formulas of Bagdasaryan et al. 2022, sections 5.3 and 5.4; where its text and its results disagree,
+docs/adaptive.md says which reading this is.
+"""
+
+from fractions import Fraction
+from math import sqrt
+
+from ldpspatial.errors import InputError
+from ldpspatial.release.distributed.noise.polya import epsilon_for, noise_deviation
+from ldpspatial.release.distributed.sums.cohort import Cohort
+from ldpspatial.validate import MICRO, check_epsilon
+
+TAIL = 20  # noise exceeds this many standard deviations with a chance of about e^-28
+
+
+class Budget:
+    """Epsilon of a run, paid out in whole millionths: the unit in which devices count.
+
+    Attributes
+    ----------
+    micro : int
+        Millionths that remain.
+
+    Raises
+    ------
+    InputError
+        Epsilon is no positive number, or less than a millionth.
+
+    Examples
+    --------
+    >>> budget = Budget(0.3)
+    >>> [budget.pay(0.1), budget.pay(0.1000009), budget.pay_all()], budget.micro
+    ([100000, 100000, 100000], 0)
+    """
+
+    def __init__(self, epsilon: float) -> None:
+        check_epsilon(epsilon)
+        # The float 0.3 stands for 3/10 but holds less: read as held, a millionth would be lost.
+        self.micro = int(Fraction(str(float(epsilon))) * MICRO)
+        if self.micro < 1:
+            raise InputError(f"epsilon must be at least a millionth, got {epsilon!r}")
+
+    def pay(self, wanted: float) -> int:
+        """Pay what is wanted, rounded down but at least a millionth; all if that is less."""
+        if wanted * MICRO >= self.micro:
+            return self.pay_all()
+        paid = max(int(wanted * MICRO), 1)
+        self.micro -= paid
+        return paid
+
+    def pay_all(self) -> int:
+        """Pay what remains."""
+        paid, self.micro = self.micro, 0
+        return paid
+
+
+def wanted_epsilon(
+    calibration: float, clients: int, length: int, cohort: Cohort, scale: int, sensitivity: int
+) -> float:
+    """Return the epsilon that makes noise small beside the mean count of a vector's elements.
+
+    Two standard deviations of the total over K shards are ``calibration`` times the mean count
+    ``clients / length``, so each shard's is c U / (2 T sqrt(K)); a person counts ``scale``.
+
+    Examples
+    --------
+    >>> cohort = Cohort(shard_size=10_000)
+    >>> [round(wanted_epsilon(0.1, 10_000, 4**i, cohort, 1, 1), 3) for i in (1, 2, 3)]
+    [0.011, 0.045, 0.181]
+    """
+    shards = len(cohort.shards(clients))
+    deviation = calibration * clients / (2 * length * sqrt(shards))
+    return epsilon_for(scale * deviation, sensitivity)
+
+
+def split_threshold(
+    clients: int, epsilon: float, cohort: Cohort, scale: int, sensitivity: int
+) -> float:
+    """Return two standard deviations of a count's noise at an epsilon, in people."""
+    shards = len(cohort.shards(clients))
+    return 2 * sqrt(shards) * noise_deviation(epsilon, sensitivity) / scale
+
+
+def may_wrap(clients: int, epsilon: float, cohort: Cohort, scale: int, sensitivity: int) -> bool:
+    """Tell whether a shard's sum can leave the half of the modulus that stands for its sign.
+
+    True where everybody in one element, with noise of 20 standard deviations, would.
+    """
+    size = cohort.shards(clients)[0]
+    widest = noise_deviation(epsilon, sensitivity) * sqrt(size / cohort.honest(size))
+    return scale * size + TAIL * widest >= cohort.modulus / 2

@@ -1,0 +1,1 @@
+"""Sums over clients that hide their terms."""

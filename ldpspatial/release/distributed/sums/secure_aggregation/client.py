@@ -1,0 +1,271 @@
+"""A client of secure aggregation: Bonawitz et al. (CCS 2017, figure 4), rounds 0 to 4.
+
+A client answers each round once, in order. Whatever it cannot accept makes it refuse and leave: it
+answers nothing any more. So a server gets one answer a round from it, and of every other client's
+two secrets it reveals a share of one at most.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from client_sdk.entropy import Entropy, system
+from ldpspatial.errors import InputError
+from ldpspatial.release.distributed.sums.secure_aggregation import shamir
+from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
+from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
+    check_advert,
+    key_statement,
+    own_mask,
+    pair_mask,
+    seed_check,
+    survivor_statements,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
+from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+    Confirmation,
+    Confirmations,
+    KeyAdvert,
+    KeyList,
+    MaskedVector,
+    Revealed,
+    SharesIn,
+    SharesOut,
+    Survivors,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
+    KEY_BYTES,
+    KeyPair,
+    SigningKey,
+    seal,
+    unseal,
+    verified,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
+from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message, require
+
+
+class Client:
+    """One client in one session.
+
+    Parameters
+    ----------
+    terms : Terms
+    number : int in [0, terms.clients)
+        Which client of the directory this is.
+    identity : SigningKey
+        Its long-term key.
+    directory : sequence of bytes, 32 each
+        Public key of every enrolled client, from a party that clients trust for that (a public-key
+        infrastructure), never from the server.
+    entropy : callable, optional
+        Takes n, returns n random bytes; the operating system's, but for tests.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        number: int,
+        identity: SigningKey,
+        directory: Sequence[bytes],
+        entropy: Entropy = system,
+    ) -> None:
+        if len(directory) != terms.clients:
+            raise InputError(
+                f"directory must hold {terms.clients} public keys, got {len(directory)}"
+            )
+        if not 0 <= number < terms.clients or directory[number] != identity.public:
+            raise InputError(f"number must be that of the identity in the directory, got {number}")
+        self.terms, self.number = terms, number
+        self._identity, self._directory, self._entropy = identity, directory, entropy
+        self._next: Step | None = Step.ADVERTISE
+
+    def advertise(self) -> KeyAdvert:
+        """Round 0: draw two key pairs, return the public keys."""
+        with self._round(Step.ADVERTISE):
+            self._cipher_pair = KeyPair(self._entropy(KEY_BYTES))
+            self._mask_pair = KeyPair(self._entropy(KEY_BYTES))
+            public = self._cipher_pair.public, self._mask_pair.public
+            signature = self._identity.sign(key_statement(self.terms, *public))
+            self._advert = KeyAdvert(self.terms.digest, self.number, *public, signature)
+            return self._advert
+
+    def share(self, message: KeyList) -> SharesOut:
+        """Round 1: check the neighbours' keys, share the two secrets among them and oneself.
+
+        Raises
+        ------
+        ProtocolError
+            Too few keys, a repeated or forged one, or not one's own among them.
+        """
+        with self._round(Step.SHARE, message, KeyList):
+            self._adverts = self._checked_adverts(message)
+            self._seed = self._entropy(KEY_BYTES)
+            holders = sorted(self._adverts)
+            points = [holder + 1 for holder in holders]  # the secret itself is at 0
+            shares = {}
+            for name, secret in (("seed", self._seed), ("key", self._mask_pair.private)):
+                number = int.from_bytes(secret, "big")
+                dealt = shamir.split(number, self.terms.shares, points, self._entropy)
+                shares[name] = dict(zip(holders, dealt, strict=True))
+            self._seed_shares = {self.number: shares["seed"].pop(self.number)}
+            self._key_shares: dict[int, int] = {}
+            sealed = tuple(
+                (holder, self._seal(holder, seed, shares["key"][holder]))
+                for holder, seed in shares["seed"].items()
+            )
+            check = seed_check(self.terms, self.number, self._seed)
+            return SharesOut(self.terms.digest, self.number, check, sealed)
+
+    def mask(self, message: SharesIn, vector: Ints) -> MaskedVector:
+        """Round 2: open the neighbours' shares, return the vector under all its masks.
+
+        Parameters
+        ----------
+        message : SharesIn
+        vector : (terms.length,) int64 array in [0, terms.modulus)
+            Not kept.
+
+        Raises
+        ------
+        InputError
+            The vector breaks its rule.
+        ProtocolError
+            Too few neighbours are left, or shares were altered or are not for this use.
+        """
+        with self._round(Step.MASK, message, SharesIn):
+            _check_vector(vector, self.terms)
+            senders = self._distinct(sender for sender, _ in message.sealed)
+            if not senders <= self._adverts.keys() - {self.number}:
+                raise ProtocolError("shares come from a client that is no neighbour")
+            if len(senders) + 1 < self.terms.shares:
+                raise ProtocolError(f"too few neighbours sent shares: {len(senders)}")
+            for sender, ciphertext in message.sealed:
+                self._open(sender, ciphertext)
+            return MaskedVector(
+                self.terms.digest, self.number, self._masked(vector), self.terms.bits
+            )
+
+    def confirm(self, message: Survivors) -> Confirmation:
+        """Round 3: sign the one set of survivors that the shares revealed next will be for.
+
+        Raises
+        ------
+        ProtocolError
+            Too few survivors, oneself not among them, or one who never sent shares.
+        """
+        with self._round(Step.CONFIRM, message, Survivors):
+            told = message.numbers
+            if self.number not in told:
+                raise ProtocolError("the survivors do not include this client")
+            if len(told) < self.terms.threshold:
+                raise ProtocolError(f"{len(told)} survivors are fewer than the threshold")
+            # In the complete graph all clients are neighbours, and none may be unheard of.
+            known = told if self.terms.complete else told & self._adverts.keys()
+            if not known <= self._seed_shares.keys():
+                raise ProtocolError("a survivor never sent its shares")
+            if len(known) < self.terms.shares:
+                raise ProtocolError(f"{len(known)} neighbours survive: too few to unmask anyone")
+            self._survivors = known
+            self._statements = survivor_statements(self.terms, told, self._adverts)
+            signature = self._identity.sign(self._statements[self.number])
+            return Confirmation(self.terms.digest, self.number, signature)
+
+    def reveal(self, message: Confirmations) -> Revealed:
+        """Round 4: return shares of survivors' seeds and of the others' mask keys.
+
+        Raises
+        ------
+        ProtocolError
+            Too few neighbours have signed the same survivors, or a signature is not theirs.
+        """
+        with self._round(Step.REVEAL, message, Confirmations):
+            signers = self._distinct(signer for signer, _ in message.signatures)
+            if not signers <= self._survivors or len(signers) < self.terms.shares:
+                raise ProtocolError("too few neighbours, or others, have confirmed the survivors")
+            for signer, signature in message.signatures:
+                if not verified(self._directory[signer], signature, self._statements[signer]):
+                    raise ProtocolError(f"client {signer} has not confirmed the same survivors")
+            alive = self._survivors
+            seeds = tuple((v, s) for v, s in self._seed_shares.items() if v in alive)
+            keys = tuple((v, s) for v, s in self._key_shares.items() if v not in alive)
+            return Revealed(self.terms.digest, self.number, seeds, keys)
+
+    @contextmanager
+    def _round(
+        self, step: Step, message: object = None, kind: type[Message] | None = None
+    ) -> Iterator[None]:
+        """Let a round happen once and in its turn; an error in it is the end."""
+        due, self._next = self._next, None
+        if due is not step:
+            raise ProtocolError(f"client {self.number} does not answer round {step.value} now")
+        if kind is not None:
+            why = "a message of another session, round or client"
+            if not isinstance(message, kind):
+                raise ProtocolError(why)
+            message.check(self.terms)
+            require(message.client == self.number, why)
+        yield
+        self._next = Step(step + 1) if step < Step.REVEAL else None
+
+    def _checked_adverts(self, message: KeyList) -> dict[int, KeyAdvert]:
+        adverts = {advert.client: advert for advert in message.adverts}
+        self._distinct(advert.client for advert in message.adverts)
+        if adverts.get(self.number) != self._advert:
+            raise ProtocolError("a client's own keys are missing or altered in the list of keys")
+        if not self.terms.shares <= len(adverts) <= self.terms.degree + 1:
+            raise ProtocolError(f"a list of {len(adverts)} clients' keys is too short or too long")
+        keys = [key for advert in adverts.values() for key in (advert.cipher_key, advert.mask_key)]
+        if len(set(keys)) < len(keys):
+            raise ProtocolError("a public key occurs twice in the list of keys")
+        for advert in adverts.values():
+            if advert.client != self.number:
+                check_advert(self.terms, advert, self._directory)
+        return adverts
+
+    def _distinct(self, numbers: Iterator[int]) -> set[int]:
+        listed = list(numbers)
+        distinct = set(listed)
+        if len(distinct) < len(listed):
+            raise ProtocolError("a client occurs twice in a list")
+        return distinct
+
+    def _seal(self, receiver: int, seed_share: int, key_share: int) -> bytes:
+        passage = self.terms.label("shares", self.number, receiver)
+        key = self._cipher_pair.agree(
+            self._adverts[receiver].cipher_key, self.terms.digest, passage
+        )
+        plaintext = b"".join(
+            share.to_bytes(shamir.SHARE_BYTES, "big") for share in (seed_share, key_share)
+        )
+        return seal(key, plaintext, passage)
+
+    def _open(self, sender: int, ciphertext: bytes) -> None:
+        passage = self.terms.label("shares", sender, self.number)
+        key = self._cipher_pair.agree(self._adverts[sender].cipher_key, self.terms.digest, passage)
+        plaintext = unseal(key, ciphertext, passage)
+        halves = plaintext[: shamir.SHARE_BYTES], plaintext[shamir.SHARE_BYTES :]
+        seed_share, key_share = (int.from_bytes(half, "big") for half in halves)
+        if max(seed_share, key_share) >= shamir.PRIME:
+            raise ProtocolError(f"client {sender} sent no pair of shares")
+        self._seed_shares[sender], self._key_shares[sender] = seed_share, key_share
+
+    def _masked(self, vector: Ints) -> Ints:
+        terms = self.terms
+        masked: Ints = vector + own_mask(terms, self.number, self._seed)
+        for other in self._key_shares:  # who sent shares: of those both know the pair's mask
+            masked += pair_mask(terms, self._mask_pair, self.number, self._adverts[other])
+        # int64 wraps modulo 2^64, of which the modulus is a divisor.
+        masked &= np.int64(terms.modulus - 1)
+        return masked
+
+
+def _check_vector(vector: Ints, terms: Terms) -> None:
+    if vector.dtype != np.int64 or vector.shape != (terms.length,):
+        raise InputError(
+            f"vector must be an int64 array of shape ({terms.length},), "
+            f"got {vector.dtype} {vector.shape}"
+        )
+    if vector.min() < 0 or vector.max() >= terms.modulus:
+        raise InputError(f"vector must lie in [0, {terms.modulus}) (not repeated here)")

@@ -1,0 +1,253 @@
+"""The server of secure aggregation: it relays keys and shares, and adds up masked vectors.
+
+It follows the protocol of Bonawitz et al. (CCS 2017, figure 4). No message that it receives holds a
+vector without masks, and it asks for nothing but what the rounds ask for.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from client_sdk.entropy import Entropy, system
+from ldpspatial.release.distributed.sums.secure_aggregation import graph, shamir
+from ldpspatial.release.distributed.sums.secure_aggregation.errors import (
+    AbortedError,
+    ProtocolError,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
+    check_advert,
+    own_mask,
+    pair_mask,
+    seed_check,
+    survivor_statements,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
+from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+    Confirmation,
+    Confirmations,
+    KeyAdvert,
+    KeyList,
+    MaskedVector,
+    Revealed,
+    SharesIn,
+    SharesOut,
+    Survivors,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
+    KEY_BYTES,
+    KeyPair,
+    usable,
+    verified,
+)
+from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
+from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
+
+Answers: TypeAlias = "dict[int, Message]"
+
+
+class Server:
+    """The server in one session.
+
+    A round is: :meth:`receive` each client's message, then :meth:`close_round`, which returns what
+    each client that is left gets. After the last round :meth:`total` holds the sum.
+
+    Parameters
+    ----------
+    terms : Terms
+    directory : sequence of bytes, 32 each
+        Public key of every enrolled client.
+    entropy : callable, optional
+        Takes n, returns n random bytes; the operating system's, but for tests.
+
+    Attributes
+    ----------
+    survivors : frozenset of int
+        Whose vectors are in the sum; empty before round 2 is closed.
+    """
+
+    def __init__(self, terms: Terms, directory: Sequence[bytes], entropy: Entropy = system) -> None:
+        self.terms = terms
+        self.survivors: frozenset[int] = frozenset()
+        self._directory, self._entropy = directory, entropy
+        self._step: Step | None = Step.ADVERTISE
+        self._heard: set[int] = set()  # in this round
+        self._left: set[int] = set(range(terms.clients))  # after the last round
+        self._adverts: dict[int, KeyAdvert] = {}
+        self._public_keys: set[bytes] = set()
+        self._neighbours: dict[int, frozenset[int]] = {}  # of each client, itself among them
+        self._shares_out: dict[int, SharesOut] = {}
+        self._sum: Ints = np.zeros(terms.length, dtype=np.int64)
+        self._statements: dict[int, bytes] = {}
+        self._signatures: dict[int, bytes] = {}
+        self._revealed: dict[int, Revealed] = {}
+        self._total: Ints | None = None
+
+    def receive(self, message: Message) -> None:
+        """Take a client's message of this round.
+
+        Raises
+        ------
+        ProtocolError
+            It is of another session or round, from a client that has left or been heard already, or
+            not what the protocol asks for. The server goes on without that client.
+        """
+        if not isinstance(message, Message) or message.step is not self._step:
+            raise ProtocolError("a message out of its round")
+        message.check(self.terms)
+        if message.client not in self._left or message.client in self._heard:
+            raise ProtocolError(f"client {message.client} has left, or has been heard already")
+        match message:
+            case KeyAdvert():
+                self._take_advert(message)
+            case SharesOut():
+                self._take_shares(message)
+            case MaskedVector():
+                # Modulo 2^64, of which the modulus is a divisor.
+                self._sum = self._sum + message.residues
+            case Confirmation():
+                self._take_confirmation(message)
+            case Revealed():
+                self._take_revealed(message)
+            case _:
+                raise ProtocolError("a message that clients do not send")
+        self._heard.add(message.client)
+
+    def close_round(self) -> Answers:
+        """End the round, go on with those who have been heard; return what to send to each.
+
+        Raises
+        ------
+        AbortedError
+            Fewer than the threshold are left, or what they revealed does not give the sum. The
+            session is over.
+        """
+        step, self._step = self._step, None
+        if step is None:
+            raise AbortedError("the session is over")
+        left, self._left, self._heard = self._heard, self._heard, set()
+        if len(left) < self.terms.threshold:
+            raise AbortedError(
+                f"{len(left)} clients are left after round {step.value}, "
+                f"below the threshold {self.terms.threshold}"
+            )
+        answers: Mapping[Step, Callable[[], Answers]] = {
+            Step.ADVERTISE: self._key_lists,
+            Step.SHARE: self._shares_in,
+            Step.MASK: self._survivor_lists,
+            Step.CONFIRM: self._confirmations,
+            Step.REVEAL: self._unmask,
+        }
+        answer = answers[step]()
+        self._step = Step(step + 1) if step < Step.REVEAL else None
+        return answer
+
+    def total(self) -> Ints:
+        """Return the sum of the survivors' vectors modulo 2^bits, shape (length,).
+
+        Raises
+        ------
+        AbortedError
+            The session is not over, or ended without a sum.
+        """
+        if self._total is None:
+            raise AbortedError("there is no sum")
+        return self._total
+
+    def _take_advert(self, message: KeyAdvert) -> None:
+        """Take keys that no neighbour will refuse: each would leave, and not the one to blame."""
+        check_advert(self.terms, message, self._directory)
+        keys = {message.cipher_key, message.mask_key}
+        # Nobody can copy the key of another before it has been taken: the lists are not out yet.
+        if len(keys) < 2 or keys & self._public_keys or not all(map(usable, keys)):
+            raise ProtocolError(f"client {message.client} sent keys that cannot be used, or twice")
+        self._public_keys |= keys
+        self._adverts[message.client] = message
+
+    def _key_lists(self) -> Answers:
+        # Drawn now, so that no client's keys depend on who its neighbours are.
+        joined = sorted(self._left)
+        self._neighbours = graph.circle(joined, self.terms.degree, self._entropy)
+        lists: Answers = {}
+        for client in joined:
+            adverts = tuple(self._adverts[v] for v in sorted(self._neighbours[client]))
+            lists[client] = KeyList(self.terms.digest, client, adverts)
+        return lists
+
+    def _take_shares(self, message: SharesOut) -> None:
+        receivers = [receiver for receiver, _ in message.sealed]
+        others = self._neighbours[message.client] - {message.client}
+        if len(receivers) != len(others) or set(receivers) != others:
+            raise ProtocolError(f"client {message.client} has not sent each neighbour its shares")
+        self._shares_out[message.client] = message
+
+    def _shares_in(self) -> Answers:
+        inboxes: dict[int, list[tuple[int, bytes]]] = {client: [] for client in self._left}
+        for sender, message in sorted(self._shares_out.items()):
+            for receiver, ciphertext in message.sealed:
+                if receiver in inboxes:
+                    inboxes[receiver].append((sender, ciphertext))
+        digest = self.terms.digest
+        return {v: SharesIn(digest, v, tuple(sealed)) for v, sealed in inboxes.items()}
+
+    def _survivor_lists(self) -> Answers:
+        self.survivors = frozenset(self._left)
+        self._statements = survivor_statements(self.terms, self.survivors, self._adverts)
+        digest, n = self.terms.digest, self.terms.clients
+        return {client: Survivors(digest, client, self.survivors, n) for client in self._left}
+
+    def _take_confirmation(self, message: Confirmation) -> None:
+        statement = self._statements[message.client]
+        if not verified(self._directory[message.client], message.signature, statement):
+            raise ProtocolError(f"client {message.client} has not confirmed the survivors")
+        self._signatures[message.client] = message.signature
+
+    def _confirmations(self) -> Answers:
+        answers: Answers = {}
+        for client in self._left:
+            signers = sorted(self._neighbours[client] & self._left)
+            signatures = tuple((v, self._signatures[v]) for v in signers)
+            answers[client] = Confirmations(self.terms.digest, client, signatures)
+        return answers
+
+    def _take_revealed(self, message: Revealed) -> None:
+        sharing = self._neighbours[message.client] & self._shares_out.keys()
+        seeds, keys = dict(message.seeds), dict(message.keys)
+        wanted = (
+            seeds.keys() == sharing & self.survivors and keys.keys() == sharing - self.survivors
+        )
+        once = len(seeds) == len(message.seeds) and len(keys) == len(message.keys)
+        if not wanted or not once:
+            raise ProtocolError(f"client {message.client} has not revealed what was asked for")
+        self._revealed[message.client] = message
+
+    def _unmask(self) -> Answers:
+        terms, total = self.terms, self._sum
+        shares: dict[int, dict[int, int]] = {owner: {} for owner in self._shares_out}
+        for holder, message in sorted(self._revealed.items()):
+            for owner, share in (*message.seeds, *message.keys):
+                shares[owner][holder + 1] = share
+        for owner in self.survivors:
+            seed = self._secret(owner, shares[owner])
+            if seed_check(terms, owner, seed) != self._shares_out[owner].seed_check:
+                raise AbortedError(f"shares of the seed of client {owner} do not fit")
+            total = total - own_mask(terms, owner, seed)
+        for owner in self._shares_out.keys() - self.survivors:
+            pair = KeyPair(self._secret(owner, shares[owner]))
+            if pair.public != self._adverts[owner].mask_key:
+                raise AbortedError(f"shares of the mask key of client {owner} do not fit")
+            # What survivors have added for the pair, its owner would have taken away.
+            for other in self._neighbours[owner] & self.survivors:
+                total = total + pair_mask(terms, pair, owner, self._adverts[other])
+        self._total = total & np.int64(terms.modulus - 1)
+        return {}
+
+    def _secret(self, owner: int, shares: Mapping[int, int]) -> bytes:
+        """Put a 32-byte secret together from as many of the shares as it takes."""
+        needed = self.terms.shares
+        if len(shares) < needed:
+            raise AbortedError(f"{len(shares)} shares of client {owner} are left, {needed} needed")
+        secret = shamir.combine(dict(list(shares.items())[:needed]))
+        if secret.bit_length() > 8 * KEY_BYTES:
+            raise AbortedError(f"shares of client {owner} do not fit")
+        return secret.to_bytes(KEY_BYTES, "big")

@@ -1,0 +1,47 @@
+"""Local differential privacy: nobody but the device sees a position."""
+
+from ldpspatial.release.local.coordinates.mdsw import Mdsw, MdswJoint
+from ldpspatial.release.local.coordinates.square_wave import SquareWave
+from ldpspatial.release.local.disks.dam import Dam, DamNs, Huem
+from ldpspatial.release.local.disks.disk import Disk
+from ldpspatial.release.local.disks.randomized_response import KRr
+from ldpspatial.release.local.disks.rhombus import Rhombus
+from ldpspatial.release.local.geo.planar_laplace import PlanarLaplace
+from ldpspatial.release.local.geo.sem_geo_i import SemGeoI
+from ldpspatial.release.local.local_release import LocalRelease
+from ldpspatial.release.local.matched import Matched
+from ldpspatial.release.local.sets.local_hashing import Olh
+from ldpspatial.release.local.sets.subset_selection import SubsetSelection
+from ldpspatial.release.local.sets.unary import Oue
+from ldpspatial.release.local.trajectories.dam_trajectory import DamPoints, DamTrajectory
+from ldpspatial.release.local.trajectories.ldptrace import LdpTrace
+from ldpspatial.release.local.trajectories.pivottrace import PivotTrace
+from ldpspatial.release.local.trees.ahead import Ahead
+from ldpspatial.release.local.trees.hdg import Hdg
+from ldpspatial.release.local.trees.hio import Hio
+
+__all__ = [
+    "Ahead",
+    "Dam",
+    "DamNs",
+    "DamPoints",
+    "DamTrajectory",
+    "Disk",
+    "Hdg",
+    "Hio",
+    "Huem",
+    "KRr",
+    "LdpTrace",
+    "LocalRelease",
+    "Matched",
+    "Mdsw",
+    "MdswJoint",
+    "Olh",
+    "Oue",
+    "PivotTrace",
+    "PlanarLaplace",
+    "Rhombus",
+    "SemGeoI",
+    "SquareWave",
+    "SubsetSelection",
+]

@@ -1,0 +1,1 @@
+"""Reports of one coordinate at a time."""

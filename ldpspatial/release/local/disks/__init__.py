@@ -1,0 +1,1 @@
+"""Reports that are a cell near the true one."""

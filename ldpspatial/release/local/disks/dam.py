@@ -1,0 +1,121 @@
+"""The client's own mechanisms as releases: DAM, DAM-NS and HUEM, each with EM.
+
+Every user sends one report, from one of their positions drawn uniformly, so what the report
+promises holds for the user with all their positions: the law of the report is a mixture of laws
+whose ratio is at most e^epsilon, whatever the positions.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import inf, log
+from typing import ClassVar
+
+import numpy as np
+
+from client_sdk import ResponseTable, response_table
+from client_sdk.kernels import draw_many
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.estimation import estimate
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.privacy.local_privacy import local_privacy
+from ldpspatial.release.local.local_release import (
+    LocalRelease,
+    check_side,
+    estimator_name,
+    square_side,
+)
+from ldpspatial.release.release import Released
+from ldpspatial.validate import exact_epsilon
+
+
+@dataclass(frozen=True)
+class DiskRelease(LocalRelease):
+    """A response table of the client, drawn from as devices do, then EM.
+
+    Attributes
+    ----------
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
+
+    rule: str = "scaled"
+
+    @abstractmethod
+    def table(self, cells: int, epsilon: float) -> ResponseTable:
+        """Return the table that devices draw from."""
+
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return the mean distance of an observer's guess, in cells."""
+        check_side(cells)  # before a large table is made in vain
+        return local_privacy(StampChannel(self.table(cells, epsilon)))
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return eps-LDP: the ratio of the table's whole weights is at most e^epsilon."""
+        claim = super().claim(epsilon)
+        exact_epsilon(epsilon)
+        return claim
+
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Draw one report a user from the table and estimate the density from their counts."""
+        claim = self.claim(epsilon)
+        side = square_side(self.name, users)
+        table = self.table(side, epsilon)
+        at = np.divmod(users.one_cell_each(rng), side)
+        out_rows, out_cols = (part + table.radius for part in draw_many(table, *at, rng.bytes))
+        channel = StampChannel(table)
+        height, width = channel.output_shape
+        counts = np.bincount(out_rows * width + out_cols, minlength=height * width)
+        found = estimate(channel, counts.reshape(height, width), self.rule)
+        facts = {"width": 0.0, "sparsity": 0.0, **found.facts}
+        return Released(
+            found.density,
+            claim,
+            {
+                "estimator": estimator_name(found),
+                "radius": table.radius,
+                "realised_epsilon": log(table.max_ratio()),
+                "iterations": found.iterations,
+                "width": "all" if facts["width"] == inf else facts["width"],
+                "sparsity": facts["sparsity"],
+            },
+            found,
+        )
+
+
+@dataclass(frozen=True)
+class PaperDisk(DiskRelease):
+    """A mechanism of the DAM paper, at its own radius floor(b* d) or another.
+
+    Attributes
+    ----------
+    radius : int, optional
+        Disk radius in cells.
+    """
+
+    radius: int | None = None
+
+    def table(self, cells: int, epsilon: float) -> ResponseTable:
+        """Return the table that devices draw from."""
+        return response_table(self.name, epsilon, cells, self.radius)
+
+
+@dataclass(frozen=True)
+class Dam(PaperDisk):
+    """Disk Area Mechanism with EM (Du et al., arXiv 2412.06541)."""
+
+    name: ClassVar[str] = "dam"
+
+
+@dataclass(frozen=True)
+class DamNs(PaperDisk):
+    """DAM without shrunken areas of mixed cells."""
+
+    name: ClassVar[str] = "dam-ns"
+
+
+@dataclass(frozen=True)
+class Huem(PaperDisk):
+    """Hybrid Uniform-Exponential Mechanism with EM."""
+
+    name: ClassVar[str] = "huem"

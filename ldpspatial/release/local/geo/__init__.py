@@ -1,0 +1,1 @@
+"""Mechanisms under geo-indistinguishability."""

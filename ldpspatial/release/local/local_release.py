@@ -1,0 +1,123 @@
+"""What all local releases share."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from ldpspatial.channels.protocol import MATRIX_LIMIT
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import Estimate
+from ldpspatial.estimation.estimate import find_estimator
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
+from ldpspatial.release.release import Release, Released
+from ldpspatial.validate import MAX_CELLS, check_epsilon, input_errors, whole_number
+
+ONE_REPORT = "one report a user, of one of the user's positions drawn uniformly"
+PUBLIC_MAP = "the square and its cells are public"
+
+
+class LocalRelease(Release):
+    """A release whose users randomise before anything leaves the device."""
+
+    model: ClassVar[Model] = "local"
+
+    @input_errors()
+    def local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return how far off an observer's guess of one person is, from what one user sends.
+
+        From all of it where :attr:`privacy_of_all_reports` is True. Otherwise from one report
+        alone, at its share of epsilon: all that the user sends tells more.
+
+        Parameters
+        ----------
+        cells : int in [1, 4096]
+            Side of the map in cells; some releases take short sides only.
+        epsilon : float > 0
+            One that the release has a claim for.
+
+        Returns
+        -------
+        float
+            Mean distance in cells between the cell that was reported on and a guess from the
+            posterior, uniform prior (:mod:`ldpspatial.privacy.local_privacy`). It is no promise:
+            the claim is.
+
+        Raises
+        ------
+        InputError
+            No number of cells, or too many; no epsilon, or one without a claim.
+        """
+        side = whole_number("cells", cells, 1, MAX_CELLS)
+        self.claim(epsilon)
+        return self._local_privacy(side, float(epsilon))
+
+    @abstractmethod
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return the local privacy at arguments that are in order."""
+
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """Whether the local privacy is of all that one user sends, and not of one report of it."""
+        return True
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return eps-LDP of one report a user; releases that promise something else override it."""
+        check_epsilon(epsilon)
+        conditions = ONE_REPORT, PUBLIC_MAP, TAKING_PART
+        return PrivacyClaim("local", float(epsilon), conditions=conditions)
+
+    @input_errors()
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Run on users whose cells are known, as :meth:`Release.release`.
+
+        Epsilon counts as the nearest float, and so does the claim, whatever kind of number it is.
+
+        Raises
+        ------
+        InputError
+            No epsilon, or one without a claim; a map or users that the release does not take.
+        """
+        check_epsilon(epsilon)
+        return self._release(users, float(epsilon), rng)
+
+    @abstractmethod
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Run on an epsilon that is a float."""
+
+    def _keep_whole(self, field: str, low: int, high: int) -> None:
+        """Check a field and keep it as an int, which numpy's integers are not."""
+        object.__setattr__(self, field, whole_number(field, getattr(self, field), low, high))
+
+
+def square_side(name: str, users: UserCells) -> int:
+    """Return the side of a square map, or refuse a map that is none."""
+    rows, columns = users.shape
+    if rows != columns:
+        raise InputError(f"{name} needs a square map, got {rows} x {columns} cells")
+    return rows
+
+
+def side_within(name: str, cells: object, most: int) -> int:
+    """Return the side of a map, or refuse one that is longer than a release takes."""
+    side = whole_number("cells", cells, 1, MAX_CELLS)
+    if side > most:
+        raise InputError(f"cells must lie in [1, {most}] for {name}, got {side}")
+    return side
+
+
+def check_side(side: object) -> None:
+    """Refuse a side that is none, or too long for a matrix of all pairs of cells."""
+    if whole_number("cells", side, 1, MAX_CELLS) ** 4 > MATRIX_LIMIT:
+        raise InputError(f"cells must be smaller for a matrix of all pairs of cells, got {side}")
+
+
+def check_rule(rule: object) -> None:
+    """Refuse what names no estimator, even where a projection would never ask it."""
+    find_estimator(rule)
+
+
+def estimator_name(found: Estimate) -> str:
+    """Return how a density was found, as a fact: "em", "ems", "sieve" or another's."""
+    return found.estimator.kind

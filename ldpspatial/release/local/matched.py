@@ -1,0 +1,211 @@
+"""A local release run at the epsilon that leaves an observer as much in doubt as another one.
+
+How the DAM paper compares DAM with SEM-Geo-I (Du et al. 2024, section VII-B): their epsilons are of
+two notions and cannot be compared, so both run at the same local privacy. Local privacy is no
+promise, and what is promised stays what it was: a matched release claims what the release inside
+claims at its own epsilon.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from client_sdk import Grid
+from ldpspatial.errors import InputError
+from ldpspatial.places.users import Positions, UserCells
+from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.privacy.local_privacy import calibrate
+from ldpspatial.release.local.coordinates.square_wave import SquareWave
+from ldpspatial.release.local.geo.planar_laplace import RATES, PlanarLaplace
+from ldpspatial.release.local.geo.sem_geo_i import SemGeoI, least_epsilon
+from ldpspatial.release.local.local_release import LocalRelease, square_side
+from ldpspatial.release.release import Fact, Released
+from ldpspatial.validate import (
+    MAX_EPSILON,
+    MICRO,
+    check_epsilon,
+    check_generator,
+    input_errors,
+    whole_number,
+)
+
+LEAST = 1 / MICRO  # epsilons that are searched
+MOST = float(MAX_EPSILON)
+
+
+@dataclass(frozen=True)
+class Match:
+    """The release inside as it runs, and at which epsilon.
+
+    Attributes
+    ----------
+    release : LocalRelease
+        With the number of cells k held where it is SEM-Geo-I.
+    epsilon : float
+        In the unit of that release.
+    local_privacy : float
+        Cells; that of the release to match.
+    jumped : bool
+        The formula of k jumps over this local privacy, so the k behind the jump was held.
+    standard_error : float
+        Of the local privacy of ``release``, cells; 0 where it is exact.
+    """
+
+    release: LocalRelease
+    epsilon: float
+    local_privacy: float
+    jumped: bool = False
+    standard_error: float = 0.0
+
+
+@dataclass(frozen=True)
+class Matched(LocalRelease):
+    """A local release at the local privacy of another one, whose epsilon is asked for.
+
+    Attributes
+    ----------
+    inner : LocalRelease
+        What runs, say ``SemGeoI()`` or ``PlanarLaplace()``.
+    to : LocalRelease
+        Whose local privacy it gets, say ``Dam()``. Neither may be a release whose local privacy is
+        that of one report of several, which no equality would be worth anything of.
+    cells : int
+        Side of the maps on which they are matched, and the only ones that it runs on.
+
+    Examples
+    --------
+    >>> from ldpspatial.release.local.disks.dam import Dam
+    >>> matched = Matched(SemGeoI(), Dam(), cells=15)
+    >>> matched.label, round(matched.match(5.0).epsilon, 4)
+    ('sem-geo-i matched to dam', 0.8416)
+    """
+
+    inner: LocalRelease
+    to: LocalRelease
+    cells: int
+
+    name: ClassVar[str] = "matched"
+
+    def __post_init__(self) -> None:
+        for field in ("inner", "to"):
+            if not isinstance(given := getattr(self, field), LocalRelease):
+                raise InputError(f"{field} must be a local release, got {type(given).__name__}")
+            if isinstance(given, SquareWave):
+                raise InputError(f"{field} must be a release of square maps, got {given.name}")
+            if not given.privacy_of_all_reports:
+                raise InputError(
+                    f"{field} must be a release whose local privacy is of all that one user sends, "
+                    f"got {given.name}, whose is of one report"
+                )
+        object.__setattr__(self, "cells", whole_number("cells", self.cells, 1))
+
+    @property
+    def label(self) -> str:
+        """What tables call it: which release, matched to which."""
+        return f"{self.inner.name} matched to {self.to.name}"
+
+    @input_errors()
+    def match(self, epsilon: float) -> Match:
+        """Return what runs, and at which epsilon, when ``to`` runs at this one.
+
+        Raises
+        ------
+        InputError
+            No epsilon from 0.000001 to 20 (1000 for planar Laplace) gives the release inside
+            this local privacy.
+        """
+        check_epsilon(epsilon)
+        return _match(self, float(epsilon))
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return what the release inside claims at its own epsilon: notion, unit and number."""
+        match = self.match(epsilon)
+        claim = match.release.claim(match.epsilon)
+        equal = (
+            f"local privacy equal to that of {self.to.name} at epsilon {float(epsilon):g} on "
+            f"{self.cells} x {self.cells} cells, uniform prior"
+        )
+        return replace(claim, conditions=(*claim.conditions, equal))
+
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return the local privacy of the release inside at its own epsilon, in cells."""
+        if cells != self.cells:
+            raise InputError(
+                f"{self.label} is matched on {self.cells} x {self.cells} cells, got {cells}"
+            )
+        match = self.match(epsilon)
+        return match.release.local_privacy(cells, match.epsilon)
+
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Run the release inside on users whose cells are known."""
+        match = self.match(epsilon)
+        self._check_side(square_side(self.name, users))
+        return self._of(match.release.release(users, match.epsilon, rng), epsilon)
+
+    def run(
+        self, points: Positions, grid: Grid, epsilon: float, rng: np.random.Generator
+    ) -> Released:
+        """Run the release inside on positions, as :meth:`Release.run`."""
+        check_generator(rng)
+        match = self.match(epsilon)
+        self._check_side(grid.cells)
+        return self._of(match.release.run(points, grid, match.epsilon, rng), epsilon)
+
+    def _check_side(self, side: int) -> None:
+        if side != self.cells:
+            raise InputError(
+                f"the map must have {self.cells} x {self.cells} cells, on which {self.label} is "
+                f"matched, got {side} x {side}"
+            )
+
+    def _of(self, found: Released, epsilon: float) -> Released:
+        match = self.match(epsilon)
+        facts: dict[str, Fact] = {
+            "matched_epsilon": match.epsilon,
+            "local_privacy": match.local_privacy,
+            "local_privacy_error": match.standard_error,
+            "jumped": int(match.jumped),
+        }
+        return replace(found, claim=self.claim(epsilon), facts={**found.facts, **facts})
+
+
+@lru_cache(maxsize=256)
+def _match(matched: Matched, epsilon: float) -> Match:
+    inner, cells = matched.inner, matched.cells
+    target = matched.to.local_privacy(cells, epsilon)
+    if isinstance(inner, SemGeoI):
+        return _match_sets(inner, cells, target)
+    most = RATES[1] if isinstance(inner, PlanarLaplace) else MOST
+    found = calibrate(lambda e: inner._local_privacy(cells, e), target, LEAST, most)
+    return Match(inner, found, target)
+
+
+def _match_sets(inner: SemGeoI, cells: int, target: float) -> Match:
+    """Solve at one k: the paper's falls in epsilon, and local privacy jumps down with it.
+
+    The largest k whose local privacy has come down to the target where the next smaller k begins
+    is the one in whose range the target lies; or else it lies in the jump to this k, which then is
+    held below its range, at the smaller side of the jump (marked).
+    """
+    held, last = inner, MOST
+    if inner.size is None:
+        most = inner.subset_size(cells, LEAST)
+        ends = [inf, MOST, *(least_epsilon(cells, k - 1) for k in range(2, most + 1))]
+        low, high = 1, 2  # doubled first: small sets are the usual answer, and the quick one
+        while high <= most and replace(inner, size=high).local_privacy(cells, ends[high]) <= target:
+            low, high = high, 2 * high
+        high = min(high, most + 1)
+        while high - low > 1:
+            k = (low + high) // 2
+            if replace(inner, size=k).local_privacy(cells, ends[k]) <= target:
+                low = k
+            else:
+                high = k
+        held, last = replace(inner, size=low), ends[low]
+    found = calibrate(lambda e: held.local_privacy(cells, e), target, LEAST, last)
+    privacy = held.sampled_local_privacy(cells, found)
+    jumped = inner.subset_size(cells, found) != held.size
+    return Match(held, found, target, jumped, privacy.standard_error)

@@ -1,0 +1,1 @@
+"""Reports that are sets of cells, or one of all cells."""

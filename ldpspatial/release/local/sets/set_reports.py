@@ -1,0 +1,302 @@
+"""Reports that are sets of cells: what OUE, OLH, subset selection and k-RR have in common.
+
+In each of them, a report S is e^eps times as probable under a cell in S as under a cell outside:
+
+- k-RR: S is the reported cell; it is kept with probability e^eps / (e^eps + m - 1).
+- Subset selection: S is the subset; of its size, those that hold a cell share
+  k e^eps / (k e^eps + m - k), those that do not share the rest.
+- OUE: S are the bits that are 1. A bit of the cell itself has odds 1, others odds e^-eps.
+- OLH: S are the cells that the function sends to the reported hash, k-RR among hashes.
+
+So the likelihood of a density f is proportional to 1 + (e^eps - 1) f(S), and EM, projection and
+local privacy are written once.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from math import exp, expm1
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from ot.utils import proj_simplex
+
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import estimate
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.release.local.local_release import (
+    LocalRelease,
+    check_rule,
+    estimator_name,
+    square_side,
+)
+from ldpspatial.release.local.sets.set_sums import add_to_sets, sum_over_sets
+from ldpspatial.release.release import Fact, Released
+from ldpspatial.validate import MAX_EPSILON, check_epsilon
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Rng = np.random.Generator
+Cells = NDArray[np.unsignedinteger]
+Estimator = Literal["projection", "em"]
+
+LEAST_EPSILON = 1e-12  # a part of somebody's budget may be small; below it floats lose the map
+MOST_ENTRIES = 1 << 28  # cells in all reports together; 1 GiB at most
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SetReports:
+    """One set of values a user.
+
+    Attributes
+    ----------
+    starts : (n + 1,) int64 array
+        Report i holds ``cells[starts[i]:starts[i + 1]]``, which may be nothing.
+    cells : array of unsigned integers in [0, size)
+        The values of each report, each once, in an order that says nothing. Of the shortest type
+        that holds them: EM takes half the time.
+    size : int
+        Number of values that there are.
+    epsilon : float
+        Privacy loss of one report.
+    lift : float > 0
+        p - q: by how much a set holds the user's own value more probably than another given one.
+        Of no meaning where there is one value only.
+    """
+
+    starts: Ints = field(repr=False)
+    cells: Cells = field(repr=False)
+    size: int
+    epsilon: float
+    lift: float
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __repr__(self) -> str:
+        return f"SetReports({len(self)} sets of {self.size} values, epsilon {self.epsilon:g})"
+
+
+class SetChannel:
+    """The channel of set reports, cut to the reports that came.
+
+    All possible reports are too many to list. EM needs the rows of those that came only, each up
+    to a factor: here the report's probability under a cell outside of it, which may be too small
+    for a float. So log-likelihoods are the mechanism's less a constant, whatever the density.
+
+    Parameters
+    ----------
+    reports : SetReports
+    input_shape : (rows, columns)
+    """
+
+    conditional: ClassVar[bool] = True  # its outputs are the reports that came, not all there are
+
+    def __init__(self, reports: SetReports, input_shape: tuple[int, int]):
+        if input_shape[0] * input_shape[1] != reports.size:
+            raise InputError(f"input_shape must hold {reports.size} cells, got {input_shape}")
+        self.reports = reports
+        self.input_shape = (int(input_shape[0]), int(input_shape[1]))
+        self.epsilon = reports.epsilon
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """(n,) mask, all True: an output is a report."""
+        return np.ones(len(self.reports), bool)
+
+    def forward(self, density: Array) -> Array:
+        """Return sum f + (e^eps - 1) f(S) for each of the n reports S."""
+        flat = np.ascontiguousarray(density, np.float64).ravel()
+        if flat.size != self.reports.size:
+            raise InputError(f"density must have shape {self.input_shape}, got {density.shape}")
+        inside = sum_over_sets(self.reports.starts, self.reports.cells, flat)
+        return np.asarray(flat.sum() + expm1(self.epsilon) * inside)
+
+    def adjoint(self, ratio: Array) -> Array:
+        """Return the transpose of :meth:`forward` on an (n,) array, shaped like a density."""
+        values = np.ascontiguousarray(ratio, np.float64)
+        if values.shape != (len(self.reports),):
+            raise InputError(f"ratio must have shape ({len(self.reports)},), got {values.shape}")
+        held = add_to_sets(self.reports.starts, self.reports.cells, values, self.reports.size)
+        return np.asarray(values.sum() + expm1(self.epsilon) * held).reshape(self.input_shape)
+
+    @property
+    def score_step(self) -> float:
+        """By how much a score is higher where a set holds one more cell of a region."""
+        return 1 / self.reports.lift
+
+    def scores(self, weights: Array) -> Array:
+        """Return (n,) array: of each report S alone, an unbiased share of a region.
+
+        Sets hold w in the mean q sum w + (p - q) w.f for weights w, so (w(S) - q sum w) / (p - q)
+        is unbiased. It is taken of w less its mean c, which is added afterwards: sum f = 1. The
+        size of S then tells nothing; where that is random, scores of large regions vary less.
+        """
+        flat = np.ascontiguousarray(weights, np.float64).ravel()
+        if flat.size != self.reports.size:
+            raise InputError(f"weights must have shape {self.input_shape}, got {weights.shape}")
+        mean = flat.mean()
+        inside = sum_over_sets(self.reports.starts, self.reports.cells, flat - mean)
+        return np.asarray(mean + self.score_step * inside)
+
+
+@dataclass(frozen=True)
+class SetRelease(LocalRelease):
+    """A mechanism of set reports with its estimator.
+
+    Attributes
+    ----------
+    estimator : {"projection", "em"}
+        Unbiased shares projected on the densities, or EM on the reports one by one.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
+
+    estimator: Estimator = "projection"
+    rule: str = "scaled"
+
+    def __post_init__(self) -> None:
+        check_estimator(self.estimator)
+        check_rule(self.rule)
+
+    @abstractmethod
+    def design(self, size: int, epsilon: float) -> dict[str, Fact]:
+        """Return what is computed from epsilon and the number of cells, as facts."""
+
+    @abstractmethod
+    def set_sizes(self, size: int, epsilon: float) -> Array:
+        """Return the law of the size of a set, the same for every cell; shape (size + 1,)."""
+
+    @abstractmethod
+    def reports(self, values: Ints, size: int, epsilon: float, rng: Rng) -> SetReports:
+        """Draw the reports of users who hold these values in [0, size)."""
+
+    @abstractmethod
+    def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
+        """Draw reports and return unbiased shares of the values, without holding the reports."""
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return eps-LDP: no report is more than e^epsilon times likelier under another cell."""
+        check_loss(epsilon)
+        return super().claim(epsilon)
+
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return the mean distance of an observer's guess, in cells."""
+        return cells_privacy(cells, epsilon, self.set_sizes(cells**2, epsilon))
+
+    def _release(self, users: UserCells, epsilon: float, rng: Rng) -> Released:
+        """Draw one report a user and estimate the density."""
+        claim = self.claim(epsilon)
+        side = square_side(self.name, users)
+        size = side * side
+        facts: dict[str, Fact] = {"estimator": self.estimator, **self.design(size, epsilon)}
+        if self.estimator == "projection":
+            values = users.one_cell_each(rng)
+            density = on_simplex(self.frequencies(values, size, epsilon, rng))
+            return Released(density.reshape(users.shape), claim, facts)
+        entries = len(users) * float(self.set_sizes(size, epsilon) @ np.arange(size + 1))
+        if entries > MOST_ENTRIES:
+            raise InputError(
+                f"reports must hold at most {MOST_ENTRIES} cells in all for estimator 'em', got "
+                f'about {entries:.3g}: use estimator="projection"'
+            )
+        reports = self.reports(users.one_cell_each(rng), size, epsilon, rng)
+        found = estimate(SetChannel(reports, users.shape), np.ones(len(reports)), self.rule)
+        facts |= {"estimator": estimator_name(found), "iterations": found.iterations}
+        return Released(found.density, claim, facts, found)
+
+
+def exchangeable_privacy(distances: Array, epsilon: float, sizes: Array) -> float:
+    """Return local privacy of set reports: the mean distance between a value and a guess of it.
+
+    Given a set of s of the m values, the posterior under a uniform prior weighs values inside by
+    e^eps and those outside by 1. All sets of a size are alike, so two guesses from it (the truth
+    is one) are the same value with probability c = (s e^(2 eps) + m - s) / (s e^eps + m - s)^2,
+    that value then uniform, and else a uniform pair of distinct ones. Local privacy is the mean
+    over s of c times the mean of the diagonal plus 1 - c times the mean of what is off it.
+
+    Parameters
+    ----------
+    distances : (m, m) array
+        Between values, m >= 1. Where a value is a group of cells, between a cell of the one and a
+        cell of the other in the mean; the diagonal is then not 0.
+    epsilon : float > 0
+    sizes : (m + 1,) array
+        Probability of each size of a set under a uniform prior; given the size, every set must be
+        equally probable.
+
+    Raises
+    ------
+    InputError
+        Shapes that do not fit; a bad epsilon.
+
+    Examples
+    --------
+    >>> k_rr = np.array([0, 1.0, 0])
+    >>> round(exchangeable_privacy(np.array([[0, 1.0], [1.0, 0]]), np.log(3), k_rr), 6)
+    0.375
+    """
+    m = len(distances)
+    if distances.shape != (m, m) or m == 0 or sizes.shape != (m + 1,):
+        got = f"{distances.shape} and {sizes.shape}"
+        raise InputError(f"distances and sizes must have shapes (m, m) and (m + 1,), got {got}")
+    own = float(np.trace(distances)) / m
+    apart = (float(distances.sum()) - own * m) / (m * (m - 1)) if m > 1 else 0.0
+    return _privacy_of_means(own, apart, epsilon, sizes)
+
+
+def cells_privacy(side: int, epsilon: float, sizes: Array) -> float:
+    """Return :func:`exchangeable_privacy` of the cells of a square map, in cells.
+
+    Pairs of cells are counted by their offset: no m x m array.
+    """
+    offsets = np.arange(side)
+    pairs = (side - offsets) * np.where(offsets > 0, 2.0, 1.0)  # ordered, along one axis
+    total = float(pairs @ np.hypot(offsets[:, None], offsets) @ pairs)
+    return _privacy_of_means(0.0, total / max(side**4 - side**2, 1), epsilon, sizes)
+
+
+def _privacy_of_means(own: float, apart: float, epsilon: float, sizes: Array) -> float:
+    """Return local privacy from the mean distance of a value to itself and to another one."""
+    check_loss(epsilon)
+    m = len(sizes) - 1
+    inside, low = np.arange(m + 1), exp(-epsilon)  # weights relative to those inside
+    weight = inside + (m - inside) * low
+    same = float(sizes @ ((inside + (m - inside) * low**2) / weight**2))
+    return same * own + (float(np.sum(sizes)) - same) * apart
+
+
+def on_simplex(shares: Array) -> Array:
+    """Return the density closest to these shares in the 2-norm, shaped like them."""
+    nearest = np.asarray(proj_simplex(np.ascontiguousarray(shares).ravel()))
+    return np.asarray(nearest / nearest.sum()).reshape(shares.shape)
+
+
+def check_estimator(estimator: object) -> None:
+    """Refuse what is no name of an estimator."""
+    if estimator not in get_args(Estimator):
+        raise InputError(f"estimator must be projection or em, got {estimator!r}")
+
+
+def check_loss(epsilon: float) -> None:
+    """Refuse an epsilon that makes a report the truth in all but name, or worth nothing."""
+    check_epsilon(epsilon)
+    if not LEAST_EPSILON <= epsilon <= MAX_EPSILON:
+        raise InputError(f"epsilon must lie in [{LEAST_EPSILON}, {MAX_EPSILON}], got {epsilon!r}")
+
+
+def checked_values(values: Ints, size: int) -> Ints:
+    """Return values as an int64 array, or refuse them without repeating any."""
+    given = np.asarray(values)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(f"values must be whole numbers of shape (n,), got {given.dtype}")
+    if given.size and not 0 <= given.min() <= given.max() < size:
+        raise InputError(f"values must lie in [0, {size})")
+    return np.ascontiguousarray(given, np.int64)
+
+
+def check_users(n: int) -> None:
+    """Refuse a frequency of nobody."""
+    if n < 1:
+        raise InputError(f"n must be at least 1, got {n!r}")

@@ -1,0 +1,126 @@
+"""Optimised unary encoding: one random bit a cell (Wang et al., USENIX Security 2017)."""
+
+from dataclasses import dataclass
+from math import tanh
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from scipy.stats import binom
+
+from ldpspatial.release.local.sets.frequencies import share_variance, unbiased_shares
+from ldpspatial.release.local.sets.set_reports import (
+    Array,
+    Ints,
+    Rng,
+    SetRelease,
+    SetReports,
+    check_loss,
+    checked_values,
+)
+from ldpspatial.release.local.sets.subset_selection import draw_subsets
+from ldpspatial.release.release import Fact
+
+OWN_BIT = 0.5  # probability that the bit of the user's own value is 1
+
+
+@dataclass(frozen=True)
+class Oue(SetRelease):
+    """Optimised unary encoding with projection on the densities, or with EM."""
+
+    name: ClassVar[str] = "oue"
+
+    def design(self, size: int, epsilon: float) -> dict[str, Fact]:
+        """Return the probability that a bit of another cell is 1."""
+        return {"false_bit": other_bit(epsilon)}
+
+    def set_sizes(self, size: int, epsilon: float) -> Array:
+        """Return the law of the number of bits that are 1."""
+        return size_law(size, OWN_BIT, other_bit(epsilon))
+
+    def reports(self, values: Ints, size: int, epsilon: float, rng: Rng) -> SetReports:
+        """Draw which bits are 1: the others are a binomial number of cells, drawn uniformly."""
+        given = checked_values(values, size)
+        own = rng.random(len(given)) < OWN_BIT
+        others = rng.binomial(size - 1, other_bit(epsilon), len(given))
+        sets = draw_subsets(given, own, others, size, rng)
+        return SetReports(*sets, size, epsilon, _lift(epsilon))
+
+    def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
+        """Draw how often each bit is 1 and return unbiased shares of the values."""
+        counts = oue_counts(values, size, epsilon, rng)
+        return oue_frequencies(counts, len(values), epsilon)
+
+
+def other_bit(epsilon: float) -> float:
+    """Return q = 1 / (e^eps + 1), the probability of a 1 in the bit of another value."""
+    return float(expit(-float(epsilon)))  # in float64, whatever kind of number it is
+
+
+def size_law(size: int, own: float, other: float) -> Array:
+    """Return the law of the size of a set that holds others independently; shape (size + 1,).
+
+    ``own`` and ``other`` are the probabilities of the user's own value and of any other one.
+    """
+    others = binom.pmf(np.arange(size), size - 1, other)
+    law = np.zeros(size + 1)
+    law[1:] += own * others
+    law[:-1] += (1 - own) * others
+    return law
+
+
+def oue_counts(values: Ints, size: int, epsilon: float, rng: Rng) -> Ints:
+    """Return how often each value's bit is 1 in the reports of n users.
+
+    Parameters
+    ----------
+    values : (n,) integer array in [0, size), n >= 0
+        One value a user.
+    size : int >= 1
+        Number of values, which is the length of a report in bits.
+    epsilon : float > 0
+        Privacy loss of one report under replacement of the user's value.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size,) int64 array
+        The bits of a report are independent, so count v is drawn from its exact law
+        Binomial(n_v, 1/2) + Binomial(n - n_v, q), n_v users holding v and q = 1/(e^eps + 1)
+        (Wang et al., USENIX Security 2017, section 4.3): no n x size bits are held.
+
+    Raises
+    ------
+    InputError
+        A value outside [0, size).
+    """
+    check_loss(epsilon)
+    holders = np.bincount(checked_values(values, size), minlength=size)
+    n = int(holders.sum())
+    counts: Ints = rng.binomial(holders, OWN_BIT) + rng.binomial(n - holders, other_bit(epsilon))
+    return counts
+
+
+def oue_frequencies(counts: ArrayLike, n: int, epsilon: float) -> Array:
+    """Return the :func:`unbiased_shares` of n users' :func:`oue_counts`; they need not sum to 1.
+
+    The bits of values that a user does not hold are 1 with probability q = 1 / (e^eps + 1).
+    """
+    check_loss(epsilon)
+    return unbiased_shares(counts, n, other_bit(epsilon), _lift(epsilon))
+
+
+def oue_variance(n: int, epsilon: float) -> float:
+    """Return the variance of one frequency of :func:`oue_frequencies` whose truth is near 0.
+
+    4 e^eps / (n (e^eps - 1)^2) = 1 / (n sinh(eps / 2)^2), for n >= 1 users (Wang et al. 2017,
+    equation 7). A value that a share f of them hold adds f / n to it.
+    """
+    check_loss(epsilon)
+    return share_variance(n, other_bit(epsilon), _lift(epsilon))
+
+
+def _lift(epsilon: float) -> float:
+    """Return 1/2 - q, written without a difference of like numbers."""
+    return tanh(epsilon / 2) / 2

@@ -1,0 +1,216 @@
+"""LDPTrace: trajectories synthesised from a Markov model that is collected under local privacy.
+
+Du et al., LDPTrace (PVLDB 16(8), 2023), with the number of reports made constant: as published, a
+user sends one report a move, so that their number tells the length of the trajectory.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, takewhile
+from math import ceil
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ldpspatial.errors import InputError
+from ldpspatial.places.users import Trails, UserCells
+from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.release.local.local_release import LocalRelease
+from ldpspatial.release.local.sets.set_reports import cells_privacy, on_simplex
+from ldpspatial.release.local.sets.unary import (
+    OWN_BIT,
+    other_bit,
+    oue_counts,
+    oue_frequencies,
+    size_law,
+)
+from ldpspatial.release.local.trajectories.move_model import MarkovModel, MoveDomain, synthesise
+from ldpspatial.release.local.trajectories.trajectory_release import (
+    Array,
+    Ints,
+    Weigh,
+    adjacent_moves,
+    check_share,
+    density_of,
+    share_of,
+    trails_of,
+    trajectory_claim,
+)
+from ldpspatial.release.release import Fact, Released
+
+LENGTH_PART, MOVES_PART = Fraction(1, 10), Fraction(9, 10)
+QUANTILE = 0.9
+MOST_POINTS = 65_536
+START, MOVE, END = 0, 1, 2  # kinds of reports
+
+
+@dataclass(frozen=True)
+class LdpTrace(LocalRelease):
+    """LDPTrace with a public number of reports a user.
+
+    Phase 1: the bin of the trajectory's length by OUE, at epsilon / 10; the server publishes L, the
+    upper end of the bin that holds the 90 % quantile. Phase 2, at nine tenths of epsilon: the
+    trajectory, resampled to moves between cells that touch and cut to L points, is reported by OUE
+    in L + 1 slots: first cell, L - 1 moves, last cell, where a slot beyond the end holds the symbol
+    "none". A move is a pair of cells, so that the counts of moves are a first-order Markov model.
+    As many trajectories as users are then drawn from it, and the map is theirs.
+
+    Attributes
+    ----------
+    slots : {"all", "one"}
+        Every user fills all slots, at 9/10 epsilon / (L + 1) each, or one that is drawn uniformly,
+        at 9/10 epsilon.
+    weigh : {"user", "visit"}
+        Whether trajectories or their points weigh the same in the map.
+    most_points : int in [1, 65536]
+        Public length at which trajectories are cut before anything is reported.
+    """
+
+    name: ClassVar[str] = "ldptrace"
+    slots: Literal["all", "one"] = "all"
+    weigh: Weigh = "user"
+    most_points: int = 256
+
+    def __post_init__(self) -> None:
+        if self.slots not in ("all", "one"):
+            raise InputError(f"slots must be all or one, got {self.slots!r}")
+        if self.weigh not in ("user", "visit"):
+            raise InputError(f"weigh must be user or visit, got {self.weigh!r}")
+        self._keep_whole("most_points", 1, MOST_POINTS)
+
+    @property
+    def privacy_of_all_reports(self) -> bool:
+        """False: local privacy is of the report on the first cell."""
+        return False
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return eps-LDP of the trajectory: 1/10 for the length, 9/10 over the slots."""
+        claim = trajectory_claim(
+            epsilon,
+            f"trajectories are cut at a public length of {self.most_points} points",
+            "slots and their domains follow from public numbers and the noisy lengths alone",
+        )
+        check_share(epsilon, min(LENGTH_PART, self.report_part(self.most_points)))
+        return claim
+
+    def report_part(self, longest: int) -> Fraction:
+        """Return the part of epsilon of one report of phase 2, ``longest`` points kept."""
+        return MOVES_PART / (longest + 1 if self.slots == "all" else 1)
+
+    def _local_privacy(self, cells: int, epsilon: float) -> float:
+        """Return how far off a guess of the first cell is from its report alone, in cells.
+
+        The OUE report of the first cell at the public greatest length. It is a property of that
+        one report: the others tell of the first cell too where people move little.
+        """
+        spent = share_of(epsilon, self.report_part(self.most_points))
+        return cells_privacy(cells, spent, size_law(cells**2, OWN_BIT, other_bit(spent)))
+
+    def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Collect lengths, then moves, and draw trajectories from what was estimated."""
+        claim = self.claim(epsilon)
+        trails = trails_of(self.name, users)
+        side, n = users.shape[0], len(users)
+        walks = adjacent_moves(trails, side, self.most_points)
+        bins = length_bins(self.most_points)
+        law = _length_law(walks.lengths, bins, share_of(epsilon, LENGTH_PART), rng)
+        longest = published_length(law, bins)
+        spent = share_of(epsilon, self.report_part(longest))
+        slot = None if self.slots == "all" else rng.integers(longest + 1, size=n)
+        model = collect(adjacent_moves(walks, side, longest), side, longest, slot, spent, rng)
+        lengths = np.minimum(_drawn_lengths(law, bins, n, rng), longest)
+        walked = synthesise(model, lengths, rng)
+        facts: dict[str, Fact] = {
+            "estimator": "projection, synthesis",
+            "length": longest,
+            "reports_per_user": 1 + (longest + 1 if self.slots == "all" else 1),
+            "epsilon_per_report": spent,
+        }
+        return Released(
+            density_of(walked, side * side, self.weigh).reshape(side, side), claim, facts
+        )
+
+
+def length_bins(most: int) -> Ints:
+    """Return the upper ends of the public bins of lengths: 1, 2, 3, 4, 6, 8, 12, ... ``most``."""
+    ends = takewhile(lambda end: end < most, (ceil(2 ** (k / 2)) for k in count()))
+    return np.unique([*ends, most]).astype(np.int64)
+
+
+def published_length(law: Array, bins: Ints) -> int:
+    """Return the upper end of the bin that holds the 90 % quantile of the estimated lengths."""
+    reached = np.cumsum(law) >= QUANTILE * law.sum()
+    return int(bins[np.argmax(reached)])
+
+
+def slot_values(walks: Trails, domain: MoveDomain, slot: int, longest: int) -> tuple[int, Ints]:
+    """Return the kind of a slot and what every user holds in it, whatever their length.
+
+    Parameters
+    ----------
+    walks : Trails
+        Of at most ``longest`` points, successive cells touching.
+    domain : MoveDomain
+    slot : int in [0, longest]
+        0 for the first cell, ``longest`` for the last, moves between.
+    longest : int
+
+    Returns
+    -------
+    kind : {START, MOVE, END}
+    values : (users,) array
+        A cell, or a symbol of the domain.
+    """
+    first, beyond = walks.starts[:-1], walks.starts[1:]
+    if slot == 0:
+        return START, walks.cells[first]
+    if slot == longest:
+        return END, walks.cells[beyond - 1]
+    values = np.full(len(walks), domain.none)
+    moving = first + slot < beyond
+    at = (first + slot)[moving]
+    values[moving] = domain.of(walks.cells[at - 1], walks.cells[at])
+    return MOVE, values
+
+
+def collect(
+    walks: Trails,
+    side: int,
+    longest: int,
+    slot: Ints | None,
+    spent: float,
+    rng: np.random.Generator,
+) -> MarkovModel:
+    """Collect the slots, all of every user or the given one of each, and estimate the model."""
+    domain, cells = MoveDomain(side), side * side
+    counts = [np.zeros(size, np.int64) for size in (cells, domain.none + 1, cells)]
+    sent = [0, 0, 0]
+    for k in range(longest + 1):
+        kind, values = slot_values(walks, domain, k, longest)
+        values = values if slot is None else values[slot == k]
+        counts[kind] += oue_counts(values, len(counts[kind]), spent, rng)
+        sent[kind] += len(values)
+    starts, moves, ends = (_law(c, n, spent) for c, n in zip(counts, sent, strict=True))
+    inside = domain.targets >= 0
+    table = np.where(inside, moves[domain.symbols], 0.0) * (sent[MOVE] > 0)
+    return MarkovModel(side, starts, table, ends)
+
+
+def _length_law(lengths: Ints, bins: Ints, epsilon: float, rng: np.random.Generator) -> Array:
+    """Collect the bins of the lengths and return their estimated shares."""
+    counts = oue_counts(np.searchsorted(bins, lengths), len(bins), epsilon, rng)
+    return _law(counts, len(lengths), epsilon)
+
+
+def _drawn_lengths(law: Array, bins: Ints, n: int, rng: np.random.Generator) -> Ints:
+    """Draw lengths: a bin by its share, and every length of the bin alike."""
+    chosen = rng.choice(len(bins), size=n, p=law)
+    below = np.concatenate([[0], bins[:-1]])
+    return rng.integers(below[chosen], bins[chosen]) + 1
+
+
+def _law(counts: Ints, n: int, epsilon: float) -> Array:
+    """Return the distribution nearest to the unbiased shares; uniform where nobody reported."""
+    if n == 0:
+        return np.full(len(counts), 1 / len(counts))
+    return on_simplex(oue_frequencies(counts, n, epsilon))

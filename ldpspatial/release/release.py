@@ -1,0 +1,93 @@
+"""Release: what turns users' positions into a map under a stated privacy claim.
+
+Comparison knows releases and nothing else, whatever the trust model: a mechanism that is written
+once as a release appears in every table and figure.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from ldpspatial.estimation import Estimate
+from ldpspatial.places.users import Positions, UserCells, user_cells
+from ldpspatial.privacy.claims import Model, PrivacyClaim
+from ldpspatial.validate import check_epsilon, check_generator
+
+Array = NDArray[np.float64]
+Fact = float | int | str
+
+
+@dataclass(frozen=True)
+class Released:
+    """What one run of a release gave.
+
+    Attributes
+    ----------
+    density : (rows, columns) array
+        Non-negative, sums to 1; row 0 is the south, column 0 the west.
+    claim : PrivacyClaim
+        Of this very run: what was spent, never more than what was asked for.
+    facts : mapping of str to number or text
+        What else is worth a column: vector length, rounds, radius. Facts may depend on the data
+        and are for evaluation; the claim covers the density alone unless it says otherwise.
+    estimate : Estimate or None
+        How the density was found, where EM found it.
+    """
+
+    density: Array
+    claim: PrivacyClaim
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    estimate: Estimate | None = field(default=None, repr=False)
+
+
+class Release(ABC):
+    """A mechanism with its estimator; subclasses are frozen dataclasses of their parameters.
+
+    Attributes
+    ----------
+    name : str
+        Name in the registry, in tables and on the command line.
+    model : {"local", "distributed", "central", "none"}
+    """
+
+    name: ClassVar[str]
+    model: ClassVar[Model]
+
+    @abstractmethod
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return what a run at this epsilon promises."""
+
+    @abstractmethod
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Run on users whose cells are known.
+
+        All randomness comes from ``rng``: this is simulation. What runs on devices and servers
+        draws from the operating system.
+        """
+
+    def run(
+        self, points: Positions, grid: Grid, epsilon: float, rng: np.random.Generator
+    ) -> Released:
+        """Run on users' positions.
+
+        Parameters
+        ----------
+        points : (n, 2) array, pair (user ids, (n, 2) array), or Points
+            As in :func:`ldpspatial.places.users.user_cells`.
+        grid : client_sdk.Grid
+        epsilon : float > 0
+        rng : numpy.random.Generator
+
+        Raises
+        ------
+        InputError
+            A bad argument, or positions that are all outside the grid.
+        """
+        check_epsilon(epsilon)
+        check_generator(rng)
+        return self.release(user_cells(points, grid), epsilon, rng)

@@ -1,0 +1,234 @@
+"""Intervals of an estimate: against the dense formula, at the edges, and bad input."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from client_sdk import ResponseTable, response_table
+from ldpspatial import Estimate, StampChannel, estimate
+from ldpspatial.errors import InputError
+from ldpspatial.estimation import LikelihoodGain, cell_intervals
+from ldpspatial.estimation.intervals.cells import FISHER_CELLS, Interval
+from tests.support import naive_channel
+
+Array = NDArray[np.float64]
+CELLS = 6
+BLOCK = np.zeros((CELLS, CELLS), bool)
+BLOCK[:2, :3] = True
+
+
+def example(channel: StampChannel, n: int) -> Estimate:
+    """Return the estimate of n reports of a random map."""
+    rng = np.random.default_rng(1)
+    cells = channel.table.cells
+    density = rng.dirichlet(np.ones(cells**2)).reshape(cells, cells)
+    law = channel.forward(density)[channel.support]
+    return estimate(channel, rng.multinomial(n, law / law.sum()), max_iterations=100)
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon", "radius"), [("dam", 3.5, None), ("huem", 2, 3)])
+def test_fisher_is_the_dense_formula(mechanism: str, epsilon: float, radius: int | None) -> None:
+    table = response_table(mechanism, epsilon, CELLS, radius)
+    found = example(StampChannel(table), 2_000)
+    dense = naive_channel.matrix(table)
+    counts = naive_channel.gathered(table, found.counts)
+    f, n = found.density.ravel(), counts.sum()
+    weights = np.diag(1 / (dense @ f))
+    inverse = np.linalg.inv(dense.T @ weights @ dense)
+    unbiased = inverse @ dense.T @ weights @ counts / n
+    covariance = (inverse - np.outer(f, f)) / n
+    z = norm.ppf(0.95)
+    intervals = cell_intervals(found, level=0.9)
+    least = (z / n) ** 2
+    reach = z * np.sqrt(np.diag(covariance) + least)
+    lower = np.clip(unbiased - reach, 0, 1).reshape(CELLS, CELLS)
+    upper = np.clip(np.maximum(unbiased, 0) + reach, 0, 1).reshape(CELLS, CELLS)
+    np.testing.assert_allclose(intervals.lower, lower, atol=1e-9)
+    np.testing.assert_allclose(intervals.upper, upper, atol=1e-9)
+    np.testing.assert_allclose(intervals.width, upper - lower, atol=1e-9)
+    chosen = BLOCK.ravel().astype(float)
+    share = intervals.region(BLOCK)
+    error = z * np.sqrt(chosen @ covariance @ chosen + least)
+    assert share.estimate == pytest.approx(f[BLOCK.ravel()].sum())
+    assert share.lower == pytest.approx(max(chosen @ unbiased - error, 0), abs=1e-9)
+    assert share.upper == pytest.approx(chosen @ unbiased + error, abs=1e-9)
+    assert unbiased.min() < 0  # the rule for negative estimates was at work
+
+
+def test_intervals_of_randomised_response_are_the_textbook_ones() -> None:
+    # b = 0: each cell's unbiased estimate is (c / n - q) / (p - q), its variance binomial, so
+    # that (z / n)^2 changes the fourth digit.
+    channel = StampChannel(response_table("dam", 4.0, 3, 0))
+    counts = np.array([[900, 700, 800], [500, 1000, 900], [600, 800, 900]])
+    found = estimate(channel, counts, LikelihoodGain(1e-9))
+    p = np.exp(4) / (np.exp(4) + 8)
+    q, n = (1 - p) / 8, counts.sum()
+    share = counts / n
+    z = norm.ppf(0.975)
+    reach = z * np.sqrt(share * (1 - share) / n / (p - q) ** 2 + (z / n) ** 2)
+    intervals = cell_intervals(found)
+    np.testing.assert_allclose(intervals.lower, (share - q) / (p - q) - reach, atol=1e-6)
+    np.testing.assert_allclose(intervals.upper, (share - q) / (p - q) + reach, atol=1e-6)
+
+
+def both(found: Estimate, level: float = 0.95) -> list[tuple[Array, Array, Interval, Interval]]:
+    """Return lower, upper, all cells and no cell for both methods."""
+    shape = found.density.shape
+    results = []
+    for method in ("fisher", "bootstrap"):
+        intervals = cell_intervals(found, level, method, np.random.default_rng(1), replicates=20)
+        assert intervals.method == method
+        assert intervals.level == level
+        everywhere, nowhere = (intervals.region(np.full(shape, full)) for full in (True, False))
+        results.append((intervals.lower, intervals.upper, everywhere, nowhere))
+    return results
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 3.5, 10.0])
+@pytest.mark.parametrize("cells", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 30, 10**12])
+def test_intervals_lie_in_0_to_1_and_everyone_is_somewhere(
+    epsilon: float, cells: int, n: int
+) -> None:
+    channel = StampChannel(response_table("dam", epsilon, cells))
+    found = example(channel, n)
+    for level in (1e-9, 0.95, 1 - 1e-16):
+        for lower, upper, everywhere, nowhere in both(found, level):
+            assert (lower >= 0).all()
+            assert (lower <= upper).all()
+            assert (upper <= 1).all()
+            assert everywhere.estimate == pytest.approx(1)
+            assert everywhere.lower == pytest.approx(1, abs=1e-4)
+            assert everywhere.upper == pytest.approx(1, abs=1e-4)
+            assert (nowhere.estimate, nowhere.lower, nowhere.upper) == (0, 0, 0)
+    if cells == 1:
+        assert lower.tolist() == upper.tolist() == [[1]]
+
+
+@pytest.mark.parametrize("epsilon", [1.4, 3.5])
+def test_a_single_report_leaves_every_cell_uncertain(epsilon: float) -> None:
+    channel = StampChannel(response_table("dam", epsilon, 5))
+    counts = np.zeros(channel.output_shape)
+    counts[(channel.output_shape[0] // 2,) * 2] = 1
+    intervals = cell_intervals(estimate(channel, counts))
+    assert intervals.width.min() > 0.5
+
+
+def test_a_share_of_which_no_report_was_seen_may_be_as_large_as_wilson_says() -> None:
+    channel = StampChannel(response_table("dam", 12.0, 3, 0))
+    counts = np.zeros((3, 3))
+    counts[0, 0] = 50
+    intervals = cell_intervals(estimate(channel, counts))
+    assert intervals.upper[2, 2] == pytest.approx(norm.ppf(0.975) ** 2 / 50, rel=0.01)
+    corner = np.zeros((3, 3), bool)
+    corner[2] = True
+    assert intervals.region(corner).upper == pytest.approx(intervals.upper[2, 2], rel=0.01)
+    assert intervals.lower[0, 0] == pytest.approx(1 - norm.ppf(0.975) ** 2 / 50, rel=0.01)
+
+
+def test_wider_levels_contain_narrower_ones() -> None:
+    channel = StampChannel(response_table("dam", 3.5, CELLS))
+    found = example(channel, 3_000)
+    for method in ("fisher", "bootstrap"):
+        narrow, wide = (
+            cell_intervals(found, level, method, np.random.default_rng(1), 20)
+            for level in (0.5, 0.99)
+        )
+        assert (wide.lower <= narrow.lower).all()
+        assert (wide.upper >= narrow.upper).all()
+
+
+def test_bootstrap_repeats_with_its_generator_and_says_how_far_it_is() -> None:
+    channel = StampChannel(response_table("dam", 3.5, CELLS))
+    found = example(channel, 1_000)
+    done: list[int] = []
+    first, second = (
+        cell_intervals(found, 0.9, "bootstrap", np.random.default_rng(3), np.int64(25), done.append)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.lower, second.lower)
+    assert done == 2 * list(range(1, 26))
+
+
+def test_fisher_takes_64_cells_and_no_more() -> None:
+    channel = StampChannel(response_table("dam", 3.5, FISHER_CELLS + 1, 0))
+    found = estimate(channel, channel.support.astype(int), max_iterations=1)
+    with pytest.raises(InputError, match="method fisher takes at most 64 cells a side, got 65"):
+        cell_intervals(found)
+    assert cell_intervals(found, 0.95, "bootstrap", np.random.default_rng(1), 20).width.max() < 1
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ResponseTable("says nothing", 1.0, 3, 4, ((4,),)),
+        response_table("huem", 1e-6, 5),
+        response_table("huem", 0.01, 15),
+    ],
+    ids=["all inputs alike", "tiny epsilon", "small epsilon"],
+)
+def test_counts_that_do_not_determine_every_cell_are_refused(table: ResponseTable) -> None:
+    channel = StampChannel(table)
+    found = estimate(channel, channel.support.astype(int))
+    with pytest.raises(InputError, match="the counts do not determine every cell"):
+        cell_intervals(found)
+    assert (cell_intervals(found, 0.9, "bootstrap", np.random.default_rng(1), 20).width >= 0).all()
+
+
+FOUND = estimate(StampChannel(response_table("dam", 3.5, 3, 0)), np.ones((3, 3), int))
+RNG = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"level": 0}, "level must lie between 0 and 1, got 0"),
+        ({"level": 1}, "level must lie between 0 and 1, got 1"),
+        ({"level": 95}, "level must lie between 0 and 1, got 95"),
+        ({"level": np.nan}, "level must lie between 0 and 1, got nan"),
+        ({"level": "0.9"}, "level must lie between 0 and 1, got '0.9'"),
+        ({"level": None}, "level must lie between 0 and 1, got None"),
+        ({"method": "wald"}, "method must be auto, fisher or bootstrap, got 'wald'"),
+        ({"method": None}, "method must be auto, fisher or bootstrap, got None"),
+        ({"method": "bootstrap"}, "rng must be a numpy Generator .*, got NoneType"),
+        ({"method": "bootstrap", "rng": 1}, "rng must be a numpy Generator .*, got int"),
+        *(
+            (
+                {"method": "bootstrap", "rng": RNG, "replicates": bad},
+                "replicates must be a whole number from 20 on",
+            )
+            for bad in (19, 0, -1, 20.0, "20", None, True)
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cell_intervals(FOUND, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        np.ones((3, 3)),
+        np.ones((3, 3), int),
+        np.ones(9, bool),
+        np.ones((3, 2), bool),
+        True,
+        None,
+        [[True], [True, False]],
+        "north",
+    ],
+)
+def test_bad_regions_are_refused(mask: object) -> None:
+    with pytest.raises(InputError, match="mask must be a bool array"):
+        cell_intervals(FOUND).region(mask)  # type: ignore[arg-type]
+
+
+def test_a_region_may_be_a_list() -> None:
+    mask = [[True, False, False]] * 3
+    region = cell_intervals(FOUND).region(mask)
+    assert region == cell_intervals(FOUND).region(np.array(mask))
+    assert dataclasses.astuple(region)[0] == pytest.approx(1 / 3)

@@ -1,0 +1,254 @@
+"""Weights of regions: closed forms, a slow twin, conventions, and geometries that are none."""
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from ldpspatial.errors import InputError
+from ldpspatial.places.regions import cells, polygon, rectangle
+from tests.support import naive_regions
+
+Array = NDArray[np.float64]
+PLANE = Grid.plane(0, 0, 8, 8)  # cells are unit squares
+CITY = Grid.from_center(48.0, 11.0, 12_000.0, 8)
+ACROSS = Grid.from_bounds(-18.0, 179.0, 2.0, 4)  # cells of half a degree, from 179 to -179
+SQUARE = [(1, 1), (1, 3), (3, 3), (3, 1)]
+
+
+def turned(corners: list[tuple[float, float]]) -> list[list[float]]:
+    """Corners as GeoJSON has them: the other coordinate first, closed."""
+    return [[x, y] for y, x in [*corners, corners[0]]]
+
+
+def bounds(grid: Grid) -> tuple[float, float, float, float]:
+    """South, west, north, east in degrees."""
+    south, west, height, width = (v / 1e7 for v in (grid.south, grid.west, grid.height, grid.width))
+    return south, west, south + height, west + width
+
+
+def test_rectangles_cover_parts_of_cells_exactly() -> None:
+    weights = rectangle(PLANE, south=0.5, west=1.25, north=2.75, east=3)
+    expected = np.zeros((8, 8))
+    expected[0:3, 1:3] = np.outer([0.5, 1, 0.75], [0.75, 1])
+    np.testing.assert_array_equal(weights, expected)
+    inner = rectangle(PLANE, 4.25, 5.5, 4.5, 5.75)
+    assert (inner[4, 5], inner.sum()) == (0.0625, 0.0625)
+
+
+@given(st.lists(st.floats(-2, 10), min_size=4, max_size=4, unique=True))
+@settings(max_examples=60, deadline=None)
+def test_a_rectangle_and_the_polygon_of_its_corners_are_one(sides: list[float]) -> None:
+    south, north = sorted(sides[:2])
+    west, east = sorted(sides[2:])
+    grid = PLANE
+    overlap = [max(min(high, 8) - max(low, 0), 0) for low, high in ((south, north), (west, east))]
+    if min(overlap) < 1e-6 or min(north - south, east - west) < 1e-6:
+        return
+    weights = rectangle(grid, south, west, north, east)
+    assert weights.sum() == pytest.approx(math.prod(overlap), rel=1e-12, abs=1e-12)
+    corners = [(south, west), (south, east), (north, east), (north, west)]
+    np.testing.assert_allclose(polygon(grid, corners), weights, atol=1e-12)
+
+
+@pytest.mark.parametrize("grid", [PLANE, CITY, ACROSS], ids=["plane", "city", "across"])
+def test_the_whole_square_is_every_cell_and_rows_run_north(grid: Grid) -> None:
+    south, west, north, east = bounds(grid)
+    size = (grid.cells, grid.cells)
+    whole = rectangle(grid, south, west, north, east)
+    np.testing.assert_allclose(whole, np.ones(size), atol=1e-9)
+    lower = rectangle(grid, south, west, (south + north) / 2, east)
+    half = cells(grid, range(grid.cells // 2), range(grid.cells))
+    np.testing.assert_allclose(lower, half, atol=1e-9)
+    left = polygon(grid, [(south, west), (north, west), (north, (west + east) / 2),
+                          (south, (west + east) / 2)])  # fmt: skip
+    np.testing.assert_allclose(left, half.T, atol=1e-9)
+
+
+def test_weights_are_chances_of_points_spread_evenly_in_cells() -> None:
+    # What a weight means, on degrees: the share of a cell's points that lie in the region.
+    rng = np.random.default_rng(1)
+    south, west, north, east = bounds(CITY)
+    points = rng.uniform((south, west), (north, east), (400_000, 2))
+    corners = [(47.96, 10.95), (47.97, 11.05), (48.03, 11.06), (48.0, 10.93)]
+    inside = shapely.contains_xy(shapely.Polygon([(x, y) for y, x in corners]), points[:, ::-1])
+    index = [CITY.cell(*point) for point in points[:20_000]]
+    rows, cols = np.array(index).T
+    counted, hits = np.zeros((8, 8)), np.zeros((8, 8))
+    np.add.at(counted, (rows, cols), 1)
+    np.add.at(hits, (rows, cols), inside[:20_000])
+    weights = polygon(CITY, corners)
+    error = np.sqrt(np.maximum(weights * (1 - weights), 1e-4) / counted)
+    assert (abs(hits / counted - weights) < 5.5 * error + 1e-9).all()  # 2 in 10^6 for 64 cells
+    assert inside.mean() == pytest.approx(weights.sum() / 64, abs=0.004)
+    assert (abs(hits / counted - weights.T) > 5.5 * error).any()  # swapped axes are noticed
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_polygons_are_those_of_the_slow_twin(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    angles = np.sort(rng.uniform(0, 2 * np.pi, 12))
+    radii = rng.uniform(1.5, 4.8, 12)  # a star shape, in part outside of the map
+    ring = [(4 + r * math.sin(a), 4 + r * math.cos(a)) for a, r in zip(angles, radii, strict=True)]
+    hole = [(4 + 0.9 * math.sin(a), 4 + 0.9 * math.cos(a)) for a in (0.3, 1.9, 4.4)]
+    if not shapely.Polygon(ring, [hole]).is_valid:
+        hole = []
+    rings = [ring, hole] if hole else [ring]
+    expected = naive_regions.cell_shares(rings, 8)
+    document = {"type": "Polygon", "coordinates": [turned(each) for each in rings]}
+    np.testing.assert_allclose(polygon(PLANE, document), expected, atol=1e-12)
+
+
+def test_geojson_is_longitude_first_and_holes_and_parts_count() -> None:
+    hole = [(1.5, 1.5), (2.5, 1.5), (2.5, 2)]
+    parts = {
+        "type": "MultiPolygon",
+        "coordinates": [[turned(SQUARE), turned(hole)], [[[5, 7], [6, 7], [6, 8], [5, 7]]]],
+    }
+    weights = polygon(PLANE, parts)
+    assert weights[1:3, 1:3].sum() == pytest.approx(4 - 0.25)
+    assert weights[7, 5] == pytest.approx(0.5)
+    assert weights.sum() == pytest.approx(4.25)
+
+
+def test_every_way_to_give_a_polygon_gives_the_same_weights() -> None:
+    corners = [(0.5, 1.0), (0.5, 6.5), (5.0, 3.0)]
+    expected = polygon(PLANE, corners)
+    assert expected.sum() == pytest.approx(5.5 * 4.5 / 2)
+    ways: list[Any] = [
+        np.array(corners),
+        (*corners, corners[0]),
+        corners[::-1],
+        {"type": "Polygon", "coordinates": [turned(corners)]},
+        {"type": "Polygon", "coordinates": [[[x, y, 100.0] for x, y in turned(corners)]]},
+        shapely.Polygon([(x, y) for y, x in corners]),
+        shapely.MultiPolygon([shapely.Polygon([(x, y) for y, x in corners])]),
+    ]
+    for way in ways:
+        np.testing.assert_allclose(polygon(PLANE, way), expected, atol=1e-14)
+
+
+def test_regions_across_the_antimeridian() -> None:
+    expected = np.zeros((4, 4))
+    expected[:2, 1:3] = 1
+    np.testing.assert_allclose(rectangle(ACROSS, -18, 179.5, -17, -179.5), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        rectangle(ACROSS, -18, -180.5, -17, 180.5 - 360), expected, atol=1e-9
+    )
+    for west in (179.5, -180.5):
+        corners = [(-18, west), (-18, west + 1), (-17, west + 1), (-17, west)]
+        np.testing.assert_allclose(polygon(ACROSS, corners), expected, atol=1e-9)
+    east, west = (
+        [turned([(-18, a), (-18, b), (-17, b), (-17, a)])]
+        for a, b in ((179.5, 180), (-180, -179.5))
+    )
+    parts = {"type": "MultiPolygon", "coordinates": [east, west]}
+    np.testing.assert_allclose(polygon(ACROSS, parts), expected, atol=1e-9)
+    world = rectangle(ACROSS, -90, -180, 90, 180)
+    np.testing.assert_allclose(world, np.ones((4, 4)), atol=1e-9)
+
+
+def test_cells_are_ranges_of_rows_and_columns() -> None:
+    weights = cells(PLANE, range(2, 4), range(0, 8, 3))
+    assert weights.sum() == 6
+    assert (weights[2:4, [0, 3, 6]] == 1).all()
+
+
+@pytest.mark.parametrize("side", [1, 2, 3])
+def test_small_maps(side: int) -> None:
+    grid = Grid.plane(-1, -1, 2, side)
+    triangle = polygon(grid, [(-1, -1), (-1, 1), (1, -1)])
+    assert triangle.sum() / side**2 == pytest.approx(0.5)
+    assert rectangle(grid, -1, -1, 0, 1).sum() / side**2 == pytest.approx(0.5)
+    assert cells(grid, range(side), range(side)).all()
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        ((3, 1, 2, 4), "south must lie below north"),
+        ((1, 1, 1, 4), "south must lie below north"),
+        ((1, 4, 2, 4), "west must lie before east"),
+        ((1, 4, 2, 3), "west must lie before east"),
+        ((float("nan"), 1, 2, 4), "south must be a number from -1e"),
+        ((1, 1, 2, float("inf")), "east must be a number from -1e"),
+        ((1, "1", 2, 4), "west must be a number from -1e"),
+        ((1, None, 2, 4), "west must be a number from -1e"),
+        ((1, 1, 2, 10**400), "east must be a number from"),
+        ((1, 1, 2, 1e300), "east must be a number from"),
+        ((9, 9, 10, 10), "overlap the map"),
+        ((8, 0, 9, 1), "overlap the map"),
+    ],
+)
+def test_rectangles_that_are_none_are_refused(sides: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        rectangle(PLANE, *sides)
+
+
+def test_degrees_out_of_range_are_refused() -> None:
+    with pytest.raises(InputError, match="north must be a number from -90 to 90, got 91"):
+        rectangle(CITY, 47, 10, 91, 12)
+    with pytest.raises(InputError, match="west must be a number from -360 to 360"):
+        rectangle(CITY, 47, -361, 48, 12)
+    with pytest.raises(InputError, match=r"every latitude \(y\) must be a number from -90"):
+        polygon(CITY, [(11, 48), (11, 48.1), (110, 48)])
+
+
+@pytest.mark.parametrize(
+    ("geometry", "words"),
+    [
+        ([(1, 1), (3, 3), (1, 3), (3, 1)], "cross or touch itself, got one with: self-inter"),
+        ([(1, 1), (2, 2), (3, 3)], "cross or touch itself"),
+        ([(1, 1), (2, 2)], "at least 3 corners"),
+        ([(1, 1, 1), (2, 2, 2), (1, 2, 3)], "corners of 2 numbers"),
+        ([], "at least 3 corners"),
+        ([(1, 1), (2, float("nan")), (3, 1)], r"every longitude \(x\) must be a number"),
+        ([(1, 1), (float("inf"), 2), (3, 1)], r"every latitude \(y\) must be a number"),
+        ([(1, 1), (1e300, 2), (3, 1)], r"every latitude \(y\) must be a number"),
+        ([(1, 1), ("a", 2), (3, 1)], "cannot be read"),
+        ([(9, 9), (9, 10), (10, 9)], "overlap the map"),
+        ([(8, 0), (9, 0), (9, 1)], "overlap the map"),
+        ("POLYGON ((0 0, 1 1, 1 0, 0 0))", "got str"),
+        (None, "got NoneType"),
+        ({"type": "Point", "coordinates": [1, 1]}, "got the type 'Point'"),
+        ({}, "got the type 'None'"),
+        ({"type": "Polygon"}, "cannot be read"),
+        ({"type": "Polygon", "coordinates": 3}, "cannot be read"),
+        ({"type": "Polygon", "coordinates": [[[0, 0]]]}, "cannot be read"),
+        ({"type": "Polygon", "coordinates": [[[0, 0], [1], [1, 0], [0, 0]]]}, "cannot be read"),
+        ({"type": "Polygon", "coordinates": []}, "empty Polygon"),
+        ({"type": "MultiPolygon", "coordinates": []}, "empty MultiPolygon"),
+        (shapely.Polygon(), "empty Polygon"),
+        (shapely.LineString([(0, 0), (1, 1)]), "got a LineString"),
+    ],
+)
+def test_geometries_that_are_none_are_refused(geometry: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        polygon(PLANE, geometry)
+
+
+@pytest.mark.parametrize("rows", [range(0), range(3, 9), range(-1, 2), (0, 1), 3, slice(0, 2)])
+def test_ranges_that_are_none_are_refused(rows: Any) -> None:
+    with pytest.raises(InputError, match="rows must be a range within 0 to 7"):
+        cells(PLANE, rows, range(2))
+
+
+def test_without_shapely_polygons_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *arguments: Any, **more: Any) -> Any:
+        if name.startswith("shapely"):
+            raise ImportError(name)
+        return real(name, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(InputError, match=r"install ldpspatial\[regions\]"):
+        polygon(PLANE, SQUARE)
+    assert rectangle(PLANE, 1, 1, 3, 3).sum() == 4

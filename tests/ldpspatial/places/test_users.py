@@ -1,0 +1,134 @@
+"""Users on a grid: who counts how much."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+from client_sdk import Grid
+from ldpspatial.errors import InputError
+from ldpspatial.places.points import Points
+from ldpspatial.places.users import UserCells, cells_by_user, user_cells
+
+PLANE = Grid.plane(0, 0, 4.0, 4)
+VISITS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 11)), min_size=1, max_size=40)
+
+
+def test_every_user_weighs_the_same_however_many_visits() -> None:
+    users = user_cells((["a", "b", "a", "a"], [[0, 0], [3, 3], [0, 0], [0, 1]]), PLANE)
+    assert len(users) == 2
+    assert users.density[0, 0] == pytest.approx(1 / 3)
+    assert users.density[0, 1] == pytest.approx(1 / 6)
+    assert users.density[3, 3] == 0.5
+
+
+def test_without_ids_every_row_is_a_user() -> None:
+    users = user_cells([[0.5, 0.5], [0.6, 0.6], [3.5, 0.5]], PLANE)
+    assert len(users) == 3
+    assert users.density[0, 0] == pytest.approx(2 / 3)
+    assert users.density[3, 0] == pytest.approx(1 / 3)
+
+
+def test_points_bring_their_users() -> None:
+    points = Points(np.array([[0.5, 0.5], [1.5, 0.5]]), np.array([7, 7]))
+    assert len(user_cells(points, PLANE)) == 1
+
+
+def test_positions_outside_are_left_out_and_users_without_any_other_too() -> None:
+    users = user_cells((["a", "b", "a"], [[0.5, 0.5], [9, 9], [9, 0]]), PLANE)
+    assert (len(users), users.outside, users.users_outside) == (1, 2, 1)
+    assert users.sample(1, np.random.default_rng(1)).users_outside == 1
+    assert users.density[0, 0] == 1
+
+
+def test_its_printed_form_hides_where_people_are() -> None:
+    assert repr(user_cells([[1.5, 2.5]], PLANE)) == "UserCells(1 users on 4 x 4 cells, 0 outside)"
+
+
+@given(VISITS)
+def test_densities_and_distributions_by_hand(visits: list[tuple[int, int]]) -> None:
+    who, where = map(np.array, zip(*visits, strict=True))
+    users = cells_by_user(who, where, (3, 4))
+    expected = np.zeros(12)
+    people = sorted(set(who))
+    for row, person in enumerate(people):
+        own = np.bincount(where[who == person], minlength=12) / (who == person).sum()
+        expected += own / len(people)
+        assert users.distributions[[row]].toarray()[0] == pytest.approx(own)
+        assert (
+            users.visits[[row]].toarray()[0].max() == users.visits[row, users.most_visited()[row]]
+        )
+    assert users.density.ravel() == pytest.approx(expected)
+    assert users.density.sum() == pytest.approx(1)
+
+
+def test_one_cell_each_follows_the_users_own_shares() -> None:
+    # Chi-square over 20,000 draws of three users, false alarm 1e-6.
+    users = cells_by_user([0] * 6 + [1] + [2] * 4, [0, 0, 0, 5, 5, 7, 2, 1, 1, 1, 3], (2, 4))
+    rng = np.random.default_rng(3)
+    drawn = np.array([users.one_cell_each(rng) for _ in range(20_000)])
+    assert (drawn[:, 1] == 2).all()
+    for row in (0, 2):
+        law = users.distributions[[row]].toarray()[0]
+        counts = np.bincount(drawn[:, row], minlength=8)
+        assert not counts[law == 0].any()
+        found = counts[law > 0], law[law > 0] * len(drawn)
+        assert stats.chisquare(*found).pvalue > 1e-6
+
+
+def test_visits_beyond_64_bits_in_all_neither_wrap_nor_stop_anybody() -> None:
+    visits = sparse.csr_array(np.array([[2**62] * 4, [2**63 - 1, 1, 0, 0], [0, 0, 0, 1]]))
+    users = UserCells((2, 2), visits)
+    assert users.density.sum() == pytest.approx(1)
+    assert users.density.min() >= 0
+    drawn = np.array([users.one_cell_each(np.random.default_rng(k)) for k in range(400)])
+    assert set(drawn[:, 0]) == {0, 1, 2, 3}
+    assert set(drawn[:, 1]) == {0}
+    assert set(drawn[:, 2]) == {3}
+
+
+def test_a_sample_is_of_different_users() -> None:
+    users = cells_by_user(np.arange(12), np.arange(12), (3, 4))
+    chosen = users.sample(5, np.random.default_rng(1))
+    assert len(chosen) == 5
+    assert sorted(chosen.density.ravel())[-5:] == pytest.approx([0.2] * 5)
+    for bad in (0, 13):
+        with pytest.raises(InputError, match=r"users must lie in \[1, 12\]"):
+            users.sample(bad, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([], "shape"),
+        ([1.0, 2.0], "shape"),
+        ([["a", "b"]], "numbers"),
+        ([[1.0, 2.0], [3.0]], "numbers"),
+        ((["a"], [[0.5, 0.5], [1, 1]]), "ids"),
+        ([[9.0, 9.0]], "outside"),
+        ([[0.5, float("nan")]], "finite"),
+    ],
+)
+def test_bad_positions(points: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        user_cells(points, PLANE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cells", [[12], [-1], [0.5], [[1]], 3])
+def test_bad_cells(cells: list[float]) -> None:
+    with pytest.raises(InputError, match="cells must"):
+        cells_by_user(np.zeros(np.size(cells)), cells, (3, 4))
+
+
+@pytest.mark.parametrize("ids", [["a", 1], [1.0, float("nan")], [1], 5, [[1], [2]]])
+def test_bad_ids(ids: object) -> None:
+    with pytest.raises(InputError, match="user ids must"):
+        cells_by_user(np.array(ids, dtype=object if ids == ["a", 1] else None), [0, 1], (3, 4))
+
+
+def test_nobody_is_an_input_too_but_has_no_density() -> None:
+    nobody = cells_by_user([], [], (3, 4))
+    assert len(nobody) == 0
+    with pytest.raises(InputError, match="users must be at least one"):
+        _ = nobody.density

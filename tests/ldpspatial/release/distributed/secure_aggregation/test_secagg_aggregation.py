@@ -1,0 +1,204 @@
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.studies.secure_aggregation import published_bits, secure_aggregation
+from ldpspatial.errors import InputError
+from ldpspatial.release.distributed.sums import secure_aggregation as package
+from ldpspatial.release.distributed.sums.secure_aggregation import (
+    Neighbours,
+    SecureAggregation,
+    Step,
+    enrol,
+    play,
+)
+from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum
+from tests.support.aggregation_rounds import seeded, some_vectors, terms
+
+
+def test_the_public_names() -> None:
+    assert package.__all__ == [
+        "AbortedError",
+        "Client",
+        "Neighbours",
+        "Outcome",
+        "ProtocolError",
+        "SecureAggregation",
+        "Server",
+        "Step",
+        "Terms",
+        "choose_neighbours",
+        "enrol",
+        "play",
+    ]
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert not hasattr(package, "no_such_name")
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=7),
+    st.integers(2, 7),
+    st.sampled_from([1, 8, 20, 62]),
+    st.integers(1, 5),
+)
+def test_it_is_the_secure_sum_of_a_trusted_party(
+    here: list[bool], threshold: int, bits: int, length: int
+) -> None:
+    survivors = np.array(here)
+    vectors = np.random.default_rng(length).integers(0, 1 << bits, (len(here), length))
+    real: SecureSum = SecureAggregation(threshold, bits)
+    ideal: SecureSum = ModularSum(1 << bits, threshold)
+    assert (real.modulus, real.threshold) == (ideal.modulus, ideal.threshold)
+    found, expected = real.total(vectors, survivors), ideal.total(vectors, survivors)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.dtype == np.int64
+        assert found.tolist() == expected.tolist()
+
+
+def test_on_a_circle_it_is_too() -> None:
+    real = SecureAggregation(8, 20, neighbours=Neighbours(6, 3))
+    vectors = np.random.default_rng(1).integers(0, real.modulus, (12, 30))
+    survivors = np.arange(12) % 4 > 0
+    found = real.total(vectors, survivors)
+    assert found is not None
+    assert found.tolist() == (vectors[survivors].sum(axis=0) % real.modulus).tolist()
+
+
+def test_entropy_is_the_operating_systems_but_for_tests() -> None:
+    asked: list[int] = []
+
+    def counted(n: int) -> bytes:
+        asked.append(n)
+        return seeded(len(asked))(n)
+
+    vectors, here = np.ones((3, 2), np.int64), np.ones(3, bool)
+    found = SecureAggregation(2, 8, entropy=counted).total(vectors, here)
+    assert found is not None
+    assert found.tolist() == [3, 3]
+    # A session's name; an identity, two key pairs and a seed each; coefficients of 33 bytes.
+    assert asked[0] == 16
+    assert sorted(set(asked)) == [16, 32, 33]
+    assert asked.count(32) == 3 * 4
+    assert "entropy" not in repr(SecureAggregation(2, 8))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threshold": 1, "bits": 8}, "threshold must be a whole number from 2 to 1048576, got 1"),
+        ({"threshold": 2, "bits": 63}, "bits must be a whole number from 1 to 62, got 63"),
+        ({"threshold": 2, "bits": 8, "neighbours": Neighbours(6, 3)}, "at most the threshold 2"),
+    ],
+)
+def test_fields_that_cannot_be(arguments: Mapping[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SecureAggregation(**arguments)  # type: ignore[arg-type]
+
+
+def test_of_a_modulus_it_is_what_a_sum_of_clients_asks_for() -> None:
+    sums = SecureAggregation.of_modulus(
+        1 << 32, 700, neighbours=Neighbours(6, 3), entropy=seeded(1)
+    )
+    assert (sums.modulus, sums.threshold, sums.bits) == (1 << 32, 700, 32)
+    assert sums.neighbours == Neighbours(6, 3)
+    here = np.ones(3, bool)
+    found = SecureAggregation.of_modulus(modulus=8, threshold=2).total(np.ones((3, 1), int), here)
+    assert found is not None
+    assert found.tolist() == [3]
+    for modulus in (100, 1, 1 << 63, 8.0):
+        with pytest.raises(InputError, match="modulus must"):
+            SecureAggregation.of_modulus(modulus, 2)  # type: ignore[arg-type]
+
+
+def test_what_it_rests_on_is_said() -> None:
+    whole, circle = SecureAggregation(4, 8), SecureAggregation(4, 8, Neighbours(6, 3))
+    for sums in (whole, circle):
+        assert sums.assumption.startswith("computational: sums by secure aggregation on X25519")
+    assert "twice the threshold exceeds" in whole.assumption
+    assert "any server" not in circle.assumption
+
+
+def test_vectors_that_cannot_be() -> None:
+    sums, here = SecureAggregation(2, 8), np.ones(3, bool)
+    shape = 3, 2
+    wrong: list[Any] = [np.full(shape, 256), np.full(shape, -1), np.zeros(shape), np.zeros(3, int)]
+    for vectors in wrong:
+        with pytest.raises(InputError, match="vectors must"):
+            sums.total(vectors, here)
+    with pytest.raises(InputError, match="survivors must"):
+        sums.total(np.zeros((3, 2), int), here[:2])
+    with pytest.raises(InputError, match="length must"):
+        sums.total(np.zeros((3, 0), int), here)
+
+
+def test_without_cryptography_the_message_names_the_extra() -> None:
+    code = """
+import sys
+sys.modules["cryptography"] = None
+import ldpspatial.release.distributed.sums.secure_aggregation as package
+from ldpspatial.errors import InputError
+try:
+    package.SecureAggregation
+except InputError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == (
+        "secure aggregation needs the package cryptography: install ldpspatial[secure-aggregation]"
+    )
+
+
+def test_the_published_formula_gives_the_published_numbers() -> None:
+    # Bonawitz et al., abstract: 2^10 users with 2^20 numbers of 16 bits, and 2^14 with 2^24.
+    for users, length, expansion in ((2**10, 2**20, 1.73), (2**14, 2**24, 1.98)):
+        modulus_bits = 16 + (users - 1).bit_length()  # the sum has to fit
+        found = published_bits(users, length, modulus_bits, 256, 256)
+        assert round(found / (16 * length), 2) == expansion
+
+
+@pytest.mark.parametrize("neighbours", [None, Neighbours(4, 2)])
+def test_bytes_are_the_formula_and_what_comes_on_top(neighbours: Neighbours | None) -> None:
+    agreed = terms(9, 5, bits=20, length=40, neighbours=neighbours)
+    clients, server = enrol(agreed, seeded(1))
+    outcome = play(clients, server, some_vectors(agreed), {3: Step.MASK})
+    others = agreed.degree
+    near_3 = 3 in server._neighbours[0]
+    left = others - near_3
+    header = 37  # a byte for the round, the session's 32, the client's 4
+    assert outcome.sent[:, 0].tolist() == [
+        header + 32 + 32 + 64,
+        header + 32 + others * (4 + 33 + 33 + 16),
+        header + 40 * 20 // 8,
+        header + 64,
+        header + 4 + (others + 1) * (4 + 33),
+    ]
+    assert outcome.received[:, 0].tolist() == [
+        header + (others + 1) * (4 + 32 + 32 + 64),
+        header + others * (4 + 33 + 33 + 16),
+        header + 2,
+        header + (left + 1) * (4 + 64),
+        0,
+    ]
+    # Public keys, shares and the vector alone are what the formula counts, one key pair apart: the
+    # server also sends a client its own.
+    counted = 2 * 32 + 2 * 32 * others + 2 * 2 * 33 * others + 33 * (others + 1) + 40 * 20 // 8
+    assert counted == published_bits(others + 1, 40, 20, 256, 264) // 8
+
+
+def test_the_measurement_runs() -> None:
+    arguments = ["--clients", "20", "--complete", "10", "--threshold", "0.7", "--colluding", "0.1"]
+    run = CliRunner().invoke(secure_aggregation, arguments)
+    assert run.exit_code == 0, run.output
+    assert run.output.count("| 20 |") == 4
+    assert run.output.count("| 10 | all |") == 2

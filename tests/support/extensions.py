@@ -1,0 +1,47 @@
+"""An estimator and a release of another package, as CONTRIBUTING.md shows them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpspatial import Channel, Estimate, Estimator, PrivacyClaim, Release, Released, UserCells
+from ldpspatial.estimation.counts import check_counts
+
+
+@dataclass(frozen=True)
+class Uniform(Estimator):
+    """The uniform map, whatever was reported: what every estimator has to beat."""
+
+    kind: ClassVar[str] = "uniform"
+
+    @property
+    def name(self) -> str:
+        """What files and tables call it."""
+        return "uniform"
+
+    def fit(self, channel: Channel, counts: ArrayLike, progress: object = None) -> Estimate:
+        """Return the uniform density of the channel's shape."""
+        checked = check_counts(channel, counts)
+        density = np.full(channel.input_shape, 1 / np.prod(channel.input_shape))
+        law = channel.forward(density)
+        likelihood = float(checked[checked > 0] @ np.log(law[checked > 0]))
+        return Estimate(density, likelihood, 0, True, (likelihood,), channel, checked, self)
+
+
+@dataclass(frozen=True)
+class Nothing(Release):
+    """Publishes the uniform map, which no data go into."""
+
+    name = "nothing"
+    model = "central"
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return a claim that costs nothing; stated at the epsilon that was asked for."""
+        return PrivacyClaim("central", epsilon)
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Look at the shape of the map only."""
+        rows, columns = users.shape
+        return Released(np.full(users.shape, 1 / (rows * columns)), self.claim(epsilon))
