@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -193,6 +194,26 @@ def test_a_lock_that_is_dropped_during_a_call_keeps_the_report_in(path: Path) ->
 
 
 @posix
+def test_a_lock_file_can_be_locked_as_soon_as_it_has_its_name(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two processes that install or upgrade at once: one opens what the other is still making.
+    seen = []
+    plain = os.open
+
+    def look(name: Path, *rest: int) -> int:
+        descriptor = plain(name, *rest)
+        with file_lock.locked(path) as held:
+            seen.append(held.identity)
+        time.sleep(0.05)  # longer than the finest step of any time of change
+        return descriptor
+
+    monkeypatch.setattr(file_lock.os, "open", look)
+    file_lock.make(path)
+    monkeypatch.undo()
+    assert seen == [file_lock.Identity.of(path.stat())]
+
+
 def test_a_fork_during_a_call_gives_one_report_and_not_two(path: Path, tmp_path: Path) -> None:
     ledger = Ledger.create(path, 8)
     told = tmp_path / "child"

@@ -136,10 +136,8 @@ def _open(path: Path) -> io.FileIO:
 
 
 def _close(file: io.FileIO) -> None:
-    file.close()
-    _held.discard(
-        ref(file)
-    )  # closed first: a child that is forked here closes it once more, and may
+    file.close()  # first: a child that is forked in between closes it once more, and may
+    _held.discard(ref(file))
 
 
 def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
@@ -219,10 +217,14 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
 
 
 def make(path: Path) -> None:
-    """Make the file to lock, where none is, durably."""
+    """Make the file to lock, where none is, durably.
+
+    It stays empty, and nothing touches it once it has its name: another process may lock it
+    at that very moment, and a write would change the identity that this process has seen. (On
+    Windows, too, a range may be locked beyond the end of a file.)
+    """
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
-        os.write(descriptor, b"\n")  # a range of bytes to lock, for Windows
         synchronise(descriptor)
     finally:
         os.close(descriptor)
