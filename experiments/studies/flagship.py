@@ -22,10 +22,10 @@ from experiments.sources import (
 )
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.comparison.compare import compare_people
-from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve
-from ldpspatial.comparison.error_plot import draw_error_curves, legend_handles
+from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, draw_error_curves, error_curve
 from ldpspatial.comparison.results import write_results
 from ldpspatial.places.users import UserCells, user_cells
+from ldpspatial.plotting.error_curves import legend_handles
 from ldpspatial.plotting.heat_map import save_figure
 from ldpspatial.release.central import Laplace, SparseEmd
 from ldpspatial.release.distributed import AdaptiveHierarchical

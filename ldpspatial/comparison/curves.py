@@ -1,21 +1,25 @@
-"""Error curves: means with intervals, from the table of runs.
+"""Error curves from the table of runs: means with intervals, and their figure.
 
 Releases of different trust models promise different things at the same epsilon. So a curve says
 which epsilon it runs over: that of each claim under its own neighbouring relation, or that which
 every claim implies under one relation, replacement of one user's data.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from ldpspatial.comparison.scores import METRICS, check_metrics
 from ldpspatial.errors import InputError
+from ldpspatial.plotting.error_curves import curves_figure, draw_curves
 from ldpspatial.privacy.shuffling import amplified_epsilon
 
 Array = NDArray[np.float64]
@@ -118,6 +122,75 @@ def error_curve(
         np.clip(centre + half, low, high),
         np.array([len(group) for group in groups]),
     )
+
+
+def plot_error_curves(
+    table: pa.Table,
+    metric: str = "w2",
+    against: Against = "epsilon",
+    title: str | None = None,
+    releases: Sequence[str] | None = None,
+    shuffle_delta: float = SHUFFLE_DELTA,
+) -> Figure:
+    """Draw the error of every release, one line each, coloured by trust model.
+
+    Parameters
+    ----------
+    table, metric, against, shuffle_delta
+        As in :func:`error_curve`.
+    title : str, optional
+    releases : labels, optional
+        Which to draw; all by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with :func:`ldpspatial.plotting.heat_map.save_figure`.
+    """
+    curves = _curves(table, metric, against, releases, shuffle_delta)
+    labels = _labels(table, metric, against, shuffle_delta)
+    return curves_figure(curves, labels, not METRICS[metric].grows, title)
+
+
+def draw_error_curves(
+    axes: Axes,
+    table: pa.Table,
+    metric: str,
+    against: Against,
+    releases: Sequence[str] | None = None,
+    shuffle_delta: float = SHUFFLE_DELTA,
+) -> None:
+    """Draw the same into axes of a larger figure."""
+    curves = _curves(table, metric, against, releases, shuffle_delta)
+    labels = _labels(table, metric, against, shuffle_delta)
+    draw_curves(axes, curves, labels, not METRICS[metric].grows)
+
+
+def _curves(
+    table: pa.Table,
+    metric: str,
+    against: Against,
+    releases: Sequence[str] | None,
+    shuffle_delta: float,
+) -> list[Curve]:
+    names = list(releases or pc.unique(table["release"]).to_pylist())
+    return [error_curve(table, name, metric, against, shuffle_delta) for name in names]
+
+
+def _labels(
+    table: pa.Table, metric: str, against: Against, shuffle_delta: float
+) -> tuple[str, str]:
+    """Return what the axes show, filter and blocks included."""
+    across = AXES[against]
+    if against == "shuffled_epsilon":
+        across += f" (delta {shuffle_delta:g})"
+    measured = METRICS[metric].label
+    blocks, sigma = table["blocks"][0].as_py(), table["sigma"][0].as_py()
+    if METRICS[metric].moves and blocks is not None:
+        measured += f",\nbetween {blocks} x {blocks} blocks"
+    if sigma:
+        measured += f",\nGaussian filter of {sigma:g} cells"
+    return across, measured
 
 
 def _shown(rows: pa.Table, places: Array, against: Against, shuffle_delta: float) -> Array:

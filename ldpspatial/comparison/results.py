@@ -11,8 +11,12 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from ldpspatial.comparison.curves import SHUFFLE_DELTA, Against, error_curve
-from ldpspatial.comparison.error_plot import plot_error_curves
+from ldpspatial.comparison.curves import (
+    SHUFFLE_DELTA,
+    Against,
+    error_curve,
+    plot_error_curves,
+)
 from ldpspatial.files.atomic import replacing
 from ldpspatial.plotting.heat_map import save_figure
 

@@ -10,10 +10,10 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial.comparison import compare, error_curve, plot_error_curves
 from ldpspatial.comparison.curves import LEVEL
-from ldpspatial.comparison.error_plot import legend_handles
 from ldpspatial.comparison.results import curve_rows, parts
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
+from ldpspatial.plotting.error_curves import legend_handles
 from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.release.local import Dam
 from ldpspatial.release.non_private import NonPrivate

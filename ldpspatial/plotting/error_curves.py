@@ -1,82 +1,92 @@
 """The figure of error curves: one line a release, coloured by trust model."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
 
-from ldpspatial.comparison.curves import AXES, SHUFFLE_DELTA, Against, Curve, error_curve
-from ldpspatial.comparison.scores import METRICS
+Array = NDArray[np.float64]
 
 MODELS = {"local": "Blues", "distributed": "Greens", "central": "Oranges", "none": "Greys"}
 MARKERS = "osD^vP*X<>"
 MOST_TICKS = 5
 
 
-def plot_error_curves(
-    table: pa.Table,
-    metric: str = "w2",
-    against: Against = "epsilon",
-    title: str | None = None,
-    releases: Sequence[str] | None = None,
-    shuffle_delta: float = SHUFFLE_DELTA,
+class Curve(Protocol):
+    """What is drawn of one release: means over x, and the ends of their intervals."""
+
+    @property
+    def release(self) -> str:
+        """Name of the release."""
+
+    @property
+    def model(self) -> str:
+        """Trust model, a key of ``MODELS``."""
+
+    @property
+    def x(self) -> Array:
+        """(k,) places, rising; infinite where nothing is promised."""
+
+    @property
+    def mean(self) -> Array:
+        """(k,) means."""
+
+    @property
+    def lower(self) -> Array:
+        """(k,) lower ends of the intervals; NaN where there is none."""
+
+    @property
+    def upper(self) -> Array:
+        """(k,) upper ends."""
+
+
+def curves_figure(
+    curves: Sequence[Curve], labels: tuple[str, str], logarithmic: bool, title: str | None = None
 ) -> Figure:
-    """Draw the error of every release, one line each, coloured by trust model.
-
-    Parameters
-    ----------
-    table, metric, against, shuffle_delta
-        As in :func:`ldpspatial.comparison.error_curve`.
-    title : str, optional
-    releases : labels, optional
-        Which to draw; all by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Save it with :func:`ldpspatial.plotting.heat_map.save_figure`.
-    """
+    """Return a figure of its own with curves and their legend; see :func:`draw_curves`."""
     figure = Figure(figsize=(7.6, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    draw_error_curves(axes, table, metric, against, releases, shuffle_delta)
+    draw_curves(axes, curves, labels, logarithmic)
     axes.legend(handles=legend_handles(axes), loc="center left", bbox_to_anchor=(1.01, 0.5))
     if title:
         axes.set_title(title)
     return figure
 
 
-def draw_error_curves(
-    axes: Axes,
-    table: pa.Table,
-    metric: str,
-    against: Against,
-    releases: Sequence[str] | None = None,
-    shuffle_delta: float = SHUFFLE_DELTA,
+def draw_curves(
+    axes: Axes, curves: Sequence[Curve], labels: tuple[str, str], logarithmic: bool
 ) -> None:
-    """Draw the curves, 95 % intervals as bars, into axes of a larger figure."""
-    labels = list(releases or pc.unique(table["release"]).to_pylist())
-    curves = [error_curve(table, label, metric, against, shuffle_delta) for label in labels]
+    """Draw curves, with their intervals as bars, into axes of a larger figure.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    curves : sequence of Curve
+    labels : (str, str)
+        Of the two axes.
+    logarithmic : bool
+        Whether the errors lie on a logarithmic axis, where some is above 0. The other axis
+        always is one.
+    """
     finite = [float(x) for curve in curves for x in curve.x if np.isfinite(x)] or [1.0]
     axes.set_xscale("log")
-    positive = any((curve.mean > 0).any() for curve in curves)
-    if positive and not METRICS[metric].grows:
+    if logarithmic and any((curve.mean > 0).any() for curve in curves):
         axes.set_yscale("log")
+
     for model, colours in MODELS.items():
         group = [curve for curve in curves if curve.model == model]
         shades = colormaps[colours](np.linspace(0.9, 0.45, max(len(group), 1)))
         for curve, colour, marker in zip(group, shades, MARKERS * len(group), strict=False):
             _draw(axes, curve, colour, marker, (min(finite), max(finite)))
-    label = AXES[against]
-    if against == "shuffled_epsilon":
-        label += f" (delta {shuffle_delta:g})"
-    axes.set(xlabel=label, ylabel=_measured(table, metric))
+
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     ticks = sorted(set(finite))
     if len(ticks) <= MOST_TICKS:
         axes.set_xticks(ticks)
@@ -107,15 +117,6 @@ def _draw(axes: Axes, curve: Curve, colour: str, marker: str, span: tuple[float,
         markersize=4, capsize=3, elinewidth=1, linestyle="--" if curve.model == "none" else "-",
         label=name,
     )  # fmt: skip
-
-
-def _measured(table: pa.Table, metric: str) -> str:
-    """Return what the axis shows, filter and blocks included."""
-    label = METRICS[metric].label
-    blocks, sigma = table["blocks"][0].as_py(), table["sigma"][0].as_py()
-    if METRICS[metric].moves and blocks is not None:
-        label += f",\nbetween {blocks} x {blocks} blocks"
-    return label + (f",\nGaussian filter of {sigma:g} cells" if sigma else "")
 
 
 def _plain_ticks(axis: Axis, located: bool) -> None:
