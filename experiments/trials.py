@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid, kernels
 from ldpspatial import StampChannel
-from ldpspatial.collecting.simulation import count_cells
+from ldpspatial.channels.playing import play
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
+from ldpspatial.places.cell_maps import people_map
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,8 @@ def draw_trial(
         points = chosen.draw(people, rng)
     collection = Collection.create(name, grid, epsilon)
     rows, cols, _ = kernels.cells_of(grid, points[:, 0], points[:, 1])
-    truth = np.bincount(rows * cells + cols, minlength=cells**2).reshape(cells, cells) / people
-    reports = kernels.randomize_many(collection.table, rows, cols)
-    return Trial(StampChannel(collection.table), truth, count_cells(collection, *reports))
+    truth = people_map(rows, cols, cells) / people
+    return Trial(StampChannel(collection.table), truth, play(collection.table, rows, cols))
 
 
 def mean_and_error(values: list[float]) -> str:

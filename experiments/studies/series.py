@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid, ResponseTable, response_table
-from client_sdk.kernels import cells_of, draw_many
+from client_sdk.kernels import cells_of
 from experiments.progress import tracked
 from experiments.sources import CHICAGO_SQUARE, NEW_YORK_SQUARE, chicago, new_york
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import mean_and_error
 from ldpspatial import StampChannel, estimate, wasserstein
+from ldpspatial.channels.playing import play
 from ldpspatial.datasets import SyntheticMap, synthetic_maps
 from ldpspatial.errors import LdpSpatialError
+from ldpspatial.places.cell_maps import people_map
 from ldpspatial.places.points import Points
 from ldpspatial.privacy.still_device import still_device_risk
 
@@ -61,7 +63,7 @@ def series(data: Path | None, devices: int, repeats: int, seed: int, write: bool
     tables = {answers: response_table("dam", LOSS / answers, CELLS) for answers in ANSWERS}
     rows = []
     for name, place in tracked(places.items(), "maps"):
-        errors = np.array([play(place, tables, devices, rng) for _ in range(repeats)])
+        errors = np.array([play_series(place, tables, devices, rng) for _ in range(repeats)])
         rows.append([name, *(mean_and_error(column.tolist()) for column in errors.T)])
     error_table = markdown(["map", *map(_called, ANSWERS)], rows)
     text = f"{error_table}\n\n{risk_table(tables, devices, rng)}"
@@ -70,7 +72,7 @@ def series(data: Path | None, devices: int, repeats: int, seed: int, write: bool
         replace_block(DOCS / "experiments.md", "series", text)
 
 
-def play(
+def play_series(
     place: Place, tables: Mapping[int, ResponseTable], devices: int, rng: np.random.Generator
 ) -> list[float]:
     """Play one series and return the mean W2 of its windows in cells, by number of answers.
@@ -83,12 +85,11 @@ def play(
     for window in range(WINDOWS):
         points = place.draw(devices, rng)
         rows, cols, _ = cells_of(place.grid, points[:, 0], points[:, 1])
-        people = np.bincount(rows * CELLS + cols, minlength=CELLS**2).reshape(CELLS, CELLS)
+        people = people_map(rows, cols, CELLS)
         for answers, table in tables.items():
             chosen = answered[answers][:, window]
-            channel = StampChannel(table)
-            counts = _counted(channel, *draw_many(table, rows[chosen], cols[chosen], rng.bytes))
-            found = wasserstein(people / devices, estimate(channel, counts).density)
+            counts = play(table, rows[chosen], cols[chosen], rng)
+            found = wasserstein(people / devices, estimate(StampChannel(table), counts).density)
             errors[answers] += found / WINDOWS
     return list(errors.values())
 
@@ -119,13 +120,6 @@ def risk_table(tables: Mapping[int, ResponseTable], devices: int, rng: np.random
 def _called(answers: int) -> str:
     number = f"{answers} of {WINDOWS}" if answers < WINDOWS else f"all {WINDOWS}"
     return f"{number} at eps {LOSS / answers:g}"
-
-
-def _counted(channel: StampChannel, out_rows: Ints, out_cols: Ints) -> Ints:
-    height, width = channel.output_shape
-    margin = (height - CELLS) // 2
-    index = (out_rows + margin) * width + out_cols + margin
-    return np.bincount(index, minlength=height * width).reshape(height, width)
 
 
 def _places(data: Path | None) -> dict[str, Place]:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from client_sdk import Collection, kernels
 from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.playing import count_outputs, draw_reports
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, StoppingRule, estimate
 from ldpspatial.metrics import wasserstein
+from ldpspatial.places.cell_maps import people_map
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,12 +92,11 @@ def simulate(
     watch = _Stopwatch(on_stage)
     watch.start("randomise")
     rows, cols, outside = _input_cells(collection, coordinates, outsiders)
-    d = collection.grid.cells
-    truth = np.bincount(rows * d + cols, minlength=d * d).reshape(d, d) / len(rows)
-    reports = kernels.randomize_many(collection.table, rows, cols)
+    truth = people_map(rows, cols, collection.grid.cells) / len(rows)
+    reports = draw_reports(collection.table, rows, cols)
     watch.start("estimate")
     channel = StampChannel(collection.table)
-    result = estimate(channel, count_cells(collection, *reports), rule, smoothing)
+    result = estimate(channel, count_outputs(collection.table, *reports), rule, smoothing)
     errors: tuple[float | None, float | None] = None, None
     if exact_error:
         watch.start("exact error")
@@ -116,16 +117,7 @@ def count_cells(collection: Collection, rows: Ints, cols: Ints) -> Ints:
     InputError
         Arrays that are not of integers or of one length, or cells beyond those counts.
     """
-    b = collection.table.radius
-    side = collection.table.cells + 2 * b
-    given = np.asarray(rows), np.asarray(cols)
-    integers = all(a.ndim == 1 and (a.size == 0 or a.dtype.kind in "iu") for a in given)
-    if not integers or given[0].size != given[1].size:
-        raise InputError("rows and cols must be integer arrays of one length")
-    row, col = (a.astype(np.int64) + b for a in given)
-    if any(a.size and not 0 <= a.min() <= a.max() < side for a in (row, col)):
-        raise InputError(f"rows and cols must lie in [{-b}, {side - b}) for this collection")
-    return np.bincount(row * side + col, minlength=side * side).reshape(side, side)
+    return count_outputs(collection.table, rows, cols)
 
 
 def map_errors(collection: Collection, truth: Array, density: Array) -> tuple[float, float | None]:

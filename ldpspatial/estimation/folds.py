@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.channels.protocol import Channel
-from ldpspatial.estimation.kernel_channel import SmoothedChannel, kernel_iteration
+from ldpspatial.channels.smooth import SmoothedChannel
+from ldpspatial.estimation.em import Iteration
 
 Array = NDArray[np.float64]
 
@@ -21,6 +22,7 @@ GAIN = 0.5  # nats that count as better: from mark to mark, and from model to mo
 SLOW = 0.1  # or, from mark to mark, this part of the path's largest gain: EM begins slowly
 CLIMB = 10  # times its last gain that a path may still rise
 HOPELESS = 4.0  # standard errors behind the best at which a model is given up
+CROWDED = 10  # users a cell, below which there is less sparsity in proportion
 LEAST = 1e-300  # probability of a left-out report that the others call impossible
 
 
@@ -60,6 +62,13 @@ def split(counts: Array, folds: int) -> list[Array]:
         parts.append(part.astype(np.float64))
         whole = whole - part
     return [*parts, whole.astype(np.float64)]
+
+
+def kernel_iteration(kernels: SmoothedChannel, counts: Array, sparsity: float) -> Iteration:
+    """Return EM on weights of kernels, at their start, with so many users of sparsity."""
+    cells = kernels.input_shape[0] * kernels.input_shape[1]
+    pruned = sparsity * min(1.0, float(counts.sum()) / (CROWDED * cells))
+    return Iteration(kernels, counts, start=kernels.start, sparsity=pruned)
 
 
 def best_steps(

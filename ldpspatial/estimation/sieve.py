@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.smooth import ALL, WIDTHS, SmoothedChannel, tried_widths
 from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.em import Fit, Iteration
 from ldpspatial.estimation.folds import (
@@ -38,16 +39,10 @@ from ldpspatial.estimation.folds import (
     Prediction,
     best_steps,
     is_hopeless,
+    kernel_iteration,
     lead,
     predict_uniform,
     split,
-)
-from ldpspatial.estimation.kernel_channel import (
-    ALL,
-    WIDTHS,
-    SmoothedChannel,
-    kernel_iteration,
-    tried_widths,
 )
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.validate import whole_number

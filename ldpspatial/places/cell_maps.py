@@ -7,6 +7,7 @@ from client_sdk import Grid
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def cell_map(field: str, values: ArrayLike, grid: Grid) -> Array:
@@ -35,3 +36,16 @@ def cell_map(field: str, values: ArrayLike, grid: Grid) -> Array:
     if bad.any():
         raise InputError(f"{field} must be finite and 0 or more, got {numbers[bad][0]}")
     return numbers
+
+
+def people_map(rows: Ints, cols: Ints, cells: int) -> Ints:
+    """Return how many people are in each cell of a square map, shape (cells, cells).
+
+    Parameters
+    ----------
+    rows, cols : (n,) integer arrays in [0, cells)
+        The cell of each.
+    cells : int
+        Along a side.
+    """
+    return np.bincount(rows * cells + cols, minlength=cells**2).reshape(cells, cells)

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid, ResponseTable
-from client_sdk.kernels import cells_of, draw_many
+from client_sdk.kernels import cells_of
 from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.playing import play
 from ldpspatial.datasets import SyntheticMap
 from ldpspatial.estimation import estimate
 from ldpspatial.metrics import total_variation, wasserstein
@@ -108,16 +109,6 @@ class People:
 def rehearse(
     people: People, table: ResponseTable, rng: np.random.Generator, rule: str = "scaled"
 ) -> Misfit:
-    """Play one collection with these people: reports, counts, estimate, misfit.
-
-    Every person's report is drawn by the client's own integer arithmetic, with ``rng`` in place
-    of the operating system's entropy, so its law is the channel's row of that person's cell
-    and no other. (One multinomial from the mean of those rows would have another law: it would
-    draw the people again, and the misfit is to the people who are there.)
-    """
-    out_rows, out_cols = draw_many(table, people.rows, people.cols, rng.bytes)
-    channel = StampChannel(table)
-    height, width = channel.output_shape
-    index = (out_rows + table.radius) * width + out_cols + table.radius
-    counts = np.bincount(index, minlength=height * width).reshape(height, width)
-    return people.misfit(estimate(channel, counts, rule).density)
+    """Play one collection with these people: reports, counts, estimate, misfit."""
+    counts = play(table, people.rows, people.cols, rng)
+    return people.misfit(estimate(StampChannel(table), counts, rule).density)

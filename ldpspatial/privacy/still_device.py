@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from client_sdk import ResponseTable
-from client_sdk.kernels import draw_many
+from ldpspatial.channels.playing import draw_reports
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import InputError
 from ldpspatial.validate import check_generator, whole_number
@@ -137,7 +137,7 @@ def still_device_risk(
     sums, squares = np.zeros(2), np.zeros(2)
     for devices in _chunks(n, max(CHUNK_REPORTS // k, 1)):
         rows, cols = np.repeat(rng.integers(table.cells, size=(2, devices)), k, axis=1)
-        seen = [out.reshape(devices, k) for out in draw_many(table, rows, cols, rng.bytes)]
+        seen = [out.reshape(devices, k) for out in draw_reports(table, rows, cols, rng)]
         found = np.empty((2, devices))
         _attack(table.cells, stamp, half_widths, seen[0], seen[1], found)
         sums += found.sum(axis=1)

@@ -12,7 +12,15 @@ from client_sdk import response_table
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
 from experiments.studies import series as module
 from experiments.studies import still_device as risk_module
-from experiments.studies.series import ANSWERS, CELLS, LOSS, WINDOWS, play, series, windows_answered
+from experiments.studies.series import (
+    ANSWERS,
+    CELLS,
+    LOSS,
+    WINDOWS,
+    play_series,
+    series,
+    windows_answered,
+)
 from experiments.studies.still_device import still_device
 from experiments.tables import DOCS
 
@@ -80,8 +88,8 @@ def test_reports_that_cannot_lie_give_the_map_of_everybody() -> None:
     table = response_table("dam", 20, CELLS)
     place = module._places(None)["normal"]
     rng = np.random.default_rng(1)
-    (all_answer,) = play(place, {WINDOWS: table}, 2000, rng)
-    (one_answers,) = play(place, {1: table}, 2000, rng)
+    (all_answer,) = play_series(place, {WINDOWS: table}, 2000, rng)
+    (one_answers,) = play_series(place, {1: table}, 2000, rng)
     assert all_answer < 0.02  # those who leave a window out are missed, and nothing else is
     assert one_answers > 10 * all_answer
 

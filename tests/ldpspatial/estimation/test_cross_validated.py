@@ -10,11 +10,11 @@ from client_sdk import response_table
 from ldpspatial import Estimate, StampChannel, estimate, wasserstein
 from ldpspatial.channels.dense import MatrixChannel
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.smooth import ALL, WIDTHS
 from ldpspatial.collecting.results import finite_width
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import cell_intervals, region_share
 from ldpspatial.estimation.estimate import RULES
-from ldpspatial.estimation.kernel_channel import ALL, WIDTHS
 from ldpspatial.estimation.sieve import CROSS_VALIDATED
 from ldpspatial.release.local.sets.set_reports import SetChannel
 from ldpspatial.release.local.sets.subset_selection import SubsetSelection

@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from client_sdk import response_table
 from ldpspatial import StampChannel
+from ldpspatial.channels.smooth import SmoothedChannel
 from ldpspatial.estimation import folds
-from ldpspatial.estimation.kernel_channel import SmoothedChannel
 from tests.support.naive_sieve import counts_of, slope
 
 FALSE_ALARM = 1e-6

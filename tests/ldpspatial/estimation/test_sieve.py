@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from client_sdk import ResponseTable, response_table
 from ldpspatial import StampChannel, estimate
 from ldpspatial.channels.dense import MatrixChannel
+from ldpspatial.channels.smooth import ALL, WIDTHS, SmoothedChannel
 from ldpspatial.estimation import folds, sieve
 from ldpspatial.estimation.em import Iteration
-from ldpspatial.estimation.kernel_channel import ALL, WIDTHS, SmoothedChannel
 from ldpspatial.estimation.sieve import CROSS_VALIDATED
 from tests.support import naive_channel, naive_sieve
 from tests.support.naive_sieve import counts_of, slope, spots

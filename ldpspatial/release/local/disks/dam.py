@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from client_sdk import ResponseTable, response_table
-from client_sdk.kernels import draw_many
 from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.playing import play
 from ldpspatial.estimation import estimate
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
@@ -62,11 +62,7 @@ class DiskRelease(LocalRelease):
         side = square_side(self.name, users)
         table = self.table(side, epsilon)
         at = np.divmod(users.one_cell_each(rng), side)
-        out_rows, out_cols = (part + table.radius for part in draw_many(table, *at, rng.bytes))
-        channel = StampChannel(table)
-        height, width = channel.output_shape
-        counts = np.bincount(out_rows * width + out_cols, minlength=height * width)
-        found = estimate(channel, counts.reshape(height, width), self.rule)
+        found = estimate(StampChannel(table), play(table, *at, rng), self.rule)
         facts = {"width": 0.0, "sparsity": 0.0, **found.facts}
         return Released(
             found.density,

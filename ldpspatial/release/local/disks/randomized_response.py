@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from client_sdk import ResponseTable, response_table
-from client_sdk.kernels import draw_many
+from ldpspatial.channels.playing import play
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.local.disks.dam import DiskRelease
 from ldpspatial.release.local.local_release import check_rule, square_side
@@ -55,9 +55,8 @@ class KRr(DiskRelease):
         claim = self.claim(epsilon)
         side = square_side(self.name, users)
         table = self.table(side, epsilon)
-        rows, cols = draw_many(table, *np.divmod(users.one_cell_each(rng), side), rng.bytes)
-        counts = np.bincount(rows * side + cols, minlength=side * side)
-        density = on_simplex(krr_frequencies(counts, table)).reshape(users.shape)
+        counts = play(table, *np.divmod(users.one_cell_each(rng), side), rng)
+        density = on_simplex(krr_frequencies(counts.ravel(), table)).reshape(users.shape)
         return Released(density, claim, {"estimator": "projection"})
 
 

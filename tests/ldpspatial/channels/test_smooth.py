@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.channels.dense import MatrixChannel
-from ldpspatial.estimation.kernel_channel import ALL, WIDTHS, SmoothedChannel
+from ldpspatial.channels.smooth import ALL, WIDTHS, SmoothedChannel
 from tests.support import naive_sieve
 
 

@@ -1,4 +1,4 @@
-"""Densities made of Gaussian kernels, behind a channel."""
+"""A channel that takes weights of Gaussian kernels, for densities that are smooth."""
 
 from collections.abc import Sequence
 from math import inf
@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from ldpspatial.channels.protocol import Channel
-from ldpspatial.estimation.em import Iteration
 
 Array = NDArray[np.float64]
 
 WIDTHS = (0.0, 0.6, 1.0, 1.6, 2.5, 4.0, 6.3, 10.0, 16.0)  # cells; steps of 10^(1/5)
 ALL = inf  # in place of a width: kernels of all widths at once
 SHARP = 0.1  # of the weight that kernels of each other width start with, for single cells
-CROWDED = 10  # users a cell, below which there is less sparsity in proportion
 TRUNCATE = 6.0  # widths at which a kernel ends: e^-18 of it is left
 
 
@@ -68,13 +66,6 @@ class SmoothedChannel:
         if self.width == 0:
             return back
         return np.concatenate([down @ back @ across for down, across in self._kernels])
-
-
-def kernel_iteration(kernels: SmoothedChannel, counts: Array, sparsity: float) -> Iteration:
-    """Return EM on weights of kernels, at their start, with so many users of sparsity."""
-    cells = kernels.input_shape[0] * kernels.input_shape[1]
-    pruned = sparsity * min(1.0, float(counts.sum()) / (CROWDED * cells))
-    return Iteration(kernels, counts, start=kernels.start, sparsity=pruned)
 
 
 def tried_widths(widths: Sequence[float], shape: tuple[int, ...]) -> list[float]:
