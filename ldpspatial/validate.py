@@ -42,6 +42,7 @@ __all__ = [
     "micro_epsilons",
     "outside",
     "outside_names",
+    "positive",
     "shown",
     "whole_number",
     "written_epsilon",
@@ -86,14 +87,20 @@ def finite_number(field: str, value: object) -> float:
     return validate.finite_number(field, value)
 
 
+def positive(field: str, value: object) -> float:
+    """Return ``value`` as a float above 0 that is finite."""
+    try:
+        number = float(value) if is_number(value) else 0.0  # type: ignore[arg-type]
+    except (ValueError, OverflowError):  # a number, but no float is near it
+        number = 0.0
+    if not 0 < number < inf:
+        raise InputError(f"{field} must be a positive finite number, got {shown(value)}")
+    return number
+
+
 def check_epsilon(epsilon: object) -> None:
     """Refuse an epsilon that is no positive finite number."""
-    try:
-        good = is_number(epsilon) and 0 < float(epsilon) < inf  # type: ignore[arg-type]
-    except (ValueError, OverflowError):  # a number, but no float is near it
-        good = False
-    if not good:
-        raise InputError(f"epsilon must be a positive finite number, got {shown(epsilon)}")
+    positive("epsilon", epsilon)
 
 
 @input_errors()

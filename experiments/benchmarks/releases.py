@@ -7,10 +7,11 @@ import numpy as np
 
 from client_sdk.entropy import system
 from experiments.benchmarks.timing import Table, seconds
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.discrete_laplace import sample
 from ldpspatial.release.central import SparseEmd
-from ldpspatial.release.central.pyramid import Pyramid, Quadtree
+from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.release.distributed import Cohort, NoiseShare
@@ -28,7 +29,7 @@ def central() -> Table:
         tree, levels = _measured(users)
         own = seconds(partial(reconstruct, tree, levels))
         targets, left_out = naive_central.programme(tree, levels)
-        solve = partial(naive_central.least_objective_small, tree.levels, targets, left_out)
+        solve = partial(naive_central.least_objective_small, tree.depth, targets, left_out)
         solver = seconds(partial(solve, levels[0].level))
         release = partial(SparseEmd().release, users, 1.0, np.random.default_rng(1))
         whole = seconds(release)
@@ -90,7 +91,7 @@ def _users(side: int) -> UserCells:
 def _measured(users: UserCells) -> tuple[Quadtree, list[MeasuredLevel]]:
     tree = Quadtree(users.shape)
     release = SparseEmd()
-    budget = release.split(10**6, tree.levels)
+    budget = release.split(10**6, tree.depth)
     rng = np.random.default_rng(1)
     return tree, release.measure(Pyramid(tree, *unit_sums(users)), budget, rng.bytes)
 

@@ -1,4 +1,7 @@
-"""Discrete Laplace noise, drawn exactly: P(k) = (1 - a) / (1 + a) a^|k|, a = exp(-1 / scale).
+"""Discrete Laplace noise: P(k) = (1 - a) / (1 + a) a^|k|, a = exp(-1 / scale).
+
+Noise of scale sensitivity / epsilon on a sum of that sensitivity gives epsilon-DP. Here are its
+law, and numbers of it that are drawn exactly.
 
 The sampler of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020,
 Algorithms 1 and 2): scale is a fraction, every decision compares whole numbers, and no float is
@@ -10,14 +13,14 @@ up heads in a row (each with probability 1/e) is cut at 1023, so all sums stay b
 is reached with probability e^-1023 < 10^-444; all that is said to be exact is exact but for it.
 """
 
-from math import exp, expm1, gcd, sqrt
+from math import exp, expm1, gcd, hypot, log1p, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk.entropy import Entropy
 from ldpspatial.compiled import compiled
-from ldpspatial.validate import WEIGHT_LIMIT, whole_number
+from ldpspatial.validate import WEIGHT_LIMIT, positive, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,7 +54,7 @@ def sample(size: int, numerator: int, denominator: int, entropy: Entropy) -> Int
     Examples
     --------
     >>> noise = sample(10_000, 7, 2, np.random.default_rng(1).bytes)
-    >>> bool(abs(noise.std() / standard_deviation(7, 2) - 1) < 0.05)
+    >>> bool(abs(noise.std() / noise_deviation(2, 7) - 1) < 0.05)
     True
     """
     top, bottom = _scale(numerator, denominator)
@@ -86,17 +89,43 @@ def probability(k: ArrayLike, numerator: int, denominator: int) -> Array:
     return law
 
 
-def standard_deviation(numerator: int, denominator: int) -> float:
-    """Return sqrt(2 a) / (1 - a), about sqrt(2) times the scale where that is large.
+def noise_deviation(epsilon: float, sensitivity: float) -> float:
+    """Return the standard deviation of the discrete Laplace noise of an epsilon.
+
+    sqrt(2 a) / (1 - a) with a = exp(-epsilon / sensitivity).
 
     Raises
     ------
     InputError
-        A scale that :func:`sample` refuses.
+        An argument is no positive finite number.
+
+    Examples
+    --------
+    >>> round(noise_deviation(1.0, 1), 3)
+    1.357
     """
-    top, bottom = _scale(numerator, denominator)
-    rate = bottom / top
-    return sqrt(2) * exp(-rate / 2) / -expm1(-rate)
+    decay = positive("epsilon", epsilon) / positive("sensitivity", sensitivity)
+    return sqrt(2.0) * exp(-decay / 2) / -expm1(-decay)
+
+
+def epsilon_for(deviation: float, sensitivity: float) -> float:
+    """Return the epsilon whose noise has this standard deviation; inverts `noise_deviation`.
+
+    a = ((v + 1) - sqrt(2 v + 1)) / v for variance v (Bagdasaryan et al. 2022, section 5.3), of
+    which 1 / a = 1 + (1 + sqrt(2 v + 1)) / v loses no digits to cancellation.
+
+    Raises
+    ------
+    InputError
+        An argument is no positive finite number.
+
+    Examples
+    --------
+    >>> round(epsilon_for(1.357, 1), 3)
+    1.0
+    """
+    spread, most = positive("deviation", deviation), positive("sensitivity", sensitivity)
+    return most * log1p((1.0 + hypot(sqrt(2.0) * spread, 1.0)) / spread / spread)
 
 
 def _scale(numerator: object, denominator: object) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ldpspatial.release.central.pyramid import Quadtree
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.central.quantise import MASS
 from ldpspatial.release.central.reconstruct import MeasuredLevel
 
@@ -166,11 +166,11 @@ def programme(tree: Quadtree, levels: Sequence[MeasuredLevel]) -> tuple[Targets,
     targets: Targets = {}
     left_out: list[Node] = []
     for at in levels:
-        shift = tree.levels - at.level
+        shift = tree.depth - at.level
         for number, noisy, chosen in zip(
             at.nodes.tolist(), at.noisy.tolist(), at.chosen, strict=True
         ):
-            rows, columns = tree.block(at.level, number)
+            rows, columns = tree.cells_below(at.level, number)
             node = at.level, rows.start >> shift, columns.start >> shift
             if chosen:
                 targets[node] = Fraction(noisy, MASS)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from ldpspatial.privacy.local_privacy import cell_distances
-from ldpspatial.release.local.trees.quadtree import Quadtree
+from ldpspatial.release.local.trees.halving_tree import HalvingTree
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,7 +35,7 @@ def children_of(rectangle: Rectangle) -> list[Rectangle]:
     return [(*rows, *columns) for rows in parts(top, bottom) for columns in parts(left, right)]
 
 
-def least_squares(tree: Quadtree, values: Array, variances: Array) -> Array:
+def least_squares(tree: HalvingTree, values: Array, variances: Array) -> Array:
     """Fit leaf values to all nodes but the root by weighted least squares, their total being 1."""
     at = [cells_of(tuple(bounds)) for bounds in tree.bounds.tolist()]
     inside = np.array([[float(at[leaf] <= node) for leaf in tree.leaves] for node in at])
@@ -60,7 +60,7 @@ def norm_sub(values: Array, mass: float) -> Array:
         kept[~positive] = 0.0
 
 
-def non_negative(tree: Quadtree, estimates: Array) -> Array:
+def non_negative(tree: HalvingTree, estimates: Array) -> Array:
     """Norm-Sub the children of one node after another, from the root down."""
     masses = np.zeros(len(estimates))
     masses[0] = 1.0

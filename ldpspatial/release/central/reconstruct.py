@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.release.central.pyramid import Quadtree
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.central.quantise import MASS
 
 Array = NDArray[np.float64]
@@ -100,7 +100,7 @@ def reconstruct(tree: Quadtree, measured: Sequence[MeasuredLevel]) -> Reconstruc
     roots = _grow(tree, measured)
     masses = np.zeros(tree.shape)
     cost = sum(
-        int(np.abs(level.noisy[level.chosen]).sum()) << (tree.levels - level.level)
+        int(np.abs(level.noisy[level.chosen]).sum()) << (tree.depth - level.level)
         for level in measured
     )  # of no mass at all
     for root in roots:
@@ -110,7 +110,7 @@ def reconstruct(tree: Quadtree, measured: Sequence[MeasuredLevel]) -> Reconstruc
     left_out = sum(int((~level.chosen).sum()) for level in measured)
     return Reconstruction(
         masses=masses / MASS,
-        objective=cost / (MASS << tree.levels),
+        objective=cost / (MASS << tree.depth),
         variables=left_out + int(measured[-1].chosen.sum()),
     )
 
@@ -122,7 +122,7 @@ def _grow(tree: Quadtree, measured: Sequence[MeasuredLevel]) -> list[_Node]:
         children: defaultdict[int, list[_Node]] = defaultdict(list)
         for child in nodes:
             children[child.number >> 2].append(child)
-        weight = 1 << (tree.levels - level.level)
+        weight = 1 << (tree.depth - level.level)
         nodes = [
             _Node(level.level, number, below := children[number], _pieces(below, noisy, weight))
             if chosen
@@ -165,5 +165,5 @@ def _hand_out(tree: Quadtree, node: _Node, mass: float, masses: Array) -> None:
         if given[child.number] > 0:
             _hand_out(tree, child, given[child.number], masses)
     if mass > 0:
-        block = masses[tree.block(node.level, node.number)]
+        block = masses[tree.cells_below(node.level, node.number)]
         block += mass / block.size

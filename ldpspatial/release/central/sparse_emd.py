@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from client_sdk.entropy import Entropy
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
-from ldpspatial.release.central.pyramid import Pyramid, Quadtree
+from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.release.release import Fact, Released
@@ -64,7 +65,7 @@ class SparseEmd(CentralRelease):
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         tree = Quadtree(users.shape)
-        budget = self.split(micro_epsilon, tree.levels)
+        budget = self.split(micro_epsilon, tree.depth)
         measured = self.measure(Pyramid(tree, *unit_sums(users)), budget, source)
         found = reconstruct(tree, measured)
         total = found.masses.sum()
@@ -128,12 +129,12 @@ class SparseEmd(CentralRelease):
             Entropy, number of bytes -> bytes.
         """
         tree = pyramid.tree
-        first = tree.levels + 1 - len(budget)
-        nodes = tree.nodes(first)
+        first = tree.depth + 1 - len(budget)
+        nodes = tree.numbers(first)
         measured: list[MeasuredLevel] = []
         for level, micro_epsilon in enumerate(budget, first):
             if measured:
-                nodes = tree.children(level, nodes[measured[-1].chosen])
+                nodes = tree.numbers_below(level, nodes[measured[-1].chosen])
             noisy = with_noise(pyramid.sums(level, nodes), micro_epsilon, source)
             chosen = np.zeros(len(nodes), bool)
             chosen[np.argsort(-noisy, kind="stable")[: self.keep]] = True

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import sqrt
 
 from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.noise.polya import epsilon_for, noise_deviation
+from ldpspatial.privacy.discrete_laplace import epsilon_for, noise_deviation
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.validate import MICRO, check_epsilon
 

@@ -4,8 +4,9 @@ False-alarm probability of each statistical test: 1e-6, with a fixed seed.
 """
 
 from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from math import exp, inf
+from math import exp, inf, sqrt
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from client_sdk import entropy
 from client_sdk.testing import FixedEntropy, StreamEntropy
 from ldpspatial.errors import InputError
 from ldpspatial.privacy import discrete_laplace
-from ldpspatial.privacy.discrete_laplace import probability, sample, standard_deviation
+from ldpspatial.privacy.discrete_laplace import epsilon_for, noise_deviation, probability, sample
 from tests.support import naive_central as naive
+from tests.support.naive_polya import discrete_laplace as noise_law
 
 Ints = NDArray[np.int64]
 
@@ -144,7 +146,7 @@ def test_a_tiny_scale_gives_zero() -> None:
     """P(not 0) is 2e-435 here."""
     assert not sample(1000, 1, 1000, np.random.default_rng(1).bytes).any()
     assert float(probability(0, 1, 1000)) == 1
-    assert standard_deviation(1, 1000) < 1e-200
+    assert noise_deviation(1000, 1) < 1e-200
 
 
 @pytest.mark.parametrize(("numerator", "denominator"), [(1, 4), (1, 1), (7, 2), (40, 1)])
@@ -158,13 +160,33 @@ def test_the_law_adds_up_falls_as_it_should_and_has_its_standard_deviation(
     ratio = float(probability(3, numerator, denominator) / probability(4, numerator, denominator))
     assert ratio == pytest.approx(exp(denominator / numerator), rel=1e-12)
     deviation = np.sqrt((law * k**2).sum())
-    assert standard_deviation(numerator, denominator) == pytest.approx(deviation, rel=1e-12)
+    assert noise_deviation(denominator, numerator) == pytest.approx(deviation, rel=1e-12)
     a = exp(-denominator / numerator)
     assert float(probability(0, numerator, denominator)) == pytest.approx((1 - a) / (1 + a))
 
 
 def test_a_large_scale_has_the_standard_deviation_of_the_continuous_law() -> None:
-    assert standard_deviation(2**40, 1) == pytest.approx(2**0.5 * 2**40, rel=1e-12)
+    assert noise_deviation(1, 2**40) == pytest.approx(2**0.5 * 2**40, rel=1e-12)
+
+
+# Its deviation, and back
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (0.25, 2), (6.0, 1)])
+def test_deviation_is_that_of_the_law(epsilon: float, sensitivity: int) -> None:
+    law = noise_law(Fraction(epsilon) / sensitivity, 600)
+    variance = sum(k * k * p for k, p in law.items())
+    assert noise_deviation(epsilon, sensitivity) == pytest.approx(sqrt(variance), rel=1e-13)
+
+
+@pytest.mark.parametrize("power", range(-9, 13, 3))
+def test_epsilon_for_a_deviation_loses_no_digits(power: int) -> None:
+    deviation = 1.7 * 10.0**power
+    with localcontext(Context(prec=80)):
+        v = Decimal(deviation) ** 2
+        wanted = -3 * (((v + 1) - (2 * v + 1).sqrt()) / v).ln()
+    assert epsilon_for(deviation, 3) == pytest.approx(float(wanted), rel=1e-14)
+    assert noise_deviation(epsilon_for(deviation, 3), 3) == pytest.approx(deviation, rel=1e-12)
 
 
 # Arguments
@@ -184,9 +206,17 @@ def test_bad_arguments_are_named(size: int, numerator: int, denominator: int, fi
     if field != "size":
         with pytest.raises(InputError, match=field):
             probability(0, numerator, denominator)
-        with pytest.raises(InputError, match=field):
-            standard_deviation(numerator, denominator)
 
 
 def test_nothing_is_drawn_for_no_numbers() -> None:
     assert sample(0, 1, 1, FixedEntropy(b"")).shape == (0,)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, inf, float("nan"), "1", True])
+@pytest.mark.parametrize("function", [noise_deviation, epsilon_for])
+def test_what_is_no_positive_number_is_refused(
+    function: Callable[[float, float], float], value: float
+) -> None:
+    for arguments in ((value, 1), (1, value)):
+        with pytest.raises(InputError, match="must be a positive finite number"):
+            function(*arguments)

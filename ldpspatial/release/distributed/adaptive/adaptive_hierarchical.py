@@ -16,10 +16,10 @@ from scipy import sparse
 
 from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import MAX_DEPTH
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
-from ldpspatial.release.distributed.adaptive.quadrants import MAX_DEPTH
 from ldpspatial.release.distributed.adaptive.rounds import (
     MAX_ROUNDS,
     Answers,

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import MAX_DEPTH
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
-from ldpspatial.release.distributed.adaptive.quadrants import MAX_DEPTH
 from ldpspatial.release.distributed.adaptive.rounds import (
     MAX_ROUNDS,
     OneLocation,

@@ -1,10 +1,10 @@
 """Prefix tree: squares of many sizes over a map, each pixel counted in the smallest around it.
 
-The map lies in the south-west corner of a square of side 2^l pixels. A node (depth, row, column) is
-one of the 4^depth squares of side 2^(l - depth). Any set of nodes is a tree: a node may lack some
-of its children (partial), or its parent (orphaned). A pixel belongs to the deepest node around it,
-the longest matching prefix of its quadrants; the root always stands, so every pixel has a node
-(Bagdasaryan et al. 2022, sections 5.3 and 5.6).
+A node (level, row, column) is one of those of the :class:`~ldpspatial.places.quadtree.Quadtree` of
+the map. Any set of them is a tree: a node may lack some of its children (partial), or its parent
+(orphaned). A pixel belongs to the deepest node around it, the longest matching prefix of its
+quadrants; the root always stands, so every pixel has a node (Bagdasaryan et al. 2022, sections 5.3
+and 5.6).
 """
 
 import json
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.adaptive.quadrants import (
+from ldpspatial.places.quadtree import (
     MAX_DEPTH,
     ROOT,
     Node,
-    children,
+    Quadtree,
     is_prefix,
     node_of,
     prefix_of,
@@ -40,7 +40,7 @@ class PrefixTree:
     ----------
     shape : (rows, columns)
         Of the map, in pixels; row 0 is the south.
-    nodes : frozenset of (depth, row, column)
+    nodes : frozenset of (level, row, column)
         All nodes but the root, each with a pixel inside the map.
 
     Raises
@@ -67,7 +67,7 @@ class PrefixTree:
         rows, columns = self.shape
         if not (1 <= rows <= MAX_SIDE and 1 <= columns <= MAX_SIDE):
             raise InputError(f"shape must lie in [1, {MAX_SIDE}] each way, got {self.shape}")
-        outside = [node for node in self.nodes if node == ROOT or not self._holds(node)]
+        outside = [node for node in self.nodes if node == ROOT or not self._quadtree.holds(node)]
         if outside:
             raise InputError(f"nodes must lie inside the map, below the root, got {outside[0]}")
 
@@ -83,7 +83,7 @@ class PrefixTree:
     def quadrants(cls, shape: tuple[int, int]) -> "PrefixTree":
         """Return the tree that nothing is known of: the root's children inside the map."""
         tree = cls(shape)
-        return tree.split([ROOT]) if tree.levels else tree
+        return tree.split([ROOT]) if tree.depth else tree
 
     @classmethod
     def from_density(
@@ -100,7 +100,7 @@ class PrefixTree:
         share : float in (0, 1)
             Squares with more of the sum than this are split.
         depth : int >= 1, optional
-            Depth of the smallest squares; pixels by default.
+            Level of the smallest squares; pixels by default.
         """
         masses = np.asarray(density, dtype=np.float64)
         if masses.ndim != 2 or not (np.isfinite(masses).all() and (masses >= 0).all()):
@@ -108,28 +108,28 @@ class PrefixTree:
         if not (0 < share < 1 and masses.sum() > 0):
             raise InputError(f"density must have a mass and share lie in (0, 1), got {share!r}")
         tree = cls.quadrants((masses.shape[0], masses.shape[1]))
-        square = np.zeros((tree.side, tree.side))
+        side = 1 << tree.depth
+        square = np.zeros((side, side))
         square[: masses.shape[0], : masses.shape[1]] = masses / masses.sum()
-        for level in range(1, min(tree.levels, tree.levels if depth is None else depth)):
-            size = tree.side >> level
+        for level in range(1, min(tree.depth, tree.depth if depth is None else depth)):
+            size = side >> level
             sums = square.reshape(1 << level, size, 1 << level, size).sum(axis=(1, 3))
             heavy = zip(*(at.tolist() for at in np.nonzero(sums > share)), strict=True)
             tree = tree.split([(level, row, column) for row, column in heavy])
         return tree
 
     @property
-    def levels(self) -> int:
-        """l, the depth of a pixel."""
-        return (max(self.shape) - 1).bit_length()
+    def depth(self) -> int:
+        """Depth of a pixel; the square around the map has 2^depth of them on a side."""
+        return self._quadtree.depth
 
-    @property
-    def side(self) -> int:
-        """2^l, side in pixels of the square around the map."""
-        return 1 << self.levels
+    @cached_property
+    def _quadtree(self) -> Quadtree:
+        return Quadtree(self.shape)
 
     @property
     def elements(self) -> tuple[Node, ...]:
-        """Nodes with a pixel of their own, by depth, row and column: what the vector counts."""
+        """Nodes with a pixel of their own, by level, row and column: what the vector counts."""
         return self._cover[0]
 
     @property
@@ -147,11 +147,11 @@ class PrefixTree:
         nodes = [ROOT, *sorted(self.nodes)]
         table = np.array(nodes, dtype=np.int64)
         paint = np.zeros((1, 1), dtype=np.int64)
-        for depth in range(1, self.levels + 1):  # each depth paints over the one above
-            size = self.side >> depth
+        for level in range(1, self.depth + 1):  # each level paints over the one above
+            size = self._quadtree.block(level)
             paint = paint.repeat(2, axis=0).repeat(2, axis=1)
             paint = paint[: -(-self.shape[0] // size), : -(-self.shape[1] // size)]
-            first, last = np.searchsorted(table[:, 0], [depth, depth + 1])
+            first, last = np.searchsorted(table[:, 0], [level, level + 1])
             paint[table[first:last, 1], table[first:last, 2]] = np.arange(first, last)
         pixels = np.bincount(paint.ravel(), minlength=len(nodes))
         covering = np.flatnonzero(pixels)
@@ -213,11 +213,9 @@ class PrefixTree:
             A node that is not in the tree, or is a pixel.
         """
         chosen = self._known(nodes)
-        if any(depth == self.levels for depth, _, _ in chosen):
-            raise InputError(
-                f"a pixel cannot be split: nodes must have a depth below {self.levels}"
-            )
-        grown = (child for node in chosen for child in children(node) if self._holds(child))
+        if any(level == self.depth for level, _, _ in chosen):
+            raise InputError(f"a pixel cannot be split: nodes must have a level below {self.depth}")
+        grown = (child for node in chosen for child in self._quadtree.children(node))
         return PrefixTree(self.shape, self.nodes.union(grown))
 
     def collapse(self, nodes: Iterable[Node]) -> "PrefixTree":
@@ -236,7 +234,7 @@ class PrefixTree:
     def to_json(self) -> str:
         """Return the tree as text, for another run to start from; equal trees give equal text.
 
-        A node is its prefix: a digit 0 to 3 for each depth, twice the bit of the row plus the bit
+        A node is its prefix: a digit 0 to 3 for each level, twice the bit of the row plus the bit
         of the column.
         """
         prefixes = sorted(map(prefix_of, self.nodes))
@@ -263,14 +261,6 @@ class PrefixTree:
         if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
             raise InputError("nodes of a prefix tree must be texts of the digits 0 to 3")
         return cls((shape[0], shape[1]), frozenset(map(node_of, prefixes)))
-
-    def _holds(self, node: Node) -> bool:
-        """Tell whether a node has a pixel inside the map."""
-        depth, row, column = node
-        if not 0 <= depth <= self.levels:
-            return False
-        size = self.side >> depth
-        return 0 <= row * size < self.shape[0] and 0 <= column * size < self.shape[1]
 
     def _known(self, nodes: Iterable[Node]) -> list[Node]:
         chosen = list(nodes)

@@ -134,7 +134,7 @@ def grown(tree: PrefixTree, counts: Array, threshold: float, depth: int) -> Pref
     >>> tree.elements
     ((0, 0, 0), (1, 1, 0), (1, 1, 1), (2, 0, 0), (2, 0, 1), (2, 1, 0), (2, 1, 1))
     """
-    limit = min(depth, tree.levels)
+    limit = min(depth, tree.depth)
     counted = list(zip(tree.elements, counts.tolist(), strict=True))
     split = [node for node, count in counted if count > threshold and node[0] < limit]
     removed = [node for node, count in counted if count <= threshold / 4]

@@ -169,7 +169,7 @@ class SideData:
             within: list[bool] = (upper - lower <= self.width).tolist()
             return within
 
-        limit = min(self.histogram.depth, tree.levels)
+        limit = min(self.histogram.depth, tree.depth)
         elements = tree.elements
         split = [
             node

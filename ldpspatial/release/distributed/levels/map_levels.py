@@ -1,8 +1,7 @@
-"""Levels of a map: the same map in coarser and coarser cells.
+"""Levels of a map as vectors: the same map in the coarser and coarser nodes of its quadtree.
 
-A map of any shape lies in the corner (row 0, column 0) of a square of 2^depth x 2^depth cells.
-Level i cuts that square into 2^i x 2^i cells; those that miss the map are known to be empty and
-carry no vector element, which depends on the shape of the map alone.
+Nodes that miss the map are known to be empty and carry no element, which depends on the shape of
+the map alone.
 """
 
 from dataclasses import dataclass
@@ -12,20 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import Quadtree
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(Quadtree):
     """Levels 1 (two by two) to depth (the cells of the map) of a map; level 0 is the map whole.
-
-    Attributes
-    ----------
-    shape : (rows, columns)
-        Of the map.
 
     Examples
     --------
@@ -34,32 +28,15 @@ class Levels:
     (3, [(1, 1), (1, 2), (2, 3), (3, 5)], 23)
     """
 
-    shape: tuple[int, int]
-
-    def __post_init__(self) -> None:
-        if min(self.shape) < 1:
-            raise InputError(f"shape must be two numbers of at least 1, got {self.shape}")
-
     @property
     def depth(self) -> int:
-        """Number of the finest level, at least 1."""
-        return max(1, (max(self.shape) - 1).bit_length())
+        """Number of the finest level, at least 1: a map of one cell has a vector, too."""
+        return max(1, super().depth)
 
     @property
     def length(self) -> int:
         """Elements of a vector that holds levels 1 to depth, one after the other."""
         return self.start(self.depth + 1)
-
-    def block(self, level: int) -> int:
-        """Return the side of a level's cells, in cells of the map."""
-        if not 0 <= level <= self.depth:
-            raise InputError(f"level must lie in [0, {self.depth}], got {level!r}")
-        return 1 << (self.depth - level)
-
-    def sides(self, level: int) -> tuple[int, int]:
-        """Return rows and columns of the level's cells that touch the map."""
-        block = self.block(level)
-        return -(-self.shape[0] // block), -(-self.shape[1] // block)
 
     def cells(self, level: int) -> int:
         """Return how many of the level's cells touch the map."""
@@ -69,22 +46,6 @@ class Levels:
     def start(self, level: int) -> int:
         """Return where a level from 1 on begins in a vector of levels 1 to depth."""
         return sum(self.cells(coarser) for coarser in range(1, level))
-
-    def areas(self, level: int) -> Array:
-        """Return how many cells of the map lie in each cell, shape ``sides(level)``."""
-        block = self.block(level)
-        heights, widths = (
-            np.minimum(block, side - block * np.arange(number, dtype=np.float64))
-            for side, number in zip(self.shape, self.sides(level), strict=True)
-        )
-        return np.outer(heights, widths)
-
-    def index(self, cells: Ints, level: int) -> Ints:
-        """Return where cells of the map (row * columns + column) lie in a level, row by row."""
-        rows, columns = np.divmod(cells, self.shape[1])
-        block = self.block(level)
-        places: Ints = rows // block * self.sides(level)[1] + columns // block
-        return places
 
     def one_hot(self, cells: Ints, level: int) -> sparse.csr_array:
         """Return one row a client, with a one at the client's cell of the level."""

@@ -1,61 +1,21 @@
 """Law of the noise: discrete Laplace, and the Polya shares that add up to it.
 
-Discrete Laplace of parameter a in (0, 1) has P(k) = (1 - a) / (1 + a) a^|k|. It is X - Y of two
-geometric variables, and these are sums of Polya variables: Polya(r, a) has
+Discrete Laplace of parameter a in (0, 1) (:mod:`ldpspatial.privacy.discrete_laplace`) is X - Y of
+two geometric variables, and these are sums of Polya variables: Polya(r, a) has
 P(k) = r (r + 1) .. (r + k - 1) / k! a^k (1 - a)^r, and the r of independent ones add up.
 a = exp(-epsilon / sensitivity) gives epsilon-DP (Bagdasaryan et al. 2022, section 4).
 """
 
-from math import exp, expm1, hypot, inf, isfinite, log, log1p, sqrt
+from math import exp, expm1, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import hyp2f1
 
-from ldpspatial.errors import InputError
 from ldpspatial.release.distributed._checks import MAX_CLIENTS, MAX_SENSITIVITY
-from ldpspatial.validate import is_number, whole_number
+from ldpspatial.validate import positive, whole_number
 
 Ints = NDArray[np.int64]
-
-
-def noise_deviation(epsilon: float, sensitivity: float) -> float:
-    """Return the standard deviation of the discrete Laplace noise of an epsilon.
-
-    sqrt(2 a) / (1 - a) with a = exp(-epsilon / sensitivity).
-
-    Raises
-    ------
-    InputError
-        An argument is no positive finite number.
-
-    Examples
-    --------
-    >>> round(noise_deviation(1.0, 1), 3)
-    1.357
-    """
-    decay = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity)
-    return sqrt(2.0) * exp(-decay / 2) / -expm1(-decay)
-
-
-def epsilon_for(deviation: float, sensitivity: float) -> float:
-    """Return the epsilon whose noise has this standard deviation; inverts `noise_deviation`.
-
-    a = ((v + 1) - sqrt(2 v + 1)) / v for variance v (Bagdasaryan et al. 2022, section 5.3), of
-    which 1 / a = 1 + (1 + sqrt(2 v + 1)) / v loses no digits to cancellation.
-
-    Raises
-    ------
-    InputError
-        An argument is no positive finite number.
-
-    Examples
-    --------
-    >>> round(epsilon_for(1.357, 1), 3)
-    1.0
-    """
-    spread, most = _positive("deviation", deviation), _positive("sensitivity", sensitivity)
-    return most * log1p((1.0 + hypot(sqrt(2.0) * spread, 1.0)) / spread / spread)
 
 
 def privacy_loss(survivors: int, honest: int, epsilon: float, sensitivity: int = 1) -> float:
@@ -89,7 +49,7 @@ def privacy_loss(survivors: int, honest: int, epsilon: float, sensitivity: int =
     [1.0, 1.048, 1.675]
     """
     most = whole_number("sensitivity", sensitivity, 1, MAX_SENSITIVITY)
-    decay = _positive("epsilon", epsilon) / most
+    decay = positive("epsilon", epsilon) / most
     here = whole_number("survivors", survivors, 0, MAX_CLIENTS)
     share = here / whole_number("honest", honest, 1, MAX_CLIENTS)
     if share >= 1:
@@ -123,9 +83,3 @@ def sum_of_shares(
     means = rng.gamma(survivors / honest, a / stop, (2, length))
     difference: Ints = rng.poisson(means[0]) - rng.poisson(means[1])
     return difference
-
-
-def _positive(name: str, value: float) -> float:
-    if not is_number(value) or not isfinite(value) or value <= 0:
-        raise InputError(f"{name} must be a positive finite number, got {value!r}")
-    return float(value)

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from client_sdk.entropy import Entropy
 from ldpspatial.errors import InputError
+from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.noise.noise_share import NoiseShare, client_vector
-from ldpspatial.release.distributed.noise.polya import noise_deviation
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum, Shard, checked_round
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum, SecureSums
 

@@ -16,8 +16,9 @@ from scipy import sparse, stats
 
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed._checks import MAX_BITS, MAX_CLIENTS, MAX_SENSITIVITY
-from ldpspatial.release.distributed.noise.polya import noise_deviation, sum_of_shares
+from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.secure_sum import Bools, decode, encode
 from ldpspatial.validate import check_epsilon, check_generator, is_number, whole_number
 

@@ -19,9 +19,9 @@ from ldpspatial.release.local.sets.unary import (
     oue_frequencies,
     oue_variance,
 )
-from ldpspatial.release.local.trees.quadtree import (
+from ldpspatial.release.local.trees.halving_tree import (
     ESTIMATOR,
-    Quadtree,
+    HalvingTree,
     assign_groups,
     consistent,
     full_depth,
@@ -98,7 +98,7 @@ class Ahead(LocalRelease):
         return Released(tree.spread(masses), claim, facts)
 
 
-def grow(side: int, rounds: int, ask: Ask) -> tuple[Quadtree, Array, Array]:
+def grow(side: int, rounds: int, ask: Ask) -> tuple[HalvingTree, Array, Array]:
     """Grow a tree from the answers of its rounds.
 
     Parameters
@@ -112,7 +112,7 @@ def grow(side: int, rounds: int, ask: Ask) -> tuple[Quadtree, Array, Array]:
 
     Returns
     -------
-    tree : Quadtree
+    tree : HalvingTree
     values, variances : (nodes,) arrays
         Mean of each node's frequencies by inverse variance, and its variance; the root's are 1, 0.
     """

@@ -18,7 +18,7 @@ from ldpspatial.release.local.sets.local_hashing import (
     olh_frequencies,
 )
 from ldpspatial.release.local.sets.set_reports import check_loss, check_users, on_simplex
-from ldpspatial.release.local.trees.quadtree import (
+from ldpspatial.release.local.trees.halving_tree import (
     assign_groups,
     full_depth,
     partition_privacy,

@@ -16,7 +16,7 @@ from ldpspatial.release.local.sets.local_hashing import (
     olh_variance,
 )
 from ldpspatial.release.local.sets.set_reports import check_loss, check_users
-from ldpspatial.release.local.trees.quadtree import (
+from ldpspatial.release.local.trees.halving_tree import (
     ESTIMATOR,
     assign_groups,
     consistent,

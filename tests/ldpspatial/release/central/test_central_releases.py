@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from client_sdk import Grid, entropy
 from client_sdk.entropy import Entropy
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
-from ldpspatial.privacy.discrete_laplace import standard_deviation
+from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release import central
 from ldpspatial.release.central import Laplace, LaplaceTop, SparseEmd, central_release, sparse_emd
 from ldpspatial.release.central.central_release import CentralRelease, with_noise
-from ldpspatial.release.central.pyramid import Pyramid, Quadtree
+from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
 from tests.support import naive_central as naive
 
@@ -154,7 +155,7 @@ def test_randomness_is_an_argument(release: CentralRelease) -> None:
 
 def test_noise_has_the_scale_of_one_user_per_epsilon() -> None:
     noise = with_noise(np.full(20_000, 5 * MASS), 500_000, np.random.default_rng(1).bytes)
-    scatter = (noise - 5 * MASS).std() / standard_deviation(2 * MASS, 1)
+    scatter = (noise - 5 * MASS).std() / noise_deviation(1, 2 * MASS)
     assert scatter == pytest.approx(1, abs=0.06)  # five standard errors and more
 
 
@@ -230,17 +231,17 @@ def test_nodes_looked_at_are_those_of_the_twin(
     tree, release = Quadtree(shape), SparseEmd(keep=keep)
     for seed in range(5):
         cells, units = unit_sums(town(shape, 30, seed))
-        budget = release.split(10**6, tree.levels)
+        budget = release.split(10**6, tree.depth)
         found = release.measure(Pyramid(tree, cells, units), budget, entropy.system)
         dense = np.zeros(shape[0] * shape[1], np.int64)
         dense[cells] = units
-        first = tree.levels + 1 - len(budget)
+        first = tree.depth + 1 - len(budget)
         expected = naive.beam(dense.reshape(shape), first, keep)
         assert len(found) == len(expected)
         for level, (nodes, sums, followed) in zip(found, expected, strict=True):
-            blocks = [tree.block(level.level, node) for node in level.nodes.tolist()]
+            blocks = [tree.cells_below(level.level, node) for node in level.nodes.tolist()]
             corners = [(rows.start, columns.start) for rows, columns in blocks]
-            shift = tree.levels - level.level
+            shift = tree.depth - level.level
             assert corners == [(r << shift, c << shift) for _, r, c in nodes]
             assert level.noisy.tolist() == sums
             assert level.chosen.tolist() == followed

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.central import quantise
-from ldpspatial.release.central.pyramid import Pyramid, Quadtree
+from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, contributions, unit_sums
 from tests.support import naive_central as naive
 
@@ -40,8 +41,8 @@ def test_one_user_more_changes_every_level_by_exactly_the_mass(
     """Sensitivity: and every sum grows, so the L1 distance is that of the totals."""
     tree = Quadtree(SHAPE)
     before, after = (Pyramid(tree, *unit_sums(users_of(r))) for r in (rows, [*rows, added]))
-    for level in range(tree.levels + 1):
-        nodes = tree.nodes(level)
+    for level in range(tree.depth + 1):
+        nodes = tree.numbers(level)
         grown = after.sums(level, nodes) - before.sums(level, nodes)
         assert np.abs(grown).sum() == MASS
         assert (grown >= 0).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ldpspatial.release.central.pyramid import Quadtree
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.central.quantise import MASS
 from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from tests.support import naive_central as naive
@@ -21,11 +21,11 @@ def measured(
     dense = MASS * rng.integers(0, 6, shape) * (rng.random(shape) < 0.3)
     tree = Quadtree(shape)
     levels: list[MeasuredLevel] = []
-    nodes = tree.nodes(first)
-    for level in range(first, tree.levels + 1):
+    nodes = tree.numbers(first)
+    for level in range(first, tree.depth + 1):
         if levels:
-            nodes = tree.children(level, nodes[levels[-1].chosen])
-        sums = np.array([dense[tree.block(level, node)].sum() for node in nodes.tolist()])
+            nodes = tree.numbers_below(level, nodes[levels[-1].chosen])
+        sums = np.array([dense[tree.cells_below(level, node)].sum() for node in nodes.tolist()])
         noisy = (sums + rng.integers(-noise, noise + 1, len(sums))).astype(np.int64)
         chosen = np.zeros(len(nodes), bool)
         chosen[np.argsort(-noisy)[: len(nodes) if level == first else keep]] = True
@@ -39,7 +39,7 @@ def test_the_minimum_is_that_of_both_linear_programs_and_the_map_attains_it(
     shape: tuple[int, int], first: int, keep: int
 ) -> None:
     tree = Quadtree(shape)
-    first = min(first, tree.levels)
+    first = min(first, tree.depth)
     rng = np.random.default_rng(sum(shape) + keep)
     for noise in (0, MASS, 10 * MASS):
         levels = measured(shape, first, keep, rng, noise)
@@ -48,7 +48,7 @@ def test_the_minimum_is_that_of_both_linear_programs_and_the_map_attains_it(
         exact = pytest.approx(found.objective, rel=1e-9, abs=1e-9)
         assert naive.objective(found.masses, targets, first) == exact
         assert naive.least_objective(shape, targets, first) == exact
-        small = naive.least_objective_small(tree.levels, targets, left_out, first)
+        small = naive.least_objective_small(tree.depth, targets, left_out, first)
         assert small[0] == exact
         assert small[1] == found.variables
         assert (found.masses >= 0).all()
@@ -93,7 +93,7 @@ def test_what_cannot_all_be_had_is_shared_in_proportion() -> None:
 
 def test_a_node_left_out_gets_mass_only_where_nothing_else_asks_for_it() -> None:
     """On a 5 x 3 map the block of the root has 15 cells: nothing goes beyond the map."""
-    nodes = Quadtree((5, 3)).nodes(1).tolist()
+    nodes = Quadtree((5, 3)).numbers(1).tolist()
     assert nodes == [0, 2]
     levels = [
         level(0, [0], [15], [0]), level(1, nodes, [0, 0], [0]),
@@ -109,7 +109,7 @@ def test_coarse_sums_weigh_more_than_all_finer_ones() -> None:
         tree, levels = Quadtree(shape), measured(shape, 1, 5, rng, 5 * MASS)
         masses = reconstruct(tree, levels).masses
         for node, noisy in zip(levels[0].nodes.tolist(), levels[0].noisy.tolist(), strict=True):
-            assert masses[tree.block(1, node)].sum() == pytest.approx(max(noisy, 0) / MASS)
+            assert masses[tree.cells_below(1, node)].sum() == pytest.approx(max(noisy, 0) / MASS)
 
 
 def test_without_noise_a_sparse_map_comes_back() -> None:
@@ -118,11 +118,11 @@ def test_without_noise_a_sparse_map_comes_back() -> None:
     dense.ravel()[rng.choice(1024, 12, replace=False)] = rng.integers(1, 9, 12)
     tree = Quadtree((32, 32))
     levels: list[MeasuredLevel] = []
-    nodes = tree.nodes(2)
+    nodes = tree.numbers(2)
     for i in range(2, 6):
         if levels:
-            nodes = tree.children(i, nodes[levels[-1].chosen])
-        sums = np.array([int(dense[tree.block(i, node)].sum()) for node in nodes.tolist()])
+            nodes = tree.numbers_below(i, nodes[levels[-1].chosen])
+        sums = np.array([int(dense[tree.cells_below(i, node)].sum()) for node in nodes.tolist()])
         chosen = np.zeros(len(nodes), bool)
         chosen[np.argsort(-sums)[:20]] = True
         levels.append(MeasuredLevel(i, nodes, MASS * sums, chosen))

@@ -11,11 +11,11 @@ from scipy import sparse
 
 from client_sdk import DesignWarning, Grid
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import ROOT, prefix_of, quadrants
 from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.non_private_tree import NonPrivateTree
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
-from ldpspatial.release.distributed.adaptive.quadrants import ROOT, children, prefix_of
 from ldpspatial.release.distributed.adaptive.rounds import OneLocation, grown, one_hot
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from tests.support import naive_prefix_tree as naive
@@ -30,7 +30,7 @@ QUIET = 1000.0  # each of ten rounds gets 100: noise other than 0 has a chance b
 def test_the_rule_at_its_borders() -> None:
     tree = PrefixTree.quadrants((4, 4))
     after = grown(tree, np.array([8.0, 8.1, 2.0, 2.1]), 8.0, 10)
-    kept = {(1, 0, 0), (1, 0, 1), (1, 1, 1), *children((1, 0, 1))}
+    kept = {(1, 0, 0), (1, 0, 1), (1, 1, 1), *quadrants((1, 0, 1))}
     assert after.nodes == kept  # split above 8 alone, removed at 2 and below
     assert grown(tree, np.array([8.0, 8.1, 2.0, 2.1]), 8.0, 1).nodes == kept & tree.nodes
 
@@ -62,7 +62,7 @@ def test_the_same_position_answers_in_every_round() -> None:
     for before, after in pairwise(trace):
         for part in before.tree.elements:
             if part not in after.tree.elements and part in after.tree.nodes:  # split in full
-                inside = [after.tree.elements.index(node) for node in children(part)]
+                inside = [after.tree.elements.index(node) for node in quadrants(part)]
                 whole = before.counts[before.tree.elements.index(part)]
                 assert after.counts[inside].sum() == whole
 

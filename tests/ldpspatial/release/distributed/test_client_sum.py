@@ -11,7 +11,8 @@ from scipy import sparse
 
 from client_sdk import entropy
 from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.noise.polya import noise_deviation, sum_of_shares
+from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.client_sum import sum_clients
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.release.distributed.sums.secure_aggregation import SecureAggregation

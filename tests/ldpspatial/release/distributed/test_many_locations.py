@@ -13,6 +13,7 @@ from scipy import sparse
 from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.many_locations import (
     ManyLocations,
@@ -22,7 +23,6 @@ from ldpspatial.release.distributed.adaptive.many_locations import (
     visits_by_element,
 )
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
-from ldpspatial.release.distributed.noise.polya import noise_deviation
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.cohorts import Recording, log_likelihood_ratio, replays
 from tests.support.distinguish import lower_bound_epsilon

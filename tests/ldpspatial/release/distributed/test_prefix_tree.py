@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import ROOT, node_of, prefix_of, quadrants
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.prefix_tree import FORMAT, PrefixTree
-from ldpspatial.release.distributed.adaptive.quadrants import ROOT, children, node_of, prefix_of
 from tests.support import naive_prefix_tree as naive
 
 shapes = st.tuples(st.integers(1, 11), st.integers(1, 11))
@@ -25,7 +25,7 @@ def grown(shape: tuple[int, int], moves: list[tuple[bool, int]]) -> tuple[Prefix
         node = tree.elements[number % len(tree)]
         if not splits:
             tree, twin = tree.collapse([node]), naive.collapse(twin, prefix_of(node))
-        elif node[0] < tree.levels:
+        elif node[0] < tree.depth:
             tree, twin = tree.split([node]), naive.split(twin, prefix_of(node), shape)
     return tree, twin
 
@@ -102,8 +102,8 @@ def test_a_node_whose_region_is_taken_by_others_has_no_element() -> None:
 
 
 def test_a_child_covered_by_orphans_takes_no_element() -> None:
-    orphans = PrefixTree((8, 8), frozenset(children((2, 0, 0))))
-    assert orphans.elements == (ROOT, *children((2, 0, 0)))
+    orphans = PrefixTree((8, 8), frozenset(quadrants((2, 0, 0))))
+    assert orphans.elements == (ROOT, *quadrants((2, 0, 0)))
     assert orphans.areas.tolist() == [60, 1, 1, 1, 1]
     inner = PrefixTree((8, 8), orphans.nodes | {(2, 0, 0)})
     assert inner.elements == orphans.elements
@@ -126,7 +126,7 @@ def test_a_prior_splits_what_is_heavy() -> None:
     density = np.zeros((6, 6))
     density[0, 0], density[5, 5] = 3, 1
     tree = PrefixTree.from_density(density, share=0.3)
-    assert tree.elements[-4:] == tuple(children((2, 0, 0)))
+    assert tree.elements[-4:] == tuple(quadrants((2, 0, 0)))
     assert (1, 1, 1) in tree.elements  # a quarter of the mass: not split
     assert len(tree) == 3 + 3 + 4
     assert PrefixTree.from_density(density, share=0.3, depth=1) == PrefixTree.quadrants((6, 6))

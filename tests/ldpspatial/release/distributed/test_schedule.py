@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ldpspatial.places.users import cells_by_user
+from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
-from ldpspatial.release.distributed.noise.polya import noise_deviation
 from ldpspatial.release.distributed.schedule import split_threshold, wanted_epsilon
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.crowds import crowd

@@ -12,7 +12,7 @@ from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.local.sets.unary import oue_variance
 from ldpspatial.release.local.trees import ahead
 from ldpspatial.release.local.trees.ahead import Ahead, grow
-from ldpspatial.release.local.trees.quadtree import full_tree
+from ldpspatial.release.local.trees.halving_tree import full_tree
 from tests.support import naive_local_trees as naive
 from tests.support import tree_releases as shared
 

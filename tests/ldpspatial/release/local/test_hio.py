@@ -10,8 +10,8 @@ from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.local.sets.local_hashing import hash_values, keep_probability
 from ldpspatial.release.local.sets.set_reports import on_simplex
 from ldpspatial.release.local.trees import hio
+from ldpspatial.release.local.trees.halving_tree import full_tree
 from ldpspatial.release.local.trees.hio import Hio
-from ldpspatial.release.local.trees.quadtree import full_tree
 from tests.support import naive_local_trees as naive
 from tests.support import tree_releases as shared
 

@@ -8,8 +8,8 @@ from ldpspatial.errors import InputError
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local.local_release import check_side
 from ldpspatial.release.local.sets.set_reports import exchangeable_privacy
-from ldpspatial.release.local.trees.quadtree import (
-    Quadtree,
+from ldpspatial.release.local.trees.halving_tree import (
+    HalvingTree,
     assign_groups,
     consistent,
     full_depth,
@@ -23,7 +23,7 @@ from ldpspatial.release.local.trees.quadtree import (
 from tests.support import naive_local_trees as naive
 
 
-def uneven_tree(side: int = 7) -> Quadtree:
+def uneven_tree(side: int = 7) -> HalvingTree:
     """A tree with leaves on every level, and nodes of four children, two and none."""
     tree = root(side).grown(np.array([0]))
     tree = tree.grown(np.array([1, 4]))
@@ -34,7 +34,7 @@ TREES = [full_tree(side, full_depth(side)) for side in (2, 3, 4, 5, 6)] + [uneve
 every_tree = pytest.mark.parametrize("tree", TREES, ids=lambda tree: f"{tree.side}-{tree.starts}")
 
 
-def child_sums(tree: Quadtree, values: np.ndarray) -> np.ndarray:
+def child_sums(tree: HalvingTree, values: np.ndarray) -> np.ndarray:
     """What each inner node's children hold; a leaf's own value."""
     sums = np.bincount(tree.parents[1:], values[1:], minlength=len(values))
     return np.where(tree.child_counts > 0, sums, values)
@@ -94,7 +94,7 @@ def test_a_level_without_nodes_changes_nothing() -> None:
 
 
 @every_tree
-def test_constrained_inference_is_least_squares(tree: Quadtree) -> None:
+def test_constrained_inference_is_least_squares(tree: HalvingTree) -> None:
     rng = np.random.default_rng(len(tree.parents))
     values, variances = rng.normal(0, 1, len(tree.parents)), rng.uniform(0.1, 9, len(tree.parents))
     values[0], variances[0] = 1, 0
@@ -115,7 +115,7 @@ def test_constrained_inference_of_one_level_shares_what_is_missing_evenly() -> N
 
 
 @every_tree
-def test_what_agrees_is_left_as_it_is(tree: Quadtree) -> None:
+def test_what_agrees_is_left_as_it_is(tree: HalvingTree) -> None:
     rng = np.random.default_rng(3)
     values = np.zeros(len(tree.parents))
     values[tree.leaves] = rng.dirichlet(np.ones(len(tree.leaves)))
@@ -131,7 +131,7 @@ def test_what_agrees_is_left_as_it_is(tree: Quadtree) -> None:
 
 @every_tree
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e9])
-def test_non_negativity_is_norm_sub_in_each_family(tree: Quadtree, scale: float) -> None:
+def test_non_negativity_is_norm_sub_in_each_family(tree: HalvingTree, scale: float) -> None:
     estimates = np.random.default_rng(5).normal(0.1, 1, len(tree.parents)) * scale
     masses = non_negative(tree, estimates)
     # At 1e9 the twin's differences of large numbers keep nine digits less.

@@ -1,9 +1,11 @@
-"""Quadtrees over a square map of any side, and estimates on them that agree.
+"""Trees that halve rows and columns of a square map of any side, and estimates that agree.
 
 A node is a rectangle of cells; its children halve its rows and its columns, the first half the
 larger one where they are odd. A single row or column is not cut, so nodes have four children, two,
 or one that is the same rectangle. The whole tree reaches single cells everywhere after
-ceil(log2 side) levels below the root.
+ceil(log2 side) levels below the root. Nodes of a level differ by one row and one column at most,
+so that what users are asked at a level is as even as can be; in the quadtree of the other trust
+models (:mod:`ldpspatial.places.quadtree`) a side of 9 is cut into 8 and 1.
 """
 
 from collections.abc import Sequence
@@ -27,8 +29,8 @@ STEP = 0.25  # of ln t, in the integral of local privacy
 
 
 @dataclass(frozen=True, eq=False)
-class Quadtree:
-    """The nodes of a quadtree, level after level, siblings side by side.
+class HalvingTree:
+    """The nodes of such a tree, level after level, siblings side by side.
 
     Attributes
     ----------
@@ -66,10 +68,10 @@ class Quadtree:
         """Nodes without children; they partition the map."""
         return np.flatnonzero(self.child_counts == 0)
 
-    def grown(self, nodes: Ints) -> "Quadtree":
+    def grown(self, nodes: Ints) -> "HalvingTree":
         """Return the tree with one level more, of the children of these nodes of the last level."""
         children, of = split(self.bounds[nodes])
-        return Quadtree(
+        return HalvingTree(
             self.side,
             np.concatenate([self.bounds, children]),
             np.concatenate([self.parents, nodes[of]]),
@@ -131,12 +133,12 @@ def full_depth(side: int) -> int:
     return (side - 1).bit_length()
 
 
-def root(side: int) -> Quadtree:
+def root(side: int) -> HalvingTree:
     """Return the tree of the whole map alone."""
-    return Quadtree(side, np.array([[0, side, 0, side]]), np.zeros(1, np.int64), (0, 1))
+    return HalvingTree(side, np.array([[0, side, 0, side]]), np.zeros(1, np.int64), (0, 1))
 
 
-def full_tree(side: int, depth: int) -> Quadtree:
+def full_tree(side: int, depth: int) -> HalvingTree:
     """Return the tree whose every level, down to ``depth``, partitions the map."""
     tree = root(side)
     for level in range(depth):
@@ -161,7 +163,7 @@ def split(bounds: Ints) -> tuple[Ints, Ints]:
     return quarters[some], np.nonzero(some)[0]
 
 
-def consistent(tree: Quadtree, values: Array, variances: Array) -> Array:
+def consistent(tree: HalvingTree, values: Array, variances: Array) -> Array:
     """Return the best linear unbiased estimates under which every node is its children's sum.
 
     Constrained inference of Hay et al. (PVLDB 2010, section 4), for nodes of any number of
@@ -171,7 +173,7 @@ def consistent(tree: Quadtree, values: Array, variances: Array) -> Array:
 
     Parameters
     ----------
-    tree : Quadtree
+    tree : HalvingTree
     values : (nodes,) array
         Independent unbiased estimates.
     variances : (nodes,) array
@@ -201,7 +203,7 @@ def consistent(tree: Quadtree, values: Array, variances: Array) -> Array:
     return best
 
 
-def non_negative(tree: Quadtree, estimates: Array) -> Array:
+def non_negative(tree: HalvingTree, estimates: Array) -> Array:
     """Return masses of the nodes, at least 0 and total 1, under which a node is its children's sum.
 
     From the root down, the children of a node are projected on the simplex of its mass, which is
@@ -211,7 +213,7 @@ def non_negative(tree: Quadtree, estimates: Array) -> Array:
 
     Parameters
     ----------
-    tree : Quadtree
+    tree : HalvingTree
     estimates : (nodes,) array
 
     Returns

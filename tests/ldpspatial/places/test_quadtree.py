@@ -1,0 +1,118 @@
+"""The quadtree against cells taken one by one, on maps that are full squares and that are not."""
+
+import numpy as np
+import pytest
+
+from ldpspatial.errors import InputError
+from ldpspatial.places.quadtree import (
+    ROOT,
+    Quadtree,
+    is_prefix,
+    node_of,
+    prefix_of,
+    quadrants,
+)
+from tests.support import naive_central as naive
+
+SHAPES = [(1, 1), (1, 2), (2, 2), (4, 4), (8, 8), (5, 3), (3, 8), (1, 7), (9, 2)]
+
+every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+def place(tree: Quadtree, level: int, node: int) -> naive.Node:
+    rows, columns = tree.cells_below(level, node)
+    return level, rows.start >> (tree.depth - level), columns.start >> (tree.depth - level)
+
+
+@every_shape
+def test_nodes_are_those_that_hold_a_cell(shape: tuple[int, int]) -> None:
+    tree = Quadtree(shape)
+    assert tree.depth == naive.depth(shape)
+    for level in range(tree.depth + 1):
+        nodes = tree.numbers(level)
+        assert [place(tree, level, node) for node in nodes.tolist()] == naive.nodes(level, shape)
+        assert (np.diff(nodes) > 0).all()
+
+
+@every_shape
+def test_children_are_the_nodes_below(shape: tuple[int, int]) -> None:
+    tree = Quadtree(shape)
+    for level in range(1, tree.depth + 1):
+        parents = tree.numbers(level - 1)
+        assert tree.numbers_below(level, parents[::-1]).tolist() == tree.numbers(level).tolist()
+        for parent in parents:
+            _, row, column = place(tree, level - 1, int(parent))
+            assert [
+                place(tree, level, node)
+                for node in tree.numbers_below(level, np.array([parent])).tolist()
+            ] == [n for n in naive.nodes(level, shape) if (n[1] >> 1, n[2] >> 1) == (row, column)]
+
+
+@every_shape
+def test_blocks_of_a_level_divide_the_map(shape: tuple[int, int]) -> None:
+    tree = Quadtree(shape)
+    for level in range(tree.depth + 1):
+        covered = np.zeros(shape, int)
+        for node in tree.numbers(level).tolist():
+            block = covered[tree.cells_below(level, node)]
+            assert block.size == len(naive.cells_of(place(tree, level, node), shape))
+            block += 1
+        assert (covered == 1).all()
+
+
+def test_a_leaf_is_its_cell() -> None:
+    tree = Quadtree((300, 200))
+    cells = np.random.default_rng(2).integers(0, 300 * 200, 100)
+    for cell, leaf in zip(cells.tolist(), tree.leaf_numbers(cells).tolist(), strict=True):
+        rows, columns = tree.cells_below(tree.depth, leaf)
+        assert (rows.start, columns.start) == divmod(cell, 200)
+        assert (rows.stop, columns.stop) == (rows.start + 1, columns.start + 1)
+
+
+@every_shape
+def test_a_node_is_held_if_it_has_a_cell(shape: tuple[int, int]) -> None:
+    tree = Quadtree(shape)
+    for level in range(tree.depth + 2):
+        known = set(naive.nodes(level, shape)) if level <= tree.depth else set()
+        around = range(-1, 2**level + 1)
+        assert {(level, r, c) for r in around for c in around if tree.holds((level, r, c))} == known
+    assert not tree.holds((-1, 0, 0))
+
+
+@every_shape
+def test_number_prefix_and_place_name_the_same_node(shape: tuple[int, int]) -> None:
+    tree = Quadtree(shape)
+    for level in range(1, tree.depth + 1):
+        for number in tree.numbers(level).tolist():
+            node = place(tree, level, number)
+            assert int(prefix_of(node), 4) == number
+            assert node_of(prefix_of(node)) == node
+            assert node in quadrants((level - 1, node[1] // 2, node[2] // 2))
+
+
+@every_shape
+def test_areas_and_index_count_the_cells_of_each_node(shape: tuple[int, int]) -> None:
+    tree = Quadtree(shape)
+    for level in range(tree.depth + 1):
+        index = tree.index(np.arange(shape[0] * shape[1]), level)
+        areas = tree.areas(level)
+        assert areas.shape == tree.sides(level)
+        assert np.bincount(index, minlength=areas.size).tolist() == areas.ravel().tolist()
+
+
+def test_children_outside_of_the_map_do_not_exist() -> None:
+    assert Quadtree((3, 3)).children((1, 1, 1)) == ((2, 2, 2),)
+    assert Quadtree((4, 4)).children(ROOT) == quadrants(ROOT)
+
+
+def test_what_is_no_prefix_is_told() -> None:
+    assert all(map(is_prefix, ["", "0123", "3" * 14]))
+    assert not any(map(is_prefix, ["4", "3" * 15, 12, None]))
+
+
+def test_bad_shapes_and_levels_are_refused() -> None:
+    with pytest.raises(InputError, match=r"shape must be two numbers of at least 1, got \(0, 3\)"):
+        Quadtree((0, 3))
+    for level in (-1, 3):
+        with pytest.raises(InputError, match=r"level must lie in \[0, 2\]"):
+            Quadtree((4, 4)).block(level)
