@@ -9,13 +9,38 @@
 Errors of the client package (client_sdk.ClientError) pass through unchanged.
 """
 
+from collections.abc import Mapping
+
 
 class LdpSpatialError(Exception):
     """Base of every error that this package raises on purpose."""
 
 
 class InputError(LdpSpatialError, ValueError):
-    """An argument or a file breaks a rule; the message names field, rule and value."""
+    """An argument or a file breaks a rule; the message names field, rule and value.
+
+    Parameters
+    ----------
+    message : str
+        Where another argument would help, ``{remedy}`` stands for it.
+    remedy : (str, object), optional
+        That argument and its value: ``method='bootstrap'`` in Python, and an option for who calls
+        the command line.
+    """
+
+    def __init__(self, message: str, remedy: tuple[str, object] | None = None):
+        self._message, self._remedy = message, remedy
+        if remedy is not None:
+            message = message.replace("{remedy}", f"{remedy[0]}={remedy[1]!r}")
+        super().__init__(message)
+
+    def with_options(self, options: Mapping[str, str]) -> str:
+        """Return the message for the command line, whose options stand for these arguments."""
+        if self._remedy is None or self._remedy[0] not in options:
+            return str(self)
+        argument, value = self._remedy
+        wanted = options[argument] if value is True else f"{options[argument]} {value}"
+        return self._message.replace("{remedy}", wanted)
 
 
 class SolverError(LdpSpatialError, RuntimeError):

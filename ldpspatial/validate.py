@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from client_sdk import ClientError, validate
-from client_sdk.validate import (
+from client_sdk import ClientError, shared
+from client_sdk.shared import (
     MAX_CELLS,
     MAX_EPSILON,
     MICRO,
@@ -68,7 +68,7 @@ def whole_number(field: str, value: object, low: int, high: int | None = None) -
     numpy's whole numbers are welcome; floats and bools are not.
     """
     if high is not None:
-        return validate.whole_number(field, value, low, high)
+        return shared.whole_number(field, value, low, high)
     rule = f"{field} must be a whole number from {low} on, got {shown(value)}"
     if isinstance(value, (bool, np.bool_)):
         raise InputError(rule)
@@ -84,7 +84,7 @@ def whole_number(field: str, value: object, low: int, high: int | None = None) -
 @input_errors()
 def finite_number(field: str, value: object) -> float:
     """Return ``value`` as a finite float."""
-    return validate.finite_number(field, value)
+    return shared.finite_number(field, value)
 
 
 def positive(field: str, value: object) -> float:
@@ -106,19 +106,19 @@ def check_epsilon(epsilon: object) -> None:
 @input_errors()
 def exact_epsilon(epsilon: object) -> Fraction:
     """Return the epsilon of a table as an exact number, never above what was meant."""
-    return validate.exact_epsilon(epsilon)
+    return shared.exact_epsilon(epsilon)
 
 
 @input_errors()
 def written_epsilon(field: str, epsilon: object) -> Fraction:
     """Return an epsilon as it is written: the float 0.7 is 7/10."""
-    return validate.written_epsilon(field, epsilon)
+    return shared.written_epsilon(field, epsilon)
 
 
 @input_errors()
 def micro_epsilons(epsilon: object) -> int:
     """Return an epsilon in millionths; it must be a whole number of them."""
-    return validate.micro_epsilons(epsilon)
+    return shared.micro_epsilons(epsilon)
 
 
 def check_generator(rng: object, where: str = "") -> np.random.Generator:

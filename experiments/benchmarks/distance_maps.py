@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import gaussian_filter
 
-from client_sdk.grid import metres_per_degree
+from client_sdk.shared import metres_per_degree
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from client_sdk.entropy import system
+from client_sdk.shared import system_entropy
 from experiments.benchmarks.timing import Table, seconds
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
@@ -44,7 +44,7 @@ def central() -> Table:
         rows.append([f"sparse EMD, whole release, D = {side}, {USERS} users", _ms(whole), "", ""])
     draws = 100_000
     scale = 10**6, 453_083
-    own = seconds(lambda: sample(draws, *scale, system)) / draws
+    own = seconds(lambda: sample(draws, *scale, system_entropy)) / draws
     plain = seconds(lambda: [_slow_draw(scale) for _ in range(200)]) / 200
     rows.append(
         [
@@ -60,7 +60,7 @@ def central() -> Table:
 def distributed() -> Table:
     """Time a client's share of the noise, and a round of many clients."""
     share = NoiseShare(1.0, 1, 9_000)
-    client = seconds(lambda: share.sample(1_300, system))
+    client = seconds(lambda: share.sample(1_300, system_entropy))
     length, clients = 1_048_576, 100_000
     people = cells_by_user(np.arange(clients), np.arange(clients) * 7 % length, (1024, 1024))
     rng = np.random.default_rng(1)
@@ -97,7 +97,7 @@ def _measured(users: UserCells) -> tuple[Quadtree, list[MeasuredLevel]]:
 
 
 def _slow_draw(scale: tuple[int, int]) -> int:
-    return naive_central.discrete_laplace(Fraction(*scale), system)
+    return naive_central.discrete_laplace(Fraction(*scale), system_entropy)
 
 
 def _ms(duration: float) -> str:

@@ -5,7 +5,7 @@ from math import exp
 import click
 import numpy as np
 
-from client_sdk.errors import ParameterError
+from client_sdk import ParameterError
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import draw_trial

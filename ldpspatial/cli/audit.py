@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from client_sdk import Collection, ResponseTable, response_table
-from client_sdk.mechanisms import MECHANISMS
+from client_sdk.shared import MECHANISMS
 from ldpspatial.cli.estimate import read_collection
 from ldpspatial.cli.options import SQUARED_RADIUS_HELP
 from ldpspatial.cli.output import progress, show

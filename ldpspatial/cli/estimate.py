@@ -51,7 +51,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
         channel = StampChannel(collection.table)
         result = recover(channel, counted.counts, options["rule"], options["smoothing"])
         stage("intervals")
-        uncertainty = intervals(result, options["interval_method"], advance)
+        uncertainty = intervals(result, options["method"], advance)
         stage("write files")
         summary = {
             **estimate_summary(collection, result),

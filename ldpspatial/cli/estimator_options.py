@@ -55,7 +55,7 @@ def estimator_options(command: Command) -> Command:
             click.option("--smoothing", type=click.Choice(list(SMOOTHERS)), help="Smoothed EM."),
             click.option(
                 "--intervals",
-                "interval_method",
+                "method",
                 type=click.Choice(INTERVALS),
                 default="auto",
                 show_default=True,

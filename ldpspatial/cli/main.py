@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from client_sdk import ClientError
-from client_sdk.collection import DesignWarning
+from client_sdk import ClientError, DesignWarning
 from ldpspatial import __version__
-from ldpspatial.errors import LdpSpatialError
+from ldpspatial.errors import InputError, LdpSpatialError
 
 # Name, module below this package, and the first line of the help: who asks for the list of
 # commands, or for the version, does not wait for what they import.
@@ -26,14 +25,6 @@ COMMANDS = {
     "audit": ("audit", "Check the privacy of a mechanism, and its sampler."),
     "collection": ("collection", "Make or show a collection document."),
     "series": ("series", "Make or show a collection that repeats."),
-}
-
-# The packages' errors name arguments; who sits at the command line has options.
-OPTIONS = {
-    "on_missing='drop'": "--on-missing drop",
-    "on_invalid='drop'": "--on-invalid drop",
-    "method='bootstrap'": "--intervals bootstrap",
-    "plane=True": "--plane",
 }
 
 
@@ -69,17 +60,23 @@ class Commands(click.Group):
             )
             try:
                 return super().invoke(ctx)
-            except (LdpSpatialError, ClientError) as error:
-                message = str(error)
-                for argument, option in OPTIONS.items():
-                    message = message.replace(argument, option)
+            except InputError as error:  # it may name an argument; here are options
+                message = error.with_options(self._options(ctx))
                 raise click.ClickException(message) from error
+            except (LdpSpatialError, ClientError) as error:
+                raise click.ClickException(str(error)) from error
             except MemoryError as error:
                 raise click.ClickException("there is not enough memory for this") from error
             except BrokenPipeError:
                 raise  # click ends quietly when the reader of a pipe has gone
             except OSError as error:
                 raise click.ClickException(str(error)) from error
+
+    def _options(self, ctx: click.Context) -> dict[str, str]:
+        """Return the option of each argument of the command that was called."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        parameters = getattr(command, "params", ())
+        return {str(p.name): p.opts[0] for p in parameters if isinstance(p, click.Option)}
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

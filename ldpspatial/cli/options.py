@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid, ParameterError
-from client_sdk.grid import metres_per_degree
-from client_sdk.mechanisms import MECHANISMS
+from client_sdk.shared import MECHANISMS, metres_per_degree
 from ldpspatial.errors import InputError
 from ldpspatial.planning.disk_radius import MAX_USERS, disk_squared_radius
 from ldpspatial.validate import MAX_CELLS

@@ -126,11 +126,7 @@ def ranges(
         stage("regions")
         found = read_regions(regions, collection.grid)
         stage("intervals")
-        try:
-            shares = share_intervals(result, level, method, np.random.default_rng(seed))
-        except InputError as error:  # at the command line arguments are options
-            message = str(error).replace("method='bootstrap'", "--method bootstrap")
-            raise InputError(message) from None
+        shares = share_intervals(result, level, method, np.random.default_rng(seed))
         answers = []
         for region in found:
             share = shares.of(region.weights)

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from client_sdk import Collection, Grid
-from client_sdk.visible_text import fault
+from client_sdk.shared import character_fault
 from ldpspatial.cli.estimator_options import estimator_options, intervals
 from ldpspatial.cli.options import (
     column_options,
@@ -124,7 +124,7 @@ def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
         "outsiders": "drop",
         "rule": "scaled",
         "smoothing": None,
-        "interval_method": "auto",
+        "method": "auto",
     }
     with (
         progress("draw a city") as (stage, advance),
@@ -167,7 +167,9 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
 
 def _name_of(path: Path) -> str:
     """Return what a collection may be called of a file's name, which may hold anything."""
-    seen = "".join(character for character in path.name if character == " " or not fault(character))
+    seen = "".join(
+        character for character in path.name if character == " " or not character_fault(character)
+    )
     return " ".join(seen.split())[:NAME_LENGTH].strip() or "positions"
 
 
@@ -192,7 +194,7 @@ def _run(
     )
     stage("intervals")
     played = time.perf_counter()
-    uncertainty = intervals(run.estimate, options["interval_method"], advance)
+    uncertainty = intervals(run.estimate, options["method"], advance)
     seconds = {"intervals": time.perf_counter() - played, "all": time.perf_counter() - began}
     stage("write files")
     ids = np.frombuffer(os.urandom(16 * run.n), np.uint8).reshape(-1, 16)

@@ -115,7 +115,8 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         problems = "; ".join(f"{n} {why}{where.get(why, '')}" for why, n in rejected.items())
         raise InputError(
             f"reports must all be good, but {problems} "
-            "(on_invalid='drop' leaves them out and counts them)"
+            "({remedy} leaves them out and counts them)",
+            remedy=("on_invalid", "drop"),
         )
     if not counts.any():
         raise InputError("reports must hold at least one good report, got none")

@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from client_sdk import CollectionError, Report
-from client_sdk.report import LONGEST, SCHEMA
+from client_sdk.shared import LONGEST_REPORT, REPORT_SCHEMA
 from ldpspatial.errors import InputError
 
 SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 BLOCK = 1 << 17  # bytes read at a time; larger blocks leave the processor's cache
 ROWS = 1 << 17  # reports a row group of the Parquet file: what DuckDB scans best
-# A line longer than this holds more than LONGEST code points, whichever they are, or no UTF-8,
-# with or without the carriage return before its end.
-TOO_LONG = 4 * LONGEST + 2
+# A line longer than this holds more than LONGEST_REPORT code points, whichever they are, or no
+# UTF-8, with or without the carriage return before its end.
+TOO_LONG = 4 * LONGEST_REPORT + 2
 
 COLUMNS = pa.schema(
     {"row": pa.int32(), "col": pa.int32(), "id": pa.binary(16), "collection": pa.string()}
@@ -37,10 +37,10 @@ _BLANK = b" \t\r"
 # Six digits: no grid has larger numbers, and the strict reader knows where they end.
 _NUMBER = rb"(0|-?[1-9][0-9]{0,5})"
 # Every match is one line. The first four groups are empty unless the text is canonical and its
-# white space leaves it within LONGEST; else the fifth is the line.
+# white space leaves it within LONGEST_REPORT; else the fifth is the line.
 _LINE = re.compile(
     rb'\{"col":%b,"collection":"([0-9a-f]{64})","id":"([0-9a-f]{32})","row":%b,"schema":"%b"\}'
-    rb"[ \t\r]{0,800}\n|([^\n]*)\n" % (_NUMBER, _NUMBER, re.escape(SCHEMA.encode()))
+    rb"[ \t\r]{0,800}\n|([^\n]*)\n" % (_NUMBER, _NUMBER, re.escape(REPORT_SCHEMA.encode()))
 )
 
 Found = tuple[bytes, bytes, bytes, bytes, bytes]  # col, collection, id, row, line
@@ -128,7 +128,7 @@ def _parse(lines: bytes) -> tuple[pa.RecordBatch, list[int]]:
     malformed = []
     for number in [k for k, match in enumerate(found) if not match[2]]:
         text = found[number][4].removesuffix(b"\r")
-        if len(text) <= LONGEST and not text.strip(_BLANK):
+        if len(text) <= LONGEST_REPORT and not text.strip(_BLANK):
             continue
         try:
             reports.append(_strict(text))

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.grid import metres_per_degree
+from client_sdk.shared import metres_per_degree
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from client_sdk.grid import UNIT
+from client_sdk.shared import UNIT
 
 Array = NDArray[np.float64]
 

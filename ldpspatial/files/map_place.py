@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from client_sdk.grid import UNIT, metres_per_degree
+from client_sdk.shared import UNIT, metres_per_degree
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.grid import PLANE_LIMIT
+from client_sdk.shared import PLANE_LIMIT
 from ldpspatial.errors import InputError
 from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_columns
 from ldpspatial.files.table_layout import Layout, find_column, fold, listed, table_layout
@@ -102,7 +102,8 @@ def read_points(
     if missing.any() and on_missing == "error":
         raise InputError(
             f"{' and '.join(map(repr, names))} must be filled in every row: {_which(missing)} "
-            "empty; repair them, or leave them out with on_missing='drop'"
+            "empty; repair them, or leave them out with {remedy}",
+            remedy=("on_missing", "drop"),
         )
     if missing.all():
         raise InputError(f"path must hold positions, but all {rows} rows have an empty cell")
@@ -132,7 +133,7 @@ def _checked_numbers(
     """Return the two columns as (n, 2) float64, NaN where empty; refuse what is no coordinate."""
     fields = ("y", "x") if plane else ("latitude", "longitude")
     limits = PLANE_LIMITS if plane else GEOGRAPHIC_LIMITS
-    hint = "" if plane else "; are the columns swapped, or is this a plane (plane=True)?"
+    hint = "" if plane else "; are the columns swapped, or is this a plane ({remedy})?"
     values = []
     for array, name, field, limit in zip(arrays, names, fields, limits, strict=True):
         numbers, text = as_numbers(array, repr(name))
@@ -148,7 +149,8 @@ def _checked_numbers(
         if outside.any():
             raise InputError(
                 f"{name!r} must be a {field} from -{limit:g} to {limit:g}: "
-                f"{_which(outside)} outside{hint}"
+                f"{_which(outside)} outside{hint}",
+                remedy=("plane", True),
             )
         values.append(numbers)
     return np.column_stack(values)

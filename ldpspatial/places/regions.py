@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from client_sdk.grid import TURN, UNIT
+from client_sdk.shared import TURN, UNIT
 from ldpspatial.errors import InputError
 from ldpspatial.validate import is_number, shown
 

@@ -25,7 +25,7 @@ from math import ceil, exp, isqrt, log, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.shrunken import optimal_squared_radius
+from client_sdk.shared import optimal_squared_radius
 from ldpspatial.validate import MAX_CELLS, exact_epsilon, whole_number
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from client_sdk import ResponseTable, response_table
-from client_sdk.series import MAX_WINDOWS
+from client_sdk.shared import MAX_WINDOWS
 from ldpspatial.datasets import SyntheticMap
 from ldpspatial.errors import InputError
 from ldpspatial.planning.designs import Design, standard_error

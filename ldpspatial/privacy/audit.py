@@ -18,9 +18,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from client_sdk import Collection, ParameterError, ResponseTable, response_table
-from client_sdk.exact import ONE, exp_below
-from client_sdk.mechanisms import MECHANISMS
-from client_sdk.verify import verify_table
+from client_sdk.shared import MECHANISMS, ONE, exp_below, verify_table
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.sampler_law import SamplerTest, check_samplers, stamp, weights_of_input
 from ldpspatial.validate import MAX_EPSILON, MICRO, exact_epsilon, whole_number, written_epsilon

@@ -18,7 +18,7 @@ from math import exp, expm1, gcd, hypot, log1p, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from client_sdk.entropy import Entropy
+from client_sdk.shared import Entropy
 from ldpspatial.compiled import compiled
 from ldpspatial.validate import WEIGHT_LIMIT, positive, whole_number
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from client_sdk import ResponseTable, entropy, kernels
-from client_sdk.sampling import Sampler
+from client_sdk.shared import Sampler
 
 Ints = NDArray[np.int64]
 Cell = tuple[int, int]

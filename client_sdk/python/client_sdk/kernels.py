@@ -25,6 +25,8 @@ from client_sdk.grid import PLANE_FAR, TURN, UNIT, Grid
 from client_sdk.response import ResponseTable, orbit, orbit_size
 from client_sdk.sampling import Excess, Parts
 
+__all__ = ["cells_of", "draw_many", "randomize_many"]
+
 Ints = NDArray[np.int64]
 CHUNK_DRAWS = 1 << 17  # 0.9 MB of entropy at a time stays in the cache
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 from matplotlib.figure import Figure
 
-from client_sdk.shrunken import optimal_radius
+from client_sdk.shared import optimal_radius
 from experiments.pairs import verdict
 from experiments.papers.dam.claims import counts, judged_least, noted
 from experiments.papers.dam.options import users_option

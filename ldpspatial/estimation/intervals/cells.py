@@ -33,6 +33,7 @@ from ldpspatial.validate import check_generator, check_level, whole_number
 Array = NDArray[np.float64]
 # Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
 INFORMATIVE_CELLS = 20
+BOOTSTRAP = ("method", "bootstrap")  # what to use where the others cannot tell
 FISHER_CELLS = 64  # the information matrix has d^4 entries: 134 MB at 64, and some copies
 LEAST_CONDITION = 1e-12  # below it the inverse has fewer than four digits
 
@@ -189,7 +190,8 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
     if max(shape) > FISHER_CELLS:
         raise InputError(
             f"method fisher takes at most {FISHER_CELLS} cells a side, got {max(shape)}: "
-            "use method='bootstrap'"
+            "use {remedy}",
+            remedy=BOOTSTRAP,
         )
     # Where a prediction underflows, _inverse refuses what comes of it.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -273,8 +275,8 @@ def _inverse(information: Array) -> Array:
         condition, _ = linalg.lapack.dpocon(factor, norm1, uplo="L")
     if condition < LEAST_CONDITION:
         raise InputError(
-            "the counts do not determine every cell at this epsilon: use fewer cells, "
-            "or method='bootstrap'"
+            "the counts do not determine every cell at this epsilon: use fewer cells, or {remedy}",
+            remedy=BOOTSTRAP,
         )
     return np.asarray(linalg.cho_solve((factor, lower), np.eye(len(information))))
 

@@ -31,6 +31,7 @@ from scipy.special import ndtri
 from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.cells import (
+    BOOTSTRAP,
     Interval,
     cell_intervals,
     informative_fisher,
@@ -208,7 +209,8 @@ class LikelihoodRegions:
         if max(channel.input_shape) > LIKELIHOOD_CELLS:
             raise InputError(
                 f"method likelihood takes at most {LIKELIHOOD_CELLS} cells a side, "
-                f"got {max(channel.input_shape)}: use method='bootstrap'"
+                f"got {max(channel.input_shape)}: use {{remedy}}",
+                remedy=BOOTSTRAP,
             )
         seen = counts > 0
         self._law = _columns(channel, seen)
@@ -314,7 +316,8 @@ def _columns(channel: Channel, seen: NDArray[np.bool_]) -> Array:
     if entries > MATRIX_LIMIT:
         raise InputError(
             f"method likelihood takes at most {MATRIX_LIMIT} pairs of a cell and a kind of report "
-            f"that came, got {entries}: use method='bootstrap'"
+            f"that came, got {entries}: use {{remedy}}",
+            remedy=BOOTSTRAP,
         )
     unit = np.zeros((rows, columns))
     law = np.empty((rows * columns, int(seen.sum())))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.entropy import Entropy, system
+from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import sample
@@ -61,7 +61,7 @@ class CentralRelease(Release):
         InputError
             An argument breaks its rule.
         """
-        return self._run(users, micro_budget(epsilon), system)
+        return self._run(users, micro_budget(epsilon), system_entropy)
 
     @abstractmethod
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released: ...

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.entropy import Entropy
+from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.entropy import Entropy
+from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells

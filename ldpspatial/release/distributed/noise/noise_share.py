@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
 
-from client_sdk.entropy import Entropy
+from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed._checks import MAX_CLIENTS, MAX_SENSITIVITY, checked_modulus
 from ldpspatial.validate import exact_epsilon, whole_number

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from client_sdk.entropy import Entropy
+from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.noise.noise_share import NoiseShare, client_vector

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.exact import BITS, ONE, exp_below
+from client_sdk.shared import BITS, ONE, exp_below
 from ldpspatial.channels.dense import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, estimate

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from client_sdk import ResponseTable
-from client_sdk.exact import BITS, ONE, exp_below, root_below
-from client_sdk.mechanisms import whole_weights
+from client_sdk.shared import BITS, ONE, exp_below, root_below, whole_weights
 from ldpspatial.release.local.coordinates.square_wave import information_terms
 from ldpspatial.release.local.disks.dam import DiskRelease
 from ldpspatial.validate import MAX_CELLS, exact_epsilon, whole_number

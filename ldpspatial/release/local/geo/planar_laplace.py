@@ -15,8 +15,8 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from client_sdk.grid import TURN, UNIT
 from client_sdk.kernels import cells_of
+from client_sdk.shared import TURN, UNIT
 from ldpspatial.channels.dense import MatrixChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import LikelihoodGain, estimate

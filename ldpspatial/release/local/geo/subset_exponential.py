@@ -23,7 +23,7 @@ from math import comb, isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.exact import BITS, exp_below
+from client_sdk.shared import BITS, exp_below
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import SolverError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.entropy import Entropy, system
+from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.release.distributed._checks import checked_modulus
 from ldpspatial.release.distributed.sums.secure_aggregation.graph import MAX_CLIENTS, Neighbours
 from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
@@ -54,7 +54,7 @@ class SecureAggregation:
     threshold: int
     bits: int
     neighbours: Neighbours | None = None
-    entropy: Entropy = field(default=system, repr=False)
+    entropy: Entropy = field(default=system_entropy, repr=False)
 
     def __post_init__(self) -> None:
         whole_number("threshold", self.threshold, 2, MAX_CLIENTS)
@@ -74,7 +74,7 @@ class SecureAggregation:
         modulus: int,
         threshold: int,
         neighbours: Neighbours | None = None,
-        entropy: Entropy = system,
+        entropy: Entropy = system_entropy,
     ) -> "SecureAggregation":
         """Return the secure sum modulo a power of two: what `sum_clients` and `ClientCohort` call.
 

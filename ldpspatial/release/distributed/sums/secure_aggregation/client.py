@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from client_sdk.entropy import Entropy, system
+from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.sums.secure_aggregation import shamir
 from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
@@ -69,7 +69,7 @@ class Client:
         number: int,
         identity: SigningKey,
         directory: Sequence[bytes],
-        entropy: Entropy = system,
+        entropy: Entropy = system_entropy,
     ) -> None:
         if len(directory) != terms.clients:
             raise InputError(

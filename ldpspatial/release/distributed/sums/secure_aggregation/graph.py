@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, perm
 
-from client_sdk.entropy import Entropy, below
+from client_sdk.shared import Entropy, uniform_below
 from ldpspatial.errors import InputError
 from ldpspatial.validate import whole_number
 
@@ -163,7 +163,7 @@ def circle(clients: list[int], degree: int, entropy: Entropy) -> dict[int, froze
         return dict.fromkeys(clients, everyone)
     order = list(clients)
     for last in range(n - 1, 0, -1):  # Fisher and Yates: every order is equally likely
-        other = below(last + 1, entropy)
+        other = uniform_below(last + 1, entropy)
         order[last], order[other] = order[other], order[last]
     reach = degree // 2
     return {

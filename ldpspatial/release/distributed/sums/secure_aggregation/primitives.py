@@ -4,7 +4,7 @@ Key agreement: X25519 (RFC 7748). Key derivation: HKDF-SHA256 (RFC 5869). Mask s
 (RFC 8439). Encryption of shares: ChaCha20-Poly1305 (RFC 8439). Signatures: Ed25519 (RFC 8032).
 """
 
-from client_sdk.entropy import Entropy
+from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
 

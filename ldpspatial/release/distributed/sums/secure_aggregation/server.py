@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from client_sdk.entropy import Entropy, system
+from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.release.distributed.sums.secure_aggregation import graph, shamir
 from ldpspatial.release.distributed.sums.secure_aggregation.errors import (
     AbortedError,
@@ -66,7 +66,9 @@ class Server:
         Whose vectors are in the sum; empty before round 2 is closed.
     """
 
-    def __init__(self, terms: Terms, directory: Sequence[bytes], entropy: Entropy = system) -> None:
+    def __init__(
+        self, terms: Terms, directory: Sequence[bytes], entropy: Entropy = system_entropy
+    ) -> None:
         self.terms = terms
         self.survivors: frozenset[int] = frozenset()
         self._directory, self._entropy = directory, entropy

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from client_sdk.entropy import Entropy, system
+from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.release.distributed.sums.secure_aggregation.client import Client
 from ldpspatial.release.distributed.sums.secure_aggregation.errors import (
     AbortedError,
@@ -51,7 +51,7 @@ class Outcome:
 
 
 def enrol(
-    terms: Terms, entropy: Entropy = system, client: type[Client] = Client
+    terms: Terms, entropy: Entropy = system_entropy, client: type[Client] = Client
 ) -> tuple[list[Client], Server]:
     """Return the clients and the server of a session, with identities enrolled for the occasion.
 
