@@ -5,44 +5,7 @@ from dataclasses import is_dataclass
 from types import MappingProxyType
 
 from ldpspatial.errors import InputError
-from ldpspatial.release.central import Laplace, LaplaceTop, SparseEmd
-from ldpspatial.release.distributed import (
-    AdaptiveGrid,
-    AdaptiveHierarchical,
-    CountMin,
-    CountMinMinimum,
-    CountMinOracle,
-    Flat,
-    Hierarchical,
-    HierarchicalOracle,
-    NonPrivateBestLevel,
-    NonPrivateTree,
-    SpatialDecomposition,
-    SpatialDecompositionLeaves,
-    SpatialDecompositionOracle,
-)
-from ldpspatial.release.local import (
-    Ahead,
-    Dam,
-    DamNs,
-    DamPoints,
-    DamTrajectory,
-    Disk,
-    Hdg,
-    Hio,
-    Huem,
-    KRr,
-    LdpTrace,
-    Mdsw,
-    MdswJoint,
-    Olh,
-    Oue,
-    PivotTrace,
-    PlanarLaplace,
-    Rhombus,
-    SemGeoI,
-    SubsetSelection,
-)
+from ldpspatial.release import central, distributed, local
 from ldpspatial.release.non_private import NonPrivate
 from ldpspatial.release.release import Release
 from ldpspatial.validate import outside, outside_names
@@ -68,16 +31,14 @@ def releases() -> Mapping[str, Release]:
     >>> str(dam.claim(2.0))
     "local differential privacy, epsilon 2, per user, one user's data replaced by any other"
     """
-    known: tuple[Release, ...] = (
-        *(Dam(), DamNs(), Huem(), Disk(), Rhombus(), KRr(), Oue(), Olh(), SubsetSelection()),
-        *(Mdsw(), MdswJoint(), Hio(), Hdg(), Ahead(), SemGeoI(), PlanarLaplace()),
-        *(LdpTrace(), PivotTrace(), DamTrajectory(), DamPoints()),
-        *(Flat(), Hierarchical(), CountMin(), CountMinMinimum(), AdaptiveGrid()),
-        *(SpatialDecomposition(), SpatialDecompositionLeaves(), AdaptiveHierarchical()),
-        *(Laplace(), LaplaceTop(), SparseEmd()),
-        *(NonPrivate(), NonPrivateBestLevel(), NonPrivateTree()),
-        *(HierarchicalOracle(), CountMinOracle(), SpatialDecompositionOracle()),
+    kinds: tuple[type[Release], ...] = (
+        *local.RELEASES,
+        *distributed.RELEASES,
+        *central.RELEASES,
+        NonPrivate,
+        *distributed.WITHOUT_PRIVACY,
     )
+    known = [kind() for kind in kinds]
     found = {release.name: release for release in known}
     for name in sorted(outside_names(ENTRY_POINTS) - found.keys()):
         if release := outside(ENTRY_POINTS, "release", name, Release):  # type: ignore[type-abstract]

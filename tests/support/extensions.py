@@ -45,3 +45,19 @@ class Nothing(Release):
         """Look at the shape of the map only."""
         rows, columns = users.shape
         return Released(np.full(users.shape, 1 / (rows * columns)), self.claim(epsilon))
+
+
+@dataclass(frozen=True)
+class Truth(Release):
+    """Publishes the truth under a claim of privacy, which ``ldpspatial audit`` has to find."""
+
+    name = "truth"
+    model = "central"
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Claim what is not so."""
+        return PrivacyClaim("central", epsilon)
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Return the map as it is."""
+        return Released(users.density, self.claim(epsilon))

@@ -3,4 +3,6 @@
 from ldpspatial.release.central.laplace import Laplace, LaplaceTop
 from ldpspatial.release.central.sparse_emd import SparseEmd
 
-__all__ = ["Laplace", "LaplaceTop", "SparseEmd"]
+RELEASES = (Laplace, LaplaceTop, SparseEmd)
+
+__all__ = ["RELEASES", "Laplace", "LaplaceTop", "SparseEmd"]

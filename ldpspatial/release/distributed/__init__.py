@@ -25,7 +25,27 @@ from ldpspatial.release.distributed.sums.client_sum import sum_clients
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum, SecureSums
 
+RELEASES = (
+    Flat,
+    Hierarchical,
+    CountMin,
+    CountMinMinimum,
+    AdaptiveGrid,
+    SpatialDecomposition,
+    SpatialDecompositionLeaves,
+    AdaptiveHierarchical,
+)
+WITHOUT_PRIVACY = (  # what the others are measured against
+    NonPrivateBestLevel,
+    NonPrivateTree,
+    HierarchicalOracle,
+    CountMinOracle,
+    SpatialDecompositionOracle,
+)
+
 __all__ = [
+    "RELEASES",
+    "WITHOUT_PRIVACY",
     "AdaptiveGrid",
     "AdaptiveHierarchical",
     "ClientCohort",

@@ -2,7 +2,7 @@
 
 from ldpspatial.release.local.coordinates.mdsw import Mdsw, MdswJoint
 from ldpspatial.release.local.coordinates.square_wave import SquareWave
-from ldpspatial.release.local.disks.dam import Dam, DamNs, Huem
+from ldpspatial.release.local.disks.dam import PAPER_DISKS, Dam, DamNs, Huem
 from ldpspatial.release.local.disks.disk import Disk
 from ldpspatial.release.local.disks.randomized_response import KRr
 from ldpspatial.release.local.disks.rhombus import Rhombus
@@ -20,7 +20,29 @@ from ldpspatial.release.local.trees.ahead import Ahead
 from ldpspatial.release.local.trees.hdg import Hdg
 from ldpspatial.release.local.trees.hio import Hio
 
+RELEASES = (
+    *PAPER_DISKS,
+    Disk,
+    Rhombus,
+    KRr,
+    Oue,
+    Olh,
+    SubsetSelection,
+    Mdsw,
+    MdswJoint,
+    Hio,
+    Hdg,
+    Ahead,
+    SemGeoI,
+    PlanarLaplace,
+    LdpTrace,
+    PivotTrace,
+    DamTrajectory,
+    DamPoints,
+)
+
 __all__ = [
+    "RELEASES",
     "Ahead",
     "Dam",
     "DamNs",

@@ -1,6 +1,7 @@
 """``ldpspatial audit``: the claim of a table, and an exit status for scripts."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +81,52 @@ def test_a_failed_audit_says_so_and_fails(
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        (("dam",), "A mechanism needs --epsilon and --cells."),
-        (("dam", "--epsilon", 3.5), "A mechanism needs --epsilon and --cells."),
+        (("dam",), "A mechanism or a release needs --epsilon and --cells."),
+        (("dam", "--epsilon", 3.5), "A mechanism or a release needs --epsilon and --cells."),
         (("dam", "--epsilon", 0, "--cells", 5), "epsilon must be a number from 0.000001 to 20"),
         (("dam", "--epsilon", 1, "--cells", 0), "cells must be a whole number from 1 to 4096"),
         (("dam", "--epsilon", 1, "--cells", 5, "--radius", 11), "from 0 to 10, got 11"),
         ((*DAM[1:], "--draws", 1), "draws must be a whole number from 1000 to 100000000, got 1"),
-        (("c.json", "--cells", 5), "A collection brings its own epsilon, cells and radius."),
-        (("c.json", "--squared-radius", 5), "A collection brings its own epsilon, cells and"),
+        ((__file__, "--cells", 5), "A collection brings its own epsilon, cells and radius."),
+        ((__file__, "--squared-radius", 5), "A collection brings its own epsilon, cells and"),
         ((*DAM[1:], "--squared-radius", 5), "squared_radius is for mechanism disk alone, not for"),
         (("none.json",), "COLLECTION cannot be read at none.json: No such file or directory"),
     ],
 )
 def test_bad_questions_are_refused_in_one_line(arguments: tuple[object, ...], rule: str) -> None:
     assert rule in refusal("audit", *arguments)
+
+
+RELEASE = ("--epsilon", 1, "--cells", 2)
+
+
+def test_a_release_is_attacked_by_its_maps() -> None:
+    lines = succeed("audit", "sparse-emd", *RELEASE, "--runs", 500).stdout.splitlines()
+    assert lines[0] == "sparse-emd on 2 x 2 cells"
+    assert "500 runs on each input" in lines[3]
+    assert lines[-1] == "passed"
+
+
+def test_a_release_that_draws_from_a_table_is_examined_exactly() -> None:
+    assert "at most e^epsilon" in succeed("audit", "k-rr", *RELEASE, *DRAWS).stdout
+
+
+def test_a_release_of_another_package_is_audited_and_found_if_it_lies() -> None:
+    for name, code in (("Nothing", 0), ("Truth", 1)):
+        subject = f"tests.support.extensions:{name}"
+        result = run("audit", subject, *RELEASE, "--runs", 200)
+        assert result.exit_code == code, result.output
+        assert result.stdout.splitlines()[-1] == ("FAILED" if code else "passed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("laplace",), "A mechanism or a release needs --epsilon and --cells"),
+        (("laplace", *RELEASE, "--radius", 1), "--radius and --squared-radius are for mechanisms"),
+        (("no.such.module:Name", *RELEASE), "releases must be of|release must be found at"),
+        (("nothing.json", "--cells", 3), "No mechanism, release or file is called 'nothing.json'"),
+    ],
+)
+def test_what_cannot_be_audited_is_explained(arguments: tuple[object, ...], rule: str) -> None:
+    assert re.search(rule, refusal("audit", *arguments))

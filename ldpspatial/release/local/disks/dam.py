@@ -115,3 +115,6 @@ class Huem(PaperDisk):
     """Hybrid Uniform-Exponential Mechanism with EM."""
 
     name: ClassVar[str] = "huem"
+
+
+PAPER_DISKS = (Dam, DamNs, Huem)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from client_sdk.entropy import Entropy
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy import discrete_laplace
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.central import Laplace, LaplaceTop, SparseEmd, central_release
 from ldpspatial.release.central.central_release import CentralRelease, with_noise
 from ldpspatial.release.central.quantise import MASS
-from tests.support.distinguish import lower_bound_epsilon
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]

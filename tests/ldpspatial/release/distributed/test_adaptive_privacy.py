@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import Answers, OneLocation
@@ -17,7 +18,6 @@ from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.cohorts import HalfNoise
 from tests.support.crowds import crowd
-from tests.support.distinguish import lower_bound_epsilon
 
 Schedule: TypeAlias = Literal["scheduled", "even"]
 

@@ -12,12 +12,12 @@ from scipy import sparse
 from client_sdk import entropy
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.client_sum import sum_clients
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.release.distributed.sums.secure_aggregation import SecureAggregation
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, decode
-from tests.support.distinguish import lower_bound_epsilon
 from tests.support.naive_polya import p_value, same_law_p_value
 
 Ints = NDArray[np.int64]

@@ -12,9 +12,9 @@ from scipy import sparse, stats
 
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from tests.support.distinguish import lower_bound_epsilon
 from tests.support.naive_polya import p_value
 
 Ints = NDArray[np.int64]

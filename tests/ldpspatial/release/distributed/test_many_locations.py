@@ -14,6 +14,7 @@ from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.many_locations import (
     ManyLocations,
@@ -25,7 +26,6 @@ from ldpspatial.release.distributed.adaptive.many_locations import (
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.cohorts import Recording, log_likelihood_ratio, replays
-from tests.support.distinguish import lower_bound_epsilon
 
 QUIET = 1e8  # at scale 100,000 and ten rounds, noise other than 0 has a chance below e^-99
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from client_sdk import entropy
 from ldpspatial.errors import InputError
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.noise import noise_share
 from ldpspatial.release.distributed.noise.noise_share import (
     NoiseShare,
@@ -25,7 +26,6 @@ from ldpspatial.release.distributed.noise.noise_share import (
     exponential_coin,
     geometric,
 )
-from tests.support.distinguish import lower_bound_epsilon
 from tests.support.naive_polya import PRECISE, decimal, every_path, p_value, polya_pmf
 
 Ints = NDArray[np.int64]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.levels.adaptive_grid import AdaptiveGrid
 from ldpspatial.release.distributed.levels.flat import Flat
 from ldpspatial.release.distributed.levels.hierarchical import (
@@ -28,7 +29,6 @@ from ldpspatial.release.distributed.levels.spatial_decomposition import (
 )
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.cohorts import Call, Deaf, Recording, log_likelihood_ratio, replays
-from tests.support.distinguish import lower_bound_epsilon
 
 PRIVATE: list[OneVisit] = [
     Flat(),

@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.many_locations import ManyLocations
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
@@ -18,7 +19,6 @@ from ldpspatial.release.distributed.adaptive.rounds import OneLocation
 from ldpspatial.release.distributed.adaptive.side_data import SideData, proportion_interval
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support.cohorts import Recording, log_likelihood_ratio, replays
-from tests.support.distinguish import lower_bound_epsilon
 
 FloatArray = NDArray[np.float64]
 QUIET = 1000.0

@@ -12,9 +12,9 @@ from ldpspatial import StampChannel, wasserstein
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user, user_cells
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.local import Dam, DamNs, Huem
 from ldpspatial.release.local.disks.dam import DiskRelease
-from tests.support.distinguish import lower_bound_epsilon
 
 DISKS = [Dam(), DamNs(), Huem()]
 

@@ -13,10 +13,10 @@ from ldpspatial.channels.dense import MatrixChannel
 from ldpspatial.datasets import density_walks
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user, user_cells
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import local_privacy
 from ldpspatial.release.local import Dam
 from ldpspatial.release.local.trajectories.dam_trajectory import DamPoints, DamTrajectory
-from tests.support.distinguish import lower_bound_epsilon
 
 
 def walkers(walks: int, side: int) -> UserCells:

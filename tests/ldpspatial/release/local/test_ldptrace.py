@@ -13,6 +13,7 @@ from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import Trails, UserCells, cells_by_user, user_cells
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local.sets.unary import oue_counts
 from ldpspatial.release.local.trajectories.ldptrace import (
@@ -34,7 +35,6 @@ from ldpspatial.release.local.trajectories.move_model import (
 )
 from ldpspatial.release.local.trajectories.trajectory_release import share_of
 from tests.support import naive_local_trails as naive
-from tests.support.distinguish import lower_bound_epsilon
 
 
 def walkers(walks: int, side: int) -> UserCells:

@@ -13,12 +13,12 @@ from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user, user_cells
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local.trajectories import pivot_reports as draws
 from ldpspatial.release.local.trajectories.pivottrace import REGION_PART, PivotTrace, radii
 from ldpspatial.release.local.trajectories.trajectory_release import share_of
 from tests.support import naive_local_trails as naive
-from tests.support.distinguish import lower_bound_epsilon
 
 SHARES = [1.5, 2.0, 1.0]
 

@@ -13,13 +13,13 @@ from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.places.points import Points
 from ldpspatial.places.users import cells_by_user, user_cells
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.local.geo.planar_laplace import (
     PlanarLaplace,
     _one_position_each,
     planar_laplace_channel,
     planar_laplace_noise,
 )
-from tests.support.distinguish import lower_bound_epsilon
 from tests.support.naive_local_geo import cells_in_order, planar_laplace_probability, radius
 
 RATES = [(1e-6, 1e-6), (0.01, 0.01), (0.3, 0.3), (2.0, 2.0), (20.0, 20.0), (0.3, 3.0)]

@@ -1,14 +1,16 @@
 """How far apart two outputs provably are: a lower bound on epsilon from samples.
 
 A mechanism that claims epsilon must not give samples on neighbouring inputs whose bound exceeds it;
-a mechanism with too little noise should. State in each test how it is shown that it would.
+a mechanism with too little noise should, where there are samples enough.
 """
 
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
+
+from ldpspatial.errors import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -40,13 +42,13 @@ def lower_bound_epsilon(
 
     Returns
     -------
-    float >= 0
-        Lower bound on max over events E of ln((P(E) - delta) / Q(E)) and the same with P and Q
-        exchanged; 0 where the samples show nothing.
+    float
+        0 or more: a lower bound on max over events E of ln((P(E) - delta) / Q(E)), and the same
+        with P and Q exchanged; 0 where the samples show nothing.
     """
     p, q = (np.asarray(samples, dtype=np.float64) for samples in (samples_p, samples_q))
     if p.ndim != 1 or q.ndim != 1 or min(len(p), len(q)) < 2:
-        raise ValueError(f"samples must be two vectors of 2 or more, got {p.shape}, {q.shape}")
+        raise InputError(f"samples must be two vectors of 2 or more, got {p.shape}, {q.shape}")
     error = (1 - confidence) / 2  # one half for the numerator, one for the denominator
     thresholds = _thresholds(p[::2], q[::2])
     best, event = -np.inf, None
@@ -74,11 +76,11 @@ def _log_ratio(above: Array, below: Array, cuts: Array, error: float, delta: flo
     least = np.zeros(len(cuts))
     some = hits_above > 0
     k = hits_above[some]
-    least[some] = beta.ppf(error, k, len(above) - k + 1)
+    least[some] = betaincinv(k, len(above) - k + 1, error)
     most = np.ones(len(cuts))
     some = hits_below < len(below)
     k = hits_below[some]
-    most[some] = beta.ppf(1 - error, k + 1, len(below) - k)
+    most[some] = betaincinv(k + 1, len(below) - k, 1 - error)
     with np.errstate(divide="ignore"):
         bound: Array = np.log(np.maximum(least - delta, 0.0)) - np.log(most)
     return bound

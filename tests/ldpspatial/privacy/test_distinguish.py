@@ -5,7 +5,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from tests.support.distinguish import lower_bound_epsilon
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 
 FALSE_ALARM = 1e-6
 

@@ -1,0 +1,91 @@
+"""The attack finds releases with too little noise, and passes those that keep their claim.
+
+A release that keeps its claim fails with probability 1e-6.
+"""
+
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from ldpspatial import InputError, PrivacyClaim, Release, Released, UserCells
+from ldpspatial.release.attack import attack
+from ldpspatial.release.registry import releases
+
+
+@dataclass(frozen=True)
+class Noisy(Release):
+    """Users by cell with Laplace noise, of which ``share`` of what the claim needs is drawn."""
+
+    share: float = 1.0
+    neighbours: Literal["replace", "zero", "add or remove"] = "add or remove"
+    name = "noisy"
+    model = "central"
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Claim as much as the full noise would give."""
+        return PrivacyClaim("central", epsilon, neighbours=self.neighbours)
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Publish noisy numbers as they are: the attack needs no density."""
+        moved = 2 if self.neighbours == "replace" else 1
+        noise = rng.laplace(scale=self.share * moved / epsilon, size=users.shape)
+        return Released(users.density * len(users) + noise, self.claim(epsilon))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "zero", "add or remove"])
+def test_full_noise_passes_and_half_of_it_is_found(
+    neighbours: Literal["replace", "zero", "add or remove"],
+) -> None:
+    rng = np.random.default_rng(1)
+    full = attack(Noisy(1.0, neighbours), 1.0, 2, 20_000, rng)
+    assert full.passed
+    assert full.claim.neighbours != "zero"
+    assert full.allowed == (2 if neighbours == "zero" else 1)
+    half = attack(Noisy(0.5, neighbours), 1.0, 2, 20_000, rng)
+    assert not half.passed, half
+    assert full.allowed < half.seen <= 2 * full.allowed
+
+
+def test_what_publishes_the_truth_is_found_and_what_promises_nothing_is_not_judged() -> None:
+    rng = np.random.default_rng(2)
+    assert not attack(Noisy(0.0), 1.0, 2, 200, rng).passed
+    found = attack(releases()["non-private"], 1.0, 2, 2000, rng)
+    assert found.passed
+    assert isinf(found.allowed)
+    assert 2 < found.seen < inf
+
+
+@pytest.mark.parametrize(("name", "least"), [("oue", 0.2), ("laplace", 0.15), ("flat", 0.5)])
+def test_a_good_attack_comes_near_the_claim(name: str, least: float) -> None:
+    found = attack(releases()[name], 1.0, 2, 2500, np.random.default_rng(3))
+    assert least * found.allowed / (2 if name == "flat" else 1) < found.seen <= found.allowed
+
+
+@pytest.mark.parametrize("name", [n for n, r in releases().items() if r.model != "none"])
+def test_every_release_takes_part(name: str) -> None:
+    steps: list[tuple[int, int]] = []
+    found = attack(
+        releases()[name], 1.0, 3, 4, np.random.default_rng(4), lambda *at: steps.append(at)
+    )
+    assert found.passed
+    assert steps == [(k, 8) for k in range(1, 9)]
+    # Under geo-indistinguishability the two inputs are one unit of distance apart.
+    assert found.allowed == found.claim.epsilon
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"epsilon": 0}, "epsilon must be a positive finite number, got 0"),
+        ({"cells": 1}, "cells must be a whole number from 2 to 1024, got 1"),
+        ({"runs": 3}, "runs must be a whole number from 4 to 10000000, got 3"),
+        ({"rng": None}, "rng must be a numpy Generator"),
+    ],
+)
+def test_bad_arguments_are_named(change: dict[str, object], rule: str) -> None:
+    good = {"epsilon": 1.0, "cells": 2, "runs": 4, "rng": np.random.default_rng(1)}
+    with pytest.raises(InputError, match=rule):
+        attack(Noisy(), **(good | change))  # type: ignore[arg-type]
