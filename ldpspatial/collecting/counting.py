@@ -87,8 +87,8 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         What the reports must belong to.
     on_invalid : {"error", "drop"}
         "error" refuses the files if one report is bad; "drop" leaves bad reports out and
-        counts them by reason. Reports that share an id and differ are all bad, and so are those
-        without an id in files that have ids.
+        counts them by reason. Reports of the collection that share an id and differ are all bad,
+        and so are those without an id in files that have ids.
 
     Raises
     ------
@@ -298,8 +298,10 @@ def _unique_groups(
         database.execute(
             "CREATE OR REPLACE TEMP TABLE contents AS "
             "SELECT min(r) AS r, count(*) AS n, min(r) IS NOT DISTINCT FROM max(r) AS same "
-            "FROM (SELECT id, {'row': row, 'col': col, 'collection': collection} AS r "
-            f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id"
+            "FROM (SELECT id, {'row': row, 'col': col, 'collection': collection} AS r, "
+            "CASE WHEN collection <> $1 THEN collection END AS other "  # whose ids are its own
+            f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id, other",
+            [collection.digest],
         )
         groups += _groups(database, collection, "(SELECT unnest(r) FROM contents WHERE same)")
         totals = "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"

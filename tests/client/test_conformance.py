@@ -175,6 +175,7 @@ def test_it_answers_the_bounds_of_the_vectors() -> None:
         ('{"op":"event","key":"00","digest":"a","event":"b"}', "key must be 32 bytes"),
         ('{"op":"event","key":5,"digest":"a","event":"b"}', "key must be bytes in hexadecimal"),
         ('{"op":"event","key":"","digest":"\\u00e9","event":"b"}', "digest must be ASCII"),
+        ('{"op":"label","text":"a","id":1e400}', "id must hold finite numbers"),
         (f'{{"op":"event","key":"{"00" * 32}","digest":"a","event":"\\ud83d"}}',
          "event must hold no half of a surrogate pair"),
     ],

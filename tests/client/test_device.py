@@ -66,7 +66,9 @@ def test_opening_never_installs(folder: Path) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("bad", ["", None, 3, b"folder", "a\0b"])
+@pytest.mark.parametrize(
+    "bad", ["", None, 3, pytest.param(10**5000, id="huge"), b"folder", "a\0b", "a\ud800b"]
+)
 def test_a_folder_that_is_none_is_refused(bad: Any) -> None:
     for call in (Device.open, lambda name: Device.install(name, 8)):
         with pytest.raises(ParameterError, match="folder must name a folder"):
@@ -92,11 +94,13 @@ def test_only_the_pinned_document_can_be_joined(folder: Path) -> None:
         device.join(stranger, digest=DIGEST, max_epsilon=20)
     with pytest.raises(CollectionError, match=r"exceeds this device's cap 1\.9"):
         device.join(DOCUMENT, digest=DIGEST, max_epsilon=1.9)
-    for digest in (DIGEST.upper(), DIGEST[:-1], ""):
+    for digest in (DIGEST.upper(), DIGEST[:-1], ""):  # of 64 characters at most
         with pytest.raises(CollectionError, match="altered"):
             device.join(DOCUMENT, digest=digest, max_epsilon=2)
     with pytest.raises(ParameterError, match="digest must be a text, got NoneType"):
         device.join(DOCUMENT, digest=None, max_epsilon=2)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"digest must be .*, got 'a{56}\.\.\.$"):
+        device.join(DOCUMENT, digest="a" * 5000, max_epsilon=2)
     with pytest.raises(ParameterError, match="max_epsilon must be a number"):
         device.join(DOCUMENT, digest=DIGEST, max_epsilon=None)
     with pytest.raises(CollectionError, match="not joined"):

@@ -4,12 +4,13 @@ import hashlib
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from client_sdk import BudgetError, Ledger, LedgerError, ledger_file
+from client_sdk import BudgetError, Ledger, LedgerError, Report, ledger_file
 from tests.support.draws import never
 
 STOP = "keep the file and stop reporting"
@@ -17,7 +18,7 @@ PENDING = {"b": "report b", "a": "report a"}
 SPENDING = {"c": 3_000_000, "d": 1}
 
 
-def first_version(path: Path) -> Path:
+def first_version(path: Path, pending: Mapping[str, str] = PENDING) -> Path:
     """Write a ledger as the first version did, from the description of its format."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(
@@ -34,8 +35,8 @@ def first_version(path: Path) -> Path:
         connection.execute(f"PRAGMA application_id = {0x6C647073}")
         connection.execute("PRAGMA user_version = 1")
         connection.executemany("INSERT INTO spending VALUES (?, ?)", SPENDING.items())
-        connection.executemany("INSERT INTO pending VALUES (?, ?)", PENDING.items())
-        rows = [*map(ascii, SPENDING.items()), *map(ascii, PENDING.items())]
+        connection.executemany("INSERT INTO pending VALUES (?, ?)", pending.items())
+        rows = [*map(ascii, SPENDING.items()), *map(ascii, pending.items())]
         text = "\n".join(["1 8000000 8000000", *sorted(rows)])
         checksum = hashlib.sha256(text.encode()).hexdigest()
         connection.execute("INSERT INTO caps VALUES (8000000, 8000000, ?)", (checksum,))
@@ -125,6 +126,44 @@ def test_a_process_that_dies_in_between_leaves_a_ledger_of_either_version(
     assert ledger_file.is_first(path)
     assert path.with_name("ledger.db.lock").exists()
     assert Ledger(path).spent() == 3_000_001
+
+
+def hot_journal(before: bytes) -> bytes:
+    """What SQLite lays beside a file before a commit overwrites it: the pages as they were."""
+    size = int.from_bytes(before[16:18], "big")
+    pages = [before[at : at + size] for at in range(0, len(before), size)]
+    numbers = len(pages), 7, len(pages), 512, size  # records, nonce, pages, sector, page size
+    journal = bytes.fromhex("d9d505f920a163d7") + b"".join(n.to_bytes(4, "big") for n in numbers)
+    journal = journal.ljust(512, b"\0")
+    for number, page in enumerate(pages, start=1):
+        check = 7 + sum(page[at] for at in range(size - 200, 0, -200))
+        journal += number.to_bytes(4, "big") + page + check.to_bytes(4, "big")
+    return journal
+
+
+def test_a_process_that_dies_within_the_commit_leaves_a_ledger_that_opens(
+    path: Path, tmp_path: Path
+) -> None:
+    """The first bytes are those of this version, until SQLite takes them back."""
+    before = path.read_bytes()
+    subprocess.run([sys.executable, "-c", DIES, str(path), "before the commit"], check=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    Ledger(first_version(other / "ledger.db"))
+    path.write_bytes((other / "ledger.db").read_bytes())
+    path.with_name("ledger.db-journal").write_bytes(hot_journal(before))
+    assert not ledger_file.is_first(path)
+    assert Ledger(path).spent() == 3_000_001
+    assert not path.with_name("ledger.db-journal").exists()
+
+
+def test_what_waits_has_one_length_from_then_on(tmp_path: Path) -> None:
+    """The first version stored reports without the spaces that hide the digits of the cell."""
+    reports = [Report("a" * 64, f"{k:032x}", cell, -cell) for k, cell in enumerate((0, 7, 123))]
+    pending = {report.id: report.to_json() for report in reports}
+    assert len({len(text) for text in pending.values()}) == 3
+    waiting = Ledger(first_version(tmp_path / "ledger.db", pending)).pending()
+    assert waiting == [report.to_body() for report in reports]
 
 
 def test_two_processes_that_open_it_at_once_agree(path: Path) -> None:

@@ -22,22 +22,27 @@ BLOCKS = re.findall(r"^```python\n(.+?)^```$", README, re.M | re.S)
 APP = next(block for block in BLOCKS if "def install" in block)
 VISITS = 12
 
+Position = tuple[float, float]
+
 
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-W", "error", "app.py", *map(str, arguments)]
 
 
-def run(folder: Path, *arguments: object) -> None:
-    subprocess.run(command(*arguments), cwd=folder, check=True, timeout=60)
+def run(folder: Path, *arguments: object, position: Position = (0.0, 0.0)) -> None:
+    told = json.dumps(position)
+    subprocess.run(command(*arguments), cwd=folder, check=True, timeout=60, input=told, text=True)
 
 
-def run_and_kill(folder: Path, seconds: float, *arguments: object) -> None:
+def run_and_kill(
+    folder: Path, seconds: float, *arguments: object, position: Position = (0.0, 0.0)
+) -> None:
     """Start a call of the app and kill it after some time, unless it is quicker."""
-    child = subprocess.Popen(command(*arguments), cwd=folder)
+    child = subprocess.Popen(command(*arguments), cwd=folder, stdin=subprocess.PIPE, text=True)
     with suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=seconds)
+        child.communicate(json.dumps(position), timeout=seconds)
     child.kill()
-    child.wait()
+    child.communicate()
 
 
 @pytest.fixture
@@ -62,12 +67,12 @@ def test_the_app_has_25_lines_of_code() -> None:
 def test_every_visit_is_counted_once_whatever_is_lost_and_killed(folder: Path) -> None:
     moments = random.Random(5)  # noqa: S311  (when to kill)
     for number in range(VISITS):
-        visit = ("visit", number, 52.45 + number / 100, 13.3 + number / 100)
+        at = 52.45 + number / 100, 13.3 + number / 100
         if number % 3 == 0:
-            run_and_kill(folder, moments.uniform(0.05, 0.2), *visit)
-        run(folder, *visit)
+            run_and_kill(folder, moments.uniform(0.05, 0.2), "visit", number, position=at)
+        run(folder, "visit", number, position=at)
         if number % 4 == 0:
-            run(folder, *visit)  # the app is not sure that it did
+            run(folder, "visit", number, position=at)  # the app is not sure that it did
     device = Device.open(folder / "device")
     drawn = {Report.from_json(text).id for text in device.pending()}
     assert (len(drawn), device.spent()) == (VISITS, VISITS * 3_500_000)
@@ -88,7 +93,7 @@ def test_every_visit_is_counted_once_whatever_is_lost_and_killed(folder: Path) -
                 assert len(collected.requests) == sent
     assert device.waiting() == 0
     assert set(collected.reports) == drawn
-    run(folder, "visit", 3, 52.5, 13.4)  # was given and has arrived: nothing new
+    run(folder, "visit", 3, position=(52.5, 13.4))  # was given and has arrived: nothing new
     assert (device.waiting(), device.spent()) == (0, VISITS * 3_500_000)
     check_the_count(folder, collected)
 

@@ -64,6 +64,7 @@ def test_a_problem_is_final_only_if_it_is_the_requests_fault(status: int) -> Non
 )  # fmt: skip
 def test_retry_after_in_seconds_or_as_a_date(text: str, seconds: float) -> None:
     assert answer_of_http(503, text).retry_after_s == seconds
+    assert answer_of_http(503, 120).retry_after_s == 120  # some libraries give a number
 
 
 def test_retry_after_as_a_date_counts_from_now() -> None:
@@ -215,6 +216,22 @@ def test_endless_interim_responses_are_given_up(status: bytes) -> None:
 
     with raw_server(answer) as url, pytest.raises(http.client.HTTPException, match="interim"):
         https_sender(url)(BODY)
+
+
+@pytest.mark.parametrize("length", [b"-5", b"-1", b"zz", b"5;", b"fffffffffffffffffff"])
+def test_a_length_that_is_none_is_a_failure_that_passes(length: bytes) -> None:
+    head = b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with (
+        raw_server(lambda connection: connection.sendall(head + length + b"\r\n")) as url,
+        suppress(OSError, http.client.HTTPException),  # an uploader takes both alike
+    ):
+        assert https_sender(url)(BODY) == LATER
+
+
+@pytest.mark.parametrize("status", ["200", None, True, 99, 1000])
+def test_what_is_no_status_is_refused(status: Any) -> None:
+    with pytest.raises(ParameterError, match="status must be a whole number from 100 to 999"):
+        answer_of_http(status)
 
 
 def test_an_answer_that_drips_is_cut_off_in_the_end() -> None:

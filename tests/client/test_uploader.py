@@ -5,6 +5,7 @@ import http.client
 import re
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -340,12 +341,49 @@ def test_a_damaged_note_of_the_pause_keeps_nothing_back(
     assert make(device, sender([DELIVERED]), clock).run_once().delivered == 1
 
 
-def test_a_clock_that_is_turned_back_lengthens_no_pause(device: Device, clock: Clock) -> None:
+def test_a_clock_that_is_turned_back_begins_a_pause_again_once(
+    device: Device, clock: Clock
+) -> None:
     fill(device, 1)
     clock.now = 1e9
-    make(device, sender([Answer(retry_after_s=100)]), clock, max_delay_s=0).run_once()
-    clock.now = 1e6
+    asked = make(device, sender([Answer(retry_after_s=100)]), clock, max_delay_s=0).run_once()
+    for back in (1e5, 1e4):  # by more than the longest pause, and by less
+        clock.now -= back
+        held = make(device, sender([DELIVERED]), clock).run_once()
+        assert (held.delivered, held.wait_s) == (0, pytest.approx(asked.wait_s))
+        clock.now += asked.wait_s / 2
+        assert make(device, sender([DELIVERED]), clock).run_once().wait_s < asked.wait_s
+    clock.now += asked.wait_s / 2
     assert make(device, sender([DELIVERED]), clock).run_once().delivered == 1
+
+
+def test_all_uploaders_of_a_device_hold_to_one_pause(device: Device, clock: Clock) -> None:
+    fill(device, 2)
+    bodies: list[bytes] = []
+    first = make(device, sender([Answer(retry_after_s=3600)]), clock, max_delay_s=0)
+    second = make(device, sender([DELIVERED], bodies), clock, max_delay_s=0)
+    first.run_once()
+    assert not second.run_once().is_complete
+    assert bodies == []
+    clock.now += 3700
+    assert second.run_once().delivered == 2
+    assert first.run_once().is_complete  # which had failed itself, and need not wait any more
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_pause_in_mind(
+    device: Device, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(device, 1)
+    upload = make(device, sender([Answer(retry_after_s=100), DELIVERED]), clock, max_delay_s=0)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    upload.run_once()
+    assert upload.run_once().wait_s > 0
+    clock.now += 200
+    assert upload.run_once().delivered == 1
 
 
 def test_what_is_no_report_is_discarded_unsent_and_stops_nobody(
@@ -370,9 +408,13 @@ def test_what_is_no_report_is_discarded_unsent_and_stops_nobody(
         (True, "send must return an Answer, got True"),
         (201, "send must return an Answer, got 201"),
         (Answer(refusal="whatever"), "refusal must be one of closed, foreign"),
-        (Answer(retry_after_s=float("nan")), "retry_after_s must be a number from 0, got nan"),
+        (Answer(retry_after_s=float("nan")), "retry_after_s must be finite, got nan"),
         (Answer(retry_after_s=-1000.0), "retry_after_s must be a number from 0, got -1000"),
-        (Answer(retry_after_s="5"), "retry_after_s must be a number from 0, got '5'"),  # type: ignore[arg-type]
+        (Answer(is_delivered=503), "is_delivered must be True or False, got 503"),  # type: ignore[arg-type]
+        (Answer(is_delivered="no"), "is_delivered must be True or False, got 'no'"),  # type: ignore[arg-type]
+        (Answer(is_delivered=True, refusal="closed"), "refusal must be None where delivered"),
+        (Answer(retry_after_s=Decimal("sNaN")), "retry_after_s must be finite"),  # type: ignore[arg-type]
+        (Answer(retry_after_s="5"), "retry_after_s must be a number, got '5'"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_answer_loses_nothing(

@@ -25,7 +25,7 @@ def count(reports: list[Report], collection: Collection) -> tuple[Counts, dict[s
     """Return the counts, the rejected by a word of the reason, and the number of repeats."""
     by_id = defaultdict(list)
     for report in reports:
-        by_id[report.id].append(report)
+        by_id[report.id, report.collection].append(report)
     counts: Counts = Counter()
     rejected: Counter[str] = Counter()
     repeated = 0

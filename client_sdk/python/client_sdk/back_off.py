@@ -1,7 +1,7 @@
-"""When an uploader may try again, kept beside the ledger: a job begins anew each time.
+"""When an uploader may try again, kept beside the ledger: all uploaders of a device hold to it.
 
-The file holds a time and a number of failures, nothing of reports. A clock that is turned back
-lengthens no pause, and one that is turned forward only ends it: no budget hangs on it.
+The file holds two times and a number of failures, nothing of reports. A clock that is turned
+forward only ends a pause, and one that is turned back begins it again, once: no budget hangs on it.
 """
 
 import json
@@ -9,9 +9,19 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 FILE = "uploads.json"
 MOST_FAILURES = 20
+
+
+class _Pause(NamedTuple):
+    failures: int  # in a row
+    since: float  # seconds since 1970
+    not_before: float
+
+
+_NONE = _Pause(0, 0.0, 0.0)
 
 
 class BackOff:
@@ -20,7 +30,7 @@ class BackOff:
     Parameters
     ----------
     folder : Path
-        Where the file lies. One that cannot be read or written is as if there were none.
+        Where the file lies. Where it cannot be written, an uploader keeps its own failures in mind.
     now : callable
         Seconds since 1970.
     longest_s : float
@@ -31,32 +41,51 @@ class BackOff:
         self._file = folder / FILE
         self._now = now
         self._longest_s = longest_s
-        self.failures = 0
-        self._not_before = 0.0
-        with suppress(OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
-            held = json.loads(self._file.read_text(encoding="utf-8"))
-            failures, not_before = int(held["failures"]), float(held["not_before"])
-            if failures >= 0:
-                self.failures, self._not_before = min(failures, MOST_FAILURES), not_before
+        self._unwritten: _Pause | None = None
+
+    @property
+    def failures(self) -> int:
+        """How many attempts failed since one went well."""
+        return self._read().failures
 
     def left(self) -> float:
         """Return the seconds that are still to wait, 0 if none are."""
-        left = self._not_before - self._now()
-        return left if 0 < left <= self._longest_s else 0.0
+        pause, now = self._read(), self._now()
+        length = pause.not_before - pause.since
+        if not 0 < length <= self._longest_s:
+            return 0.0
+        if now < pause.since:  # the clock was turned back: how long ago it began nobody knows
+            self._write(_Pause(pause.failures, now, now + length))
+            return length
+        return max(pause.not_before - now, 0.0)
 
     def failed(self, pause_s: float) -> None:
         """Write down one failure more, and wait for so long."""
-        self.failures = min(self.failures + 1, MOST_FAILURES)
-        self._not_before = self._now() + min(pause_s, self._longest_s)
-        unfinished = self._file.with_name(f"{FILE}.{os.getpid()}")
-        text = json.dumps({"failures": self.failures, "not_before": self._not_before})
-        with suppress(OSError):
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(self._file)
+        now = self._now()
+        failures = min(self.failures + 1, MOST_FAILURES)
+        self._write(_Pause(failures, now, now + min(pause_s, self._longest_s)))
 
     def succeeded(self) -> None:
         """Forget the failures."""
-        if self.failures:
-            self.failures, self._not_before = 0, 0.0
-            with suppress(OSError):
-                self._file.unlink(missing_ok=True)
+        self._unwritten = None
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    def _read(self) -> _Pause:
+        if self._unwritten is not None:
+            return self._unwritten
+        with suppress(OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
+            held = json.loads(self._file.read_text(encoding="utf-8"))
+            pause = _Pause(int(held["failures"]), float(held["since"]), float(held["not_before"]))
+            if pause.failures >= 0:
+                return pause._replace(failures=min(pause.failures, MOST_FAILURES))
+        return _NONE
+
+    def _write(self, pause: _Pause) -> None:
+        unfinished = self._file.with_name(f"{FILE}.{os.getpid()}")
+        try:
+            unfinished.write_text(json.dumps(pause._asdict()), encoding="utf-8")
+            unfinished.replace(self._file)
+            self._unwritten = None
+        except OSError:
+            self._unwritten = pause

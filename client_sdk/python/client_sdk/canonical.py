@@ -11,17 +11,24 @@ import json
 from typing import Any, NoReturn
 
 from client_sdk import visible_text
-from client_sdk.errors import CollectionError
+from client_sdk.errors import CollectionError, ParameterError
 from client_sdk.validate import shown
 
 LONGEST = 1 << 26  # 64 MiB of collection document: a million weights are 16 MiB
 LONGEST_JOINED = 1 << 22  # what a Device reads: verified in a second, and kept in its ledger
+LONGEST_DIGEST = 64
 LONGEST_NUMBER = 17  # characters of -(2**53 - 1)
 
 
 def dumps(document: dict[str, Any]) -> str:
     """Return the canonical text."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def check_expected(digest: object) -> None:
+    """Refuse an expected id that is none, and so long that no message should repeat it."""
+    if digest is not None and (not isinstance(digest, str) or len(digest) > LONGEST_DIGEST):
+        raise ParameterError(f"digest must be a text of 64 hexadecimal digits, got {shown(digest)}")
 
 
 def digest(text: str) -> str:

@@ -189,6 +189,7 @@ class Collection:
         canonical.integer(self.micro_epsilon, "micro_epsilon", 1, MAX_EPSILON * MICRO)
         canonical.integer(self.max_reports, "max_reports", 1, MAX_REPORTS)
         verify_table(self.table, Fraction(self.micro_epsilon, MICRO))
+        canonical.check_expected(digest)
         if digest is not None and digest != self.digest:
             raise CollectionError(
                 f"the collection document was altered: its id is {self.digest}, expected {digest}"

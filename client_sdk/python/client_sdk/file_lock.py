@@ -12,7 +12,6 @@ held, and a third one too, after the second was closed.
 """
 
 import errno
-import gc
 import io
 import os
 import struct
@@ -23,18 +22,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
-from weakref import ref
+
+from client_sdk.uninterrupted import is_abandoned
 
 LOCK_SECONDS = 20.0  # waiting is not in turn, so somebody may wait for many others
-LONG_SECONDS = 0.1  # a call takes some milliseconds
 POLL_SECONDS = 0.001  # short, or a process that spends all the time would starve the others
 
-# What this process holds: a forked child must not keep it when its parent dies. Weakly, so that
-# a call which was interrupted keeps nothing, either; and without callbacks, in which the error of a
-# signal handler would be lost.
-_held: "set[ref[io.FileIO]]" = set()
-MANY_HELD = 64
-_opening = threading.RLock()  # no fork comes between the opening of a file and its place in _held
+_held: "set[io.FileIO]" = set()  # by this process; a forked child must not keep it
 _foreign: "list[io.FileIO]" = []
 
 
@@ -52,11 +46,7 @@ class Identity(NamedTuple):
 
 
 class HeldLock:
-    """A lock that is held; :meth:`check` tells whether it still is.
-
-    The open file closes itself when nothing refers to it any more, so a call that is interrupted
-    anywhere leaves no lock behind.
-    """
+    """A lock that is held; :meth:`check` tells whether it still is."""
 
     def __init__(self, path: Path, file: io.FileIO):
         self._path = path
@@ -82,7 +72,7 @@ class HeldLock:
         """Give the lock back, unless other code has closed it or it is the parent process's."""
         if not self._file.closed and not self._is_own():
             # Its number may be another file's by now, which the object must not close.
-            _held.discard(ref(self._file))
+            _held.discard(self._file)
             _foreign.append(self._file)
         elif not self._file.closed:
             _release(self._file.fileno())
@@ -111,48 +101,41 @@ def locked(path: Path) -> Iterator[HeldLock]:
         The lock cannot be taken, or the file system does not keep it.
     """
     file = _open(path)
-    held = None
     try:
         _wait_for(lambda: _take(file.fileno()), LOCK_SECONDS)
-        held = HeldLock(path, file)
-        held.check()
-        yield held
+        with _gate.inside():
+            held = HeldLock(path, file)
+            try:
+                held.check()
+                yield held
+            finally:
+                held.release()
     finally:
-        try:
-            _let_go(held, file)
-        except BaseException:  # a signal handler's; the lock must not outlive the call for it
-            _let_go(held, file)
-            raise
+        _close(file)
 
 
 def _open(path: Path) -> io.FileIO:
     """Open a file that a forked child closes: one that it shared would keep its locks alive."""
-    with _opening:
+    with _gate.lock:  # no fork comes between its opening and its place in the set
         file = io.FileIO(path, "r+")
-        _held.add(ref(file))
-        if len(_held) > MANY_HELD:  # mostly those of calls that were interrupted
-            _held.difference_update([each for each in _held if each() is None])
+        _held.add(file)
     return file
 
 
 def _close(file: io.FileIO) -> None:
-    file.close()  # first: a child that is forked in between closes it once more, and may
-    _held.discard(ref(file))
+    if file not in _foreign:
+        file.close()  # first: a child that is forked in between closes it once more, and may
+    _held.discard(file)
 
 
 def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
-    """Try until an attempt succeeds; TimeoutError after some seconds."""
+    """Try until an attempt succeeds; TimeoutError after some seconds, or when nobody waits."""
     began = time.monotonic()
-    has_collected = False
     while not attempt():
-        waited = time.monotonic() - began
-        if waited > seconds:
+        if is_abandoned() or time.monotonic() - began > seconds:
             raise TimeoutError(errno.ETIMEDOUT, "locked")
-        if waited > LONG_SECONDS and not has_collected:
-            # A call of ours that a signal handler ended may hold it as garbage.
-            gc.collect()
-            has_collected = True
-        time.sleep(POLL_SECONDS)
+        with _gate.outside():
+            time.sleep(POLL_SECONDS)
 
 
 def synchronise_folder(folder: Path) -> None:
@@ -164,13 +147,6 @@ def synchronise_folder(folder: Path) -> None:
         synchronise(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _let_go(held: HeldLock | None, file: io.FileIO) -> None:
-    if held is None:
-        _close(file)
-    else:
-        held.release()
 
 
 @contextmanager
@@ -237,20 +213,78 @@ def synchronise(descriptor: int) -> None:
         fcntl.fcntl(descriptor, _FULLFSYNC)
 
 
-def _forget_what_the_parent_holds() -> None:
-    for file in [each() for each in _held]:
-        with suppress(OSError):
-            if file is not None:
-                file.close()
-    _held.clear()
-    _opening.release()
+class _Gate:
+    """Lets no process fork while another of its threads holds a lock.
 
+    The child would have a copy of that thread's locks, SQLite's own within the process among them,
+    and nobody who gives them back. So a fork waits for such calls to end, and calls wait for the
+    fork; not for longer than for a lock, lest two threads wait for each other for ever.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._changed = threading.Condition(self.lock)
+        self._inside: dict[int, int] = {}  # calls by thread
+        self._forks = 0
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Keep other threads from forking."""
+        thread = threading.get_ident()
+        with self.lock:
+            if not self._inside.get(thread):
+                self._changed.wait_for(lambda: not self._forks, LOCK_SECONDS)
+            self._inside[thread] = self._inside.get(thread, 0) + 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._inside[thread] = self._inside.get(thread, 1) - 1  # a child has forgotten it
+                if not self._inside[thread]:
+                    del self._inside[thread]
+                self._changed.notify_all()
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Let other threads fork while this one does nothing but wait."""
+        thread = threading.get_ident()
+        with self.lock:
+            calls = self._inside.pop(thread, 0)
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self.lock:
+                if calls:
+                    self._changed.wait_for(lambda: not self._forks, LOCK_SECONDS)
+                    self._inside[thread] = calls
+
+    def before_fork(self) -> None:
+        self.lock.acquire()
+        self._forks += 1
+        own = {threading.get_ident()}
+        self._changed.wait_for(lambda: self._inside.keys() <= own, LOCK_SECONDS)
+
+    def after_in_parent(self) -> None:
+        self._forks -= 1
+        self._changed.notify_all()
+        self.lock.release()
+
+    def after_in_child(self) -> None:
+        for file in _held:
+            with suppress(OSError):
+                file.close()
+        _held.clear()
+        self.__init__()  # type: ignore[misc]
+
+
+_gate = _Gate()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_opening.acquire,
-        after_in_parent=_opening.release,
-        after_in_child=_forget_what_the_parent_holds,
+        before=_gate.before_fork,
+        after_in_parent=_gate.after_in_parent,
+        after_in_child=_gate.after_in_child,
     )
 
 # First and number of the bytes of SQLite's shared locks, without which nobody reads or rolls back.

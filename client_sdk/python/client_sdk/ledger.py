@@ -33,6 +33,7 @@ from client_sdk.errors import AlreadyGivenError, BudgetError, ParameterError
 from client_sdk.events import event_name
 from client_sdk.lasting import check_lasting
 from client_sdk.ledger_file import Head, Transaction
+from client_sdk.uninterrupted import uninterrupted
 from client_sdk.validate import (
     MICRO,
     path_text,
@@ -83,6 +84,7 @@ class Ledger:
     >>> folder.cleanup()
     """
 
+    @uninterrupted
     def __init__(self, path: "str | os.PathLike[str]") -> None:
         self._path = _absolute(path)
         ledger_upgrade.upgrade(self._file)
@@ -100,6 +102,7 @@ class Ledger:
         return Path(os.path.realpath(self._path))
 
     @classmethod
+    @uninterrupted
     def create(
         cls,
         path: "str | os.PathLike[str]",
@@ -215,6 +218,7 @@ class Ledger:
             unicode_text("event", event), collection, micro_epsilon, collection_limit, draw
         )
 
+    @uninterrupted
     def _spend(
         self, event: str | None, collection: str, micro: int, limit: int | None, draw: Draw
     ) -> str:
@@ -246,6 +250,7 @@ class Ledger:
                 books.commit()
         return report
 
+    @uninterrupted
     def pending(self, limit: int | None = None) -> list[str]:
         """Return the reports not yet acknowledged, at most ``limit``, in the order of their ids.
 
@@ -256,16 +261,19 @@ class Ledger:
         with self._books() as books:
             return [row[2] for row in books.pending(limit)]
 
+    @uninterrupted
     def outbox(self) -> list[tuple[str, str]]:
         """Return id and text of all reports not yet acknowledged, in the order of the ids."""
         with self._books() as books:
             return [(row[0], row[2]) for row in books.pending(None)]
 
+    @uninterrupted
     def waiting(self) -> int:
         """Return how many reports are not yet acknowledged."""
         with self._books() as books:
             return books.head.waiting
 
+    @uninterrupted
     def discarded(self) -> int:
         """Return how many reports were discarded so far."""
         with self._books() as books:
@@ -287,6 +295,7 @@ class Ledger:
         """
         self._forget(report_ids, discarded=True)
 
+    @uninterrupted
     def discard_newest(self, keep: int) -> int:
         """Discard what waits beyond ``keep`` reports, the newest first; return how many."""
         keep = whole_number("keep", keep, 0, MAX_LIMIT)
@@ -297,14 +306,19 @@ class Ledger:
                 books.commit()
             return surplus
 
+    @uninterrupted
     def _forget(self, report_ids: str | Iterable[str], discarded: bool) -> None:
         if isinstance(report_ids, str) or not isinstance(report_ids, Iterable):
             report_ids = [report_ids]
-        ids = [unicode_text("report id", report_id) for report_id in report_ids]
+        try:
+            ids = [unicode_text("report id", report_id) for report_id in report_ids]
+        except TypeError:  # what says that it can be gone through, and cannot
+            raise ParameterError("report ids must be texts") from None
         with self._books() as books:
             if _remove_reports(books, ids, discarded):
                 books.commit()
 
+    @uninterrupted
     def join(self, digest: str, document: str, choose: Callable[[], list[int]] | None) -> None:
         """Keep a document that this device takes part in, with the windows that it answers.
 
@@ -323,6 +337,7 @@ class Ledger:
                 books.put("joined", digest, document, windows)
                 books.commit()
 
+    @uninterrupted
     def joined(self, digest: str) -> tuple[str, list[int] | None] | None:
         """Return document and windows of what was joined under a digest, or None."""
         digest = unicode_text("digest", digest)
@@ -332,6 +347,7 @@ class Ledger:
             return None
         return row[1], None if row[2] is None else [int(k) for k in row[2].split()]
 
+    @uninterrupted
     def would_draw(
         self, event: str, collection: str, micro_epsilon: int, collection_limit: int | None
     ) -> bool:
@@ -344,11 +360,13 @@ class Ledger:
             _, left = _tightest(books.head, here, collection_limit)
             return micro_epsilon <= left
 
+    @uninterrupted
     def spent(self, collection: str | None = None) -> int:
         """Return the micro-epsilons spent on one collection, or on all of them."""
         with self._books() as books:
             return books.head.spent if collection is None else self._spent_on(books, collection)
 
+    @uninterrupted
     def remaining(self, collection: str | None = None) -> int:
         """Return the micro-epsilons left under the caps, for one collection or over all.
 

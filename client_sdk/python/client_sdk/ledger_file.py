@@ -42,6 +42,7 @@ FIRST_VERSION = 1  # had no lock of its own; client_sdk.ledger_upgrade reads it
 BUSY_SECONDS = 5.0  # for readers that know SQLite's lock alone
 
 Row = tuple[Any, ...]
+Marks = tuple[int, int, int, int]  # inode and generation of the ledger, and of its count
 
 # Reports are keyed by random ids, so that their order is not that of drawing. (Their numbers tell
 # it, and so would the bytes of the file; they stay on the device.)
@@ -247,8 +248,11 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
             held = stack.enter_context(file_lock.locked(lock_of(file)))
             leave_wal(file)
             holds_off = stack.enter_context(file_lock.holding_off_sqlite(file, BUSY_SECONDS))
+            # Before SQLite opens the file: to close another descriptor of it drops its own lock,
+            # where that is the only one.
+            marks = marks_of(file, file)
             connection = stack.enter_context(closing(connect(file, holds_off)))
-            head = _begin(file, held, connection, verify)
+            head = _begin(file, held, connection, marks, verify)
             begun = Transaction(connection, head, file, held, holds_off)
         yield begun
 
@@ -289,6 +293,19 @@ def is_first(file: Path) -> bool:
     return (int.from_bytes(application, "big"), int.from_bytes(version, "big")) == (
         APPLICATION_ID, FIRST_VERSION
     )  # fmt: skip
+
+
+def roll_back(file: Path) -> None:
+    """Take back what a process that was killed has half written, under the lock.
+
+    Until then the first bytes of the file may be of a version that was never committed.
+    """
+    if file.is_file() and file.with_name(f"{file.name}-journal").exists():
+        with (
+            file_lock.holding_off_sqlite(file, BUSY_SECONDS) as holds_off,
+            closing(connect(file, holds_off)) as connection,
+        ):
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
 def _header(file: Path) -> bytes:
@@ -346,8 +363,8 @@ def explained(file: Path) -> Iterator[None]:
         yield
     except LedgerError:  # an OSError that says what to do already
         raise
-    except (sqlite3.Error, OSError, UnicodeDecodeError, CountError) as error:
-        # UnicodeDecodeError: SQLite complains about a name that is itself damaged.
+    except (sqlite3.Error, OSError, UnicodeError, CountError) as error:
+        # UnicodeError: SQLite complains about a name that is itself damaged.
         told = getattr(error, "strerror", None) or str(error)
         # What is damaged is told in our own words, which may hold those of another advice.
         hints = _OF_DAMAGED if isinstance(error, (Damaged, CountError)) else _ADVICE
@@ -360,7 +377,9 @@ def explained(file: Path) -> Iterator[None]:
         raise kind(f"ledger {file}: {told}; {advice}; no report was given") from error
 
 
-def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: bool) -> Head:
+def _begin(
+    file: Path, held: HeldLock, connection: sqlite3.Connection, marks: Marks, verify: bool
+) -> Head:
     """Check whose file it is, take SQLite's lock as well, and verify what has to be."""
     check_version(connection, file)
     make_durable(connection)
@@ -377,7 +396,7 @@ def _begin(file: Path, held: HeldLock, connection: sqlite3.Connection, verify: b
     remembered = (
         head.file_inode, head.file_generation, head.count_inode, head.count_generation
     )  # fmt: skip
-    if marks_of(file, file) != remembered:
+    if marks != remembered:
         raise Damaged("copied, moved or restored: its files are not those it was made with")
     count = commit_count.read(count_of(file))
     if count > head.commits:
@@ -446,7 +465,7 @@ def identity_of(lock: Identity) -> tuple[int, int]:
     return (0, 0) if _is_in_browser() else (lock.inode, lock.changed_ns)
 
 
-def marks_of(file: Path, named: Path) -> tuple[int, int, int, int]:
+def marks_of(file: Path, named: Path) -> Marks:
     """Return the marks of ledger and count, which another file in their place has not."""
     if _is_in_browser():
         return 0, 0, 0, 0

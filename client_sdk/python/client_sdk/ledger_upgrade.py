@@ -9,8 +9,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from client_sdk import commit_count, file_lock, ledger_file
+from client_sdk.errors import CollectionError
 from client_sdk.file_lock import HeldLock
 from client_sdk.ledger_file import FIRST_VERSION, Damaged, Transaction
+from client_sdk.report import Report
 
 BEGUN, DONE = 1, 2  # of the count
 
@@ -27,6 +29,7 @@ def upgrade(file: Path) -> None:
         # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
         if lock.exists():
             with file_lock.locked(lock):
+                ledger_file.roll_back(file)
                 is_first = ledger_file.is_first(file)
         else:
             is_first = ledger_file.is_first(file)
@@ -35,6 +38,7 @@ def upgrade(file: Path) -> None:
         with suppress(FileExistsError):  # another process is at it, or died at it
             file_lock.make(lock)
         with file_lock.locked(lock) as held:
+            ledger_file.roll_back(file)
             if not ledger_file.is_first(file):  # the other process was quicker
                 return
             _begin_count(file)
@@ -76,7 +80,7 @@ def _convert(file: Path, held: HeldLock, connection: sqlite3.Connection) -> None
     for row in spending:
         books.put("spending", *row)
     for number, (report_id, report) in enumerate(pending):
-        books.put("pending", report_id, number, report, None)
+        books.put("pending", report_id, number, _padded(report), None)
     books.write_head()
 
 
@@ -95,3 +99,10 @@ def _old_rows(
         if checksum == hashlib.sha256(text.encode()).hexdigest():
             return (device, collection), spending, pending
     raise Damaged("damaged: the content does not match its checksum")
+
+
+def _padded(report: str) -> str:
+    """Return a report as it is sent; the first version stored it without the spaces."""
+    with suppress(CollectionError):
+        return Report.from_json(report).to_body()
+    return report

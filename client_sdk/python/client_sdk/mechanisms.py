@@ -19,7 +19,7 @@ from client_sdk.shrunken import (
     optimal_squared_radius,
     shrunken_area,
 )
-from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT, exact_epsilon, whole_number
+from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT, exact_epsilon, shown, whole_number
 
 Excess = Callable[[int, int], int]  # offset (x, y), x >= y >= 0 -> (w - 1) scaled by 2**BITS
 
@@ -126,7 +126,7 @@ def response_table(
     """
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
         known = ", ".join(MECHANISMS)
-        raise ParameterError(f"mechanism must be one of {known}, got {mechanism!r}")
+        raise ParameterError(f"mechanism must be one of {known}, got {shown(mechanism)}")
     exponent = exact_epsilon(epsilon)
     d = whole_number("cells", cells, 1, MAX_CELLS)
     b = None if radius is None else whole_number("radius", radius, 0, 2 * d)

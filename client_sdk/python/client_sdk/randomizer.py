@@ -32,6 +32,10 @@ class Randomizer:
     """
 
     def __init__(self, collection: Collection):
+        if not isinstance(collection, Collection):
+            raise ParameterError(
+                f"collection must be a Collection, got {type(collection).__name__}"
+            )
         collection.verify()
         self.collection = collection
         self._sampler = Sampler(collection.table)

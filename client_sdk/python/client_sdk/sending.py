@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from client_sdk.errors import ParameterError
-from client_sdk.validate import finite_number, shown
+from client_sdk.validate import finite_number, shown, whole_number
 
 PROBLEM = "urn:ldpspatial:problem:"
 REFUSALS = ("closed", "foreign", "malformed", "conflict")  # final: the report is never counted
@@ -57,7 +57,9 @@ LATER = Answer()
 Send = Callable[[bytes], Answer]
 
 
-def answer_of_http(status: int, retry_after: str | None = None, body: bytes = b"") -> Answer:
+def answer_of_http(
+    status: int, retry_after: "str | int | None" = None, body: bytes = b""
+) -> Answer:
     """Return what an HTTP response means.
 
     2xx is delivered. 4xx is final only where the body is a problem document (RFC 9457) whose type
@@ -72,10 +74,16 @@ def answer_of_http(status: int, retry_after: str | None = None, body: bytes = b"
     'closed'
     >>> answer_of_http(503, retry_after="120").retry_after_s
     120.0
+
+    Raises
+    ------
+    ParameterError
+        ``status`` is no whole number from 100 to 999.
     """
-    if 200 <= status < 300:
+    code = whole_number("status", status, 100, 999)
+    if 200 <= code < 300:
         return DELIVERED
-    refusal = _problem(body) if 400 <= status < 500 else None
+    refusal = _problem(body) if 400 <= code < 500 else None
     return Answer(refusal=refusal, retry_after_s=0.0 if refusal else _seconds(retry_after))
 
 
@@ -114,17 +122,26 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
         )
         deadline = _Deadline(timeout)
         try:
-            with _opener(context, deadline).open(request, timeout=timeout) as response:
-                return answer_of_http(response.status)
-        except urllib.error.HTTPError as error:
-            with error:
-                return answer_of_http(
-                    error.code, error.headers.get("Retry-After"), error.read(LONGEST_ANSWER)
-                )
+            return _answer(_opener(context, deadline), request, timeout)
+        except ValueError as error:  # of http.client, over a length that is none
+            raise http.client.HTTPException("the response is malformed") from error
         finally:
             deadline.cancel()
 
     return send
+
+
+def _answer(
+    opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float
+) -> Answer:
+    try:
+        with opener.open(request, timeout=timeout) as response:
+            return answer_of_http(response.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return answer_of_http(
+                error.code, error.headers.get("Retry-After"), error.read(LONGEST_ANSWER)
+            )
 
 
 def _opener(context: ssl.SSLContext | None, deadline: "_Deadline") -> urllib.request.OpenerDirector:
@@ -239,11 +256,11 @@ def _problem(body: bytes) -> str | None:
     return next((reason for reason in REFUSALS if kind == PROBLEM + reason), None)
 
 
-def _seconds(retry_after: str | None) -> float:
+def _seconds(retry_after: object) -> float:
     """Return what Retry-After asks for: seconds, or a date by the device's clock."""
     if retry_after is None:
         return 0.0
-    text = retry_after.strip()
+    text = str(retry_after).strip()  # some libraries give a number
     if text.isascii() and text.isdigit():
         return min(float(text[:12]), LONGEST_WAIT)
     try:

@@ -192,6 +192,7 @@ class Series:
         """Check the claim of the series from its weights; CollectionError if it fails."""
         self._check()
         self.template.verify(max_epsilon=max_epsilon)
+        canonical.check_expected(digest)
         if digest is not None and digest != self.digest:
             raise CollectionError(
                 f"the series document was altered: its id is {self.digest}, expected {digest}"

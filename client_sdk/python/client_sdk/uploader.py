@@ -11,18 +11,19 @@ with every failure and is drawn at random below that, and never before the serve
 """
 
 import http.client
+import math
 import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from client_sdk.back_off import BackOff
 from client_sdk.device import Device
 from client_sdk.errors import CollectionError, LedgerBusyError, ParameterError
 from client_sdk.report import Report
 from client_sdk.sending import LATER, LONGEST_WAIT, REFUSALS, Answer, Send
-from client_sdk.validate import finite_number, is_number, shown, whole_number
+from client_sdk.validate import finite_number, shown, whole_number
 
 FIRST_BACK_OFF_S = 30.0
 LONGEST_BACK_OFF_S = 6 * 3600.0
@@ -102,6 +103,8 @@ class Uploader:
         wait: Callable[[float], object] = time.sleep,
         now: Callable[[], float] = time.time,
     ):
+        if not isinstance(device, Device):
+            raise ParameterError(f"device must be a Device, got {type(device).__name__}")
         if not callable(send):
             raise ParameterError(f"send must be a function, got {type(send).__name__}")
         self._device = device
@@ -132,6 +135,7 @@ class Uploader:
         Exception
             What ``send`` raises, other than the errors of a connection.
         """
+        _check_event(stop)
         if stop is None:
             return self._pass(self._wait, lambda: False)
         return self._pass(stop.wait, stop.is_set)
@@ -141,6 +145,7 @@ class Uploader:
 
         A ledger that others use just now is a failure that passes; any other error ends it.
         """
+        _check_event(stop)
         stop = stop or threading.Event()
         while not stop.is_set():
             try:
@@ -194,20 +199,32 @@ class Uploader:
     def _failed(self, last: Answer) -> float:
         """Return the time until the next pass, and hold to it."""
         longest = min(FIRST_BACK_OFF_S * 2**self._back_off.failures, LONGEST_BACK_OFF_S)
-        pause = min(last.retry_after_s, LONGEST_WAIT) + _chance.uniform(0.0, longest)
+        pause = last.retry_after_s + _chance.uniform(0.0, longest)
         self._back_off.failed(pause)
         return pause
+
+
+def _check_event(stop: object) -> None:
+    if stop is not None and not (hasattr(stop, "wait") and hasattr(stop, "is_set")):
+        raise ParameterError(f"stop must be a threading.Event, got {type(stop).__name__}")
 
 
 def _checked(answer: object) -> Answer:
     """Return an answer that is one: on a wrong one a report could be lost."""
     if not isinstance(answer, Answer):
         raise ParameterError(f"send must return an Answer, got {shown(answer)}")
+    if not isinstance(answer.is_delivered, bool):
+        raise ParameterError(
+            f"is_delivered must be True or False, got {shown(answer.is_delivered)}"
+        )
     if answer.refusal is not None and answer.refusal not in REFUSALS:
         known = ", ".join(REFUSALS)
         raise ParameterError(f"refusal must be one of {known}, got {shown(answer.refusal)}")
-    if not is_number(answer.retry_after_s) or not answer.retry_after_s >= 0:
-        raise ParameterError(
-            f"retry_after_s must be a number from 0, got {shown(answer.retry_after_s)}"
-        )
-    return answer
+    if answer.is_delivered and answer.refusal is not None:
+        raise ParameterError(f"refusal must be None where delivered, got {answer.refusal!r}")
+    asked = answer.retry_after_s
+    endless = isinstance(asked, float) and asked == math.inf
+    pause = LONGEST_WAIT if endless else finite_number("retry_after_s", asked)
+    if pause < 0:
+        raise ParameterError(f"retry_after_s must be a number from 0, got {shown(asked)}")
+    return replace(answer, retry_after_s=min(pause, LONGEST_WAIT))

@@ -49,7 +49,11 @@ def path_text(field: str, kind: str, path: object) -> str:
     """Return a path as text; ``kind`` says in the message what it has to name."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ParameterError(f"{field} must name a {kind}, got {path!r}")
+        raise ParameterError(f"{field} must name a {kind}, got {shown(path)}")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ParameterError(f"{field} must name a {kind} in the system's characters") from None
     return text
 
 

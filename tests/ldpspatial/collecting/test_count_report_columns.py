@@ -96,9 +96,11 @@ def test_rejected_reports_are_counted_once_and_by_reason(
         (0, 0, "aa", DIGEST),
         (0, 0, "aa", DIGEST),  # two copies of the first: no reason to refuse the files
         (0, 0, "aa", DIGEST),
-        (1, 1, "bb", DIGEST),  # one id, three contents
+        (1, 1, "bb", DIGEST),  # one id, two contents
         (1, 2, "bb", DIGEST),
-        (1, 1, "bb", "other"),
+        (1, 1, "bb", "other"),  # foreign: the ids of another collection are its own affair
+        (5, 5, "03", DIGEST),  # which does not lose what is ours
+        (1, 1, "03", "other"),
         (2, 2, "cc", "other"),
         (2, 2, "cc", "other"),  # a copy of a foreign report: foreign once
         (9, 9, "dd", "other"),  # foreign before outside
@@ -118,14 +120,14 @@ def test_rejected_reports_are_counted_once_and_by_reason(
         lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
         csv(file, "\n".join(["row,col,id,collection", *lines]))
     expected = {
-        counting.FOREIGN: 2,
+        counting.FOREIGN: 4,
         counting.OUTSIDE: 2,
-        counting.CONFLICTING: 3,
+        counting.CONFLICTING: 2,
         counting.UNNAMED: 2,
     }
     for size in (1, 3, 10**6):
         monkeypatch.setattr(counting, "SLICE", size)
-        assert dropped(file) == (3, expected)
+        assert dropped(file) == (4, expected)
         assert count_reports(file, COLLECTION, on_invalid="drop").repeated == 4
         message = refusal(file)
         assert all(f"{number} {reason}" in message for reason, number in expected.items())

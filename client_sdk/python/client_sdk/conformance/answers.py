@@ -158,7 +158,7 @@ def answer(line: str | bytes) -> Json:
     try:
         request = _parsed(line)
         if "id" in request:
-            echoed["id"] = request.pop("id")
+            echoed["id"] = _finite(request.pop("id"))
         return {**echoed, "ok": True, **_called(request)}
     except (ClientError, RequestError) as error:
         return {**echoed, "ok": False, "error": str(error)}
@@ -175,6 +175,15 @@ def _parsed(line: str | bytes) -> Json:
     if not isinstance(request, dict):
         raise RequestError("the request must be a JSON object")
     return request
+
+
+def _finite(value: Any) -> Any:
+    """Return what can be written back as JSON: 1e400 is read as no finite number."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise RequestError("id must hold finite numbers") from None
+    return value
 
 
 def _refuse_constant(word: str) -> None:
