@@ -22,7 +22,7 @@ from ldpspatial.cli.output import RESULTS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"client_sdk": ROOT / "client_sdk/python/client_sdk", "ldpspatial": ROOT / "ldpspatial"}
-WITH_CODE = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+WITH_CODE = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 WITH_CODE.append(ROOT / "client_sdk/python/README.md")
 PAGES = [*WITH_CODE, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"

@@ -13,6 +13,7 @@ import numpy as np
 
 from experiments.benchmarks.distance_maps import draw_pair
 from experiments.benchmarks.timing import Table
+from experiments.generated import generated
 from experiments.tables import DOCS
 from ldpspatial import wasserstein
 
@@ -21,7 +22,7 @@ SHOWN = ("white noise", "smooth field", "city", "mostly empty")
 
 
 def growth() -> Table:
-    """Time over the side of the grid, in docs/wasserstein-growth.png too."""
+    """Time over the side of the grid, in docs/generated/wasserstein-growth.png too."""
     times = {
         name: [
             median(_seconds(name, side) for _ in range(3 if side < 256 else 1)) for side in SIDES
@@ -40,7 +41,7 @@ def growth() -> Table:
     axes.set_xticks(SIDES, [str(side) for side in SIDES])
     axes.xaxis.minorticks_off()  # their labels would lie over those of the sides
     axes.legend()
-    figure.savefig(DOCS / "wasserstein-growth.png", dpi=120)
+    figure.savefig(generated(DOCS, "wasserstein-growth.png"), dpi=120)
     plt.close(figure)
     rows = [
         [name, *(f"{1000 * s:.0f} ms" for s in seconds), f"{_slope(seconds):.1f}"]

@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from experiments.generated import generated, write_page
 from experiments.pairs import errors_of
 from experiments.papers.distributed.report import mean_and_half_width
 from experiments.progress import tracked
 from experiments.synthetic import Conduct, on_synthetic_maps
-from experiments.tables import DOCS, markdown, replace_block
+from experiments.tables import DOCS, markdown
 from ldpspatial.plotting.heat_map import save_figure
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local import DamTrajectory, Disk, LdpTrace, LocalRelease, SubsetSelection
@@ -97,15 +98,20 @@ def attacks(conduct: Conduct) -> None:
         for label, geo in GEOS.items()
         for rate in geo.rates
     ]
-    promised = f"{_promised(points)}\n\n{_promised_of_distance(points)}"
-    errors = _errors(points)
+    parts = (
+        "## Local privacy beside the claim",
+        _promised(points),
+        _promised_of_distance(points),
+        "## Local privacy and error",
+        _errors(points),
+    )
+    text = "\n\n".join(parts)
     figure = draw(points)
-    click.echo(f"{promised}\n\n{errors}")
+    click.echo(text)
     save_figure(figure, conduct.out / "attacks.png")
     if conduct.write:
-        save_figure(figure, DOCS / "attacks.png", dpi=90)
-        replace_block(DOCS / "local.md", "attacks", promised)
-        replace_block(DOCS / "experiments.md", "attacks", errors)
+        save_figure(figure, generated(DOCS, "attacks.png"), dpi=90)
+        write_page(DOCS, "attacks", text)
 
 
 def _played(conduct: Conduct, name: str) -> pa.Table:

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from client_sdk import Grid
+from experiments.generated import generated
 from experiments.pairs import errors_of, verdict
 from experiments.papers.dam.options import users_option
 from experiments.papers.distributed.report import mean_and_half_width
@@ -119,7 +120,7 @@ def better_default(setup: Setup, users: int, slow_repeats: int, quick: bool) -> 
     figure = draw(outcomes)
     save_figure(figure, setup.out / "recommended.png", dpi=90)
     if setup.write:
-        save_figure(figure, DOCS / "recommended.png", dpi=90)
+        save_figure(figure, generated(DOCS, "recommended.png"), dpi=90)
         replace_block(DOCS / "recommended.md", setup.name, text)
 
 

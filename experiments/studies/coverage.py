@@ -1,10 +1,13 @@
 """Coverage of the 95 % intervals, by simulation."""
 
+from collections.abc import Mapping, Sequence
+
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import response_table
+from experiments.generated import write_page
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import draw_trial
@@ -12,6 +15,9 @@ from ldpspatial import StampChannel, estimate
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.estimation import cell_intervals
 
+Row = tuple[str, ...]
+HEADER = ("map", "d", "eps", "n", "method", "cells covered", "peaks", "block",
+          "mean width of a cell", "of the block")  # fmt: skip
 POPULATION = 10_000_000  # draws behind a map's law
 SETTINGS = {  # by rule: d, eps, n
     "scaled": ((15, 3.5, 100_000), (15, 5.0, 10_000), (32, 3.5, 100_000)),
@@ -21,31 +27,54 @@ SETTINGS = {  # by rule: d, eps, n
 
 @click.command()
 @click.option("--repeats", default=100, show_default=True)
-@click.option("--write", is_flag=True, help="Put the table into docs/estimation.md.")
+@click.option("--write", is_flag=True, help="Write the page and the summary in docs/estimation.md.")
 def coverage(repeats: int, write: bool) -> None:
     """Share of intervals that hold the truth: all cells, peaks, and a block of 3 x 3 cells."""
-    for rule in SETTINGS:
-        table = covered_table(rule, repeats)
-        click.echo(f"{rule}\n{table}")
-        if write:
-            replace_block(DOCS / "estimation.md", f"coverage-{rule}", table)
+    found = {rule: covered(rule, repeats) for rule in SETTINGS}
+    page = "\n\n".join(
+        f"## Estimates by `{rule}`\n\n{markdown(HEADER, rows)}" for rule, rows in found.items()
+    )
+    summary = summarised(found)
+    click.echo(f"{page}\n\n{summary}")
+    if write:
+        write_page(DOCS, "coverage", page)
+        replace_block(DOCS / "estimation.md", "coverage", summary)
 
 
-def covered_table(rule: str, repeats: int) -> str:
-    """Return the coverage of estimates by a stopping rule as a table."""
+def covered(rule: str, repeats: int) -> list[Row]:
+    """Return the coverage of estimates by a rule, a row for each setting, map and method."""
     rng = np.random.default_rng(22)
     names = [*synthetic_maps(), "city", "spots"]
     settings = [(name, *how) for how in SETTINGS[rule] for name in names]
-    rows = []
+    rows: list[Row] = []
     for name, cells, epsilon, people in tracked(settings, rule):
         channel = StampChannel(response_table("dam", epsilon, cells))
         found = _covered(channel, _density(name, cells, rng), people, repeats, rng, rule)
         for method, (cell, peak, block, width, block_width) in found.items():
             shares = (f"{cell:.2f}", f"{peak:.2f}", f"{block:.2f}")
             widths = (f"{width:.2%}", f"{block_width:.2%}")
-            rows.append([name, cells, epsilon, people, method, *shares, *widths])
-    header = ["map", "d", "eps", "n", "method", "cells covered", "peaks", "block"]
-    return markdown([*header, "mean width of a cell", "of the block"], rows)
+            setting = (str(cells), str(epsilon), str(people))
+            rows.append((name, *setting, method, *shares, *widths))
+    return rows
+
+
+def summarised(found: Mapping[str, Sequence[Row]]) -> str:
+    """Return the least and the most over the maps, a line for each rule, setting and method."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for rule, rows in found.items():
+        for row in rows:
+            groups.setdefault((f"`{rule}`", *row[1:5]), []).append(row)
+    lines = [
+        [*key, *(_span([row[column] for row in rows]) for column in range(5, len(HEADER)))]
+        for key, rows in groups.items()
+    ]
+    return markdown(["rule", *HEADER[1:]], lines)
+
+
+def _span(cells: Sequence[str]) -> str:
+    """Return the least and the most of numbers as they are shown."""
+    least, most = (choose(cells, key=lambda cell: float(cell.rstrip("%"))) for choose in (min, max))
+    return least if least == most else f"{least} to {most}"
 
 
 def _density(name: str, cells: int, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from rich.progress import Progress, TaskID
 
 from client_sdk import Grid
+from experiments.generated import generated
 from experiments.sources import (
     CHICAGO_SQUARE,
     chicago,
@@ -87,8 +88,8 @@ def flagship(data: Path, out: Path, repeats: int, seed: int, jobs: int, write: b
     figure = draw(tables)
     save_figure(figure, out / "flagship.png")
     if write:
-        save_figure(figure, DOCS / "flagship.png")
-        replace_block(DOCS / "experiments.md", "flagship", text)
+        save_figure(figure, generated(DOCS, "flagship.png"))
+        replace_block(DOCS / "experiments" / "trust-models.md", "flagship", text)
 
 
 def draw(tables: dict[str, pa.Table]) -> Figure:

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from scipy import stats
 
+from experiments.generated import write_page
 from experiments.pairs import errors_of
 from experiments.progress import tracked
 from experiments.synthetic import Conduct, on_synthetic_maps
-from experiments.tables import DOCS, markdown, replace_block
+from experiments.tables import DOCS, markdown
 from ldpspatial.release.local import Dam, Huem, KRr, Matched, Mdsw, MdswJoint, SemGeoI
 from ldpspatial.release.release import Release
 
@@ -142,17 +143,19 @@ def orderings(conduct: Conduct) -> None:
         )
         for (name, cells, epsilon), wanted in tracked(labels.items(), "settings")
     }
-    shown = {
-        "orderings": markdown(
+    parts = (
+        "## Pairs",
+        markdown(
             ["map", "d", "eps", "A", "B", "W2 of A", "W2 of B", "A / B", "expected", "verdict"],
             [_ordering_row(each, tables[each.key]) for each in expected],
         ),
-        "orderings-reference": reference_table(tables, conduct.users),
-    }
-    for name, text in shown.items():
-        click.echo(text)
-        if conduct.write:
-            replace_block(DOCS / "experiments.md", name, text)
+        "## Reference values",
+        reference_table(tables, conduct.users),
+    )
+    text = "\n\n".join(parts)
+    click.echo(text)
+    if conduct.write:
+        write_page(DOCS, "orderings", text)
 
 
 def _release(label: str, cells: int) -> Release:

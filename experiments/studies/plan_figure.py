@@ -3,6 +3,7 @@
 import click
 import numpy as np
 
+from experiments.generated import generated
 from experiments.tables import DOCS
 from experiments.trials import draw_trial
 from ldpspatial import estimate, transport
@@ -19,7 +20,6 @@ def plan_figure() -> None:
     found = estimate(trial.channel, trial.counts).density
     plan = transport(trial.truth, found, order=1)
     title = f"{PEOPLE:,} people, {EPSILON}-LDP per report: from truth to estimate"
-    save_figure(
-        plot_transport(trial.truth, found, plan, title=title), DOCS / "wasserstein-plan.png"
-    )
-    click.echo(f"W1 = {plan.value:.4f} cells, written to docs/wasserstein-plan.png")
+    figure = plot_transport(trial.truth, found, plan, title=title)
+    save_figure(figure, generated(DOCS, "wasserstein-plan.png"))
+    click.echo(f"W1 = {plan.value:.4f} cells, written to docs/generated/wasserstein-plan.png")

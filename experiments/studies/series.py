@@ -47,7 +47,7 @@ class Place:
 @click.option("--devices", default=40_000, show_default=True, type=COUNT)
 @click.option("--repeats", default=20, show_default=True, type=COUNT, help="Series on each map.")
 @click.option("--seed", default=1, show_default=True)
-@click.option("--write", is_flag=True, help="Put the tables into docs/experiments.md.")
+@click.option("--write", is_flag=True, help="Put the tables into docs/experiments/windows.md.")
 def series(data: Path | None, devices: int, repeats: int, seed: int, write: bool) -> None:
     """Exact W2 of a window, and the risk of staying, by how a budget is spread over windows.
 
@@ -69,7 +69,7 @@ def series(data: Path | None, devices: int, repeats: int, seed: int, write: bool
     text = f"{error_table}\n\n{risk_table(tables, devices, rng)}"
     click.echo(text)
     if write:
-        replace_block(DOCS / "experiments.md", "series", text)
+        replace_block(DOCS / "experiments" / "windows.md", "series", text)
 
 
 def play_series(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated, head
 from experiments.studies import attacks as module
 from experiments.studies.attacks import BLIND, GEOS, SINGLE, TRAILS, Point, attacks, draw
 from ldpspatial import releases
@@ -24,26 +25,22 @@ def test_the_command_runs_resumes_and_writes_the_docs(
 ) -> None:
     docs, out = tmp_path / "docs", tmp_path / "out"
     docs.mkdir()
-    pages = [docs / "local.md", docs / "experiments.md"]
-    for page in pages:
-        page.write_text("before\n<!-- attacks -->\n<!-- /attacks -->\nafter\n")
     monkeypatch.setattr(module, "DOCS", docs)
     monkeypatch.setattr(module, "CELLS", 4)
     monkeypatch.setattr(module, "EPSILONS", (0.7, 5.0))
     given = ["--out", str(out), "--repeats", "2", "--users", "60", "--jobs", "1"]
     first = CliRunner().invoke(attacks, [*given, "--write"], catch_exceptions=False)
     assert first.exit_code == 0, first.output
-    local, errors = (page.read_text() for page in pages)
-    assert (docs / "attacks.png").stat().st_size > 10_000
-    for text in (local, errors):
-        assert text.startswith("before\n<!-- attacks -->\n| ")
-        assert text.endswith(" |\n<!-- /attacks -->\nafter\n")
-        assert "nan" not in text
+    page = generated(docs, "attacks.md").read_text()
+    assert generated(docs, "attacks.png").stat().st_size > 10_000
+    assert page.startswith(head("attacks"))
+    assert "nan" not in page
+    promised, errors = page.split("## Local privacy and error")
     rows = errors.count("eps-LDP"), errors.count("geo-ind.")
     assert rows == (len(SINGLE) * 2, sum(len(geo.rates) for geo in GEOS.values()))
-    assert all("NOT eps-LDP" in line for line in local.splitlines() if "per cell" in line)
-    assert "eps-LDP, per trajectory" in local
-    assert re.search(r"dam-points \| eps-LDP, per report", local)
+    assert all("NOT eps-LDP" in line for line in promised.splitlines() if "per cell" in line)
+    assert "eps-LDP, per trajectory" in promised
+    assert re.search(r"dam-points \| eps-LDP, per report", promised)
     runs = {p: p.read_bytes() for p in out.rglob("*.jsonl")}
     assert len(runs) == len(module.MAPS)
     again = CliRunner().invoke(attacks, given, catch_exceptions=False)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
 from experiments.studies import better_default as module
 from experiments.studies.better_default import BASELINE, OURS, RIVALS, Case, Outcome, better_default
@@ -41,7 +42,7 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     assert first.exit_code == 0, first.output
     held = page.read_text()
     assert "over 10 settings" in held
-    assert (tmp_path / "recommended.png").stat().st_size > 5_000
+    assert generated(tmp_path, "recommended.png").stat().st_size > 5_000
     kept = {path: path.stat().st_size for path in (tmp_path / "out").rglob("runs.jsonl")}
     assert len(kept) == 5
     again = CliRunner().invoke(better_default, [*map(str, given), "--repeats", "1"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated, head
 from experiments.papers.heatmaps.covid import covid
 from experiments.papers.heatmaps.data import counties, gaze, weighted_cells
 from experiments.papers.heatmaps.epsilon import heatmap_epsilon
@@ -19,13 +20,8 @@ from experiments.papers.heatmaps.plays import blocks_of, with_tops
 from experiments.papers.heatmaps.resolution import heatmap_resolution
 from experiments.papers.heatmaps.users import heatmap_users
 from experiments.sources import COUNTIES, GAZE, GOWALLA
-from experiments.tables import DOCS
 from ldpspatial.errors import InputError
 
-BLOCKS = (
-    *(f"heatmap-epsilon-sigma-{sigma}" for sigma in (0, 4, 8)),
-    *("heatmap-users", "heatmap-resolution", "heatmap-examples", "covid", "gaze"),
-)
 PART_DEGREES = 50 / 300, 75 / 300  # height and width of a part of the United States
 
 
@@ -72,9 +68,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A page with all blocks, in place of the real one."""
-    page = tmp_path / "experiments.md"
-    page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in BLOCKS))
+    """A folder in place of the real docs."""
     monkeypatch.setattr("experiments.papers.heatmaps.plays.DOCS", tmp_path)
     return tmp_path
 
@@ -92,11 +86,6 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def block(page: Path, name: str) -> str:
-    _, rest = page.read_text().split(f"<!-- {name} -->")
-    return rest.split(f"<!-- /{name} -->")[0]
-
-
 SMALL = ("--repeats", 1, "--jobs", 1, "--write")
 
 
@@ -108,11 +97,13 @@ def test_metrics_over_epsilon(data: Path, docs: Path) -> None:
         shown = succeed(heatmap_epsilon, *arguments, *small, "--sigma", sigma)
         name = f"heatmap-epsilon-sigma-{sigma}"
         assert "2 places" in shown
-        assert block(docs / "experiments.md", name).count("| EMD | sparse-emd |") == 1
+        page = generated(docs, f"{name}.md").read_text()
+        assert page.startswith(head(name))
+        assert page.count("| EMD | sparse-emd |") == 1
         found[sigma] = rows_of(docs / "out" / f"{name}.csv")
         assert len(found[sigma]) == 2 * 6 * 5
         assert {float(row["sigma"]) for row in found[sigma]} == {float(sigma)}
-    assert (docs / "heatmap-epsilon.png").exists()
+    assert generated(docs, "heatmap-epsilon.png").exists()
     # One trial: the same users for every release and epsilon, and the same maps at every sigma.
     for place in ("place 01", "place 02"):
         assert len({row["people_seed"] for row in found[4] if row["data"] == place}) == 1
@@ -156,7 +147,7 @@ def test_examples(data: Path, docs: Path) -> None:
     asked = ("--data", data, "--out", docs / "out", "--side", 16, "--users", 8)
     shown = succeed(heatmap_examples, *asked, "--place", 2, "--write")
     assert shown.count("| sparse-emd |") == 2
-    assert (docs / "heatmap-examples.png").exists()
+    assert generated(docs, "heatmap-examples.png").exists()
     again = succeed(heatmap_examples, *asked, "--place", 2)
     assert again == shown
     assert succeed(heatmap_examples, *asked) != shown  # the busiest place is another
@@ -171,7 +162,7 @@ def test_covid(data: Path, docs: Path) -> None:
     assert "3 counties, 4 x 4 cells" in shown
     assert "1 at (0, 0), 1 outside the box, 1 without deaths" in shown
     assert {row["cells"] for row in rows_of(docs / "out" / "covid.csv")} == {"4", "8"}
-    assert (docs / "covid-maps.png").exists()
+    assert generated(docs, "covid-maps.png").exists()
 
 
 def test_gaze(data: Path, docs: Path) -> None:
@@ -187,12 +178,6 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(covid, ["--data", str(tmp_path)])
     assert result.exit_code == 1
     assert result.output.startswith("Error: --data must hold jhu_covid")
-
-
-def test_the_docs_have_a_place_for_every_block() -> None:
-    text = (DOCS / "experiments.md").read_text()
-    for name in BLOCKS:
-        assert text.count(f"<!-- {name} -->") == text.count(f"<!-- /{name} -->") == 1, name
 
 
 def test_counties_stand_where_they_are_and_weigh_the_same(data: Path) -> None:

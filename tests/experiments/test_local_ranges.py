@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.generated import generated
 from experiments.pairs import errors_of, verdict
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
 from experiments.studies.local_ranges import LOCAL, REFERENCES, SLOW, crowds, local_ranges
-from experiments.tables import DOCS
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user
@@ -42,7 +42,7 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     monkeypatch.setattr("experiments.studies.local_ranges.SIDES", (2, 4))
     few = ("--data", data, "--users", 150, "--repeats", 1)
     found = run_and_resume(local_ranges, NAME, few, "Error", tmp_path, monkeypatch)
-    assert (found.docs / f"{NAME}.png").exists()
+    assert generated(found.docs, f"{NAME}.png").exists()
     releases = len(LOCAL) + len(SLOW) + len(REFERENCES)
     assert found.text.count("\n| new york | ") == 2 * releases + 4  # errors, and the best ones
     assert found.text.count("| subset-selection | em | local, eps-LDP per user |") == 2 * 4
@@ -77,8 +77,3 @@ def test_a_verdict_needs_differences_of_one_sign() -> None:
     assert verdict(above, first) == "higher"
     assert verdict(first, np.array([2.0, 4.0, 9.5])) == "level"
     assert verdict(first[:1], first[1:2]) == "level"  # one run tells nothing
-
-
-def test_the_docs_have_a_place_for_the_block() -> None:
-    text = (DOCS / "experiments.md").read_text()
-    assert text.count(f"<!-- {NAME} -->") == text.count(f"<!-- /{NAME} -->") == 1

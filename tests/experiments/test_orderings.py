@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated
 from experiments.studies.orderings import (
     NEAR,
     REFERENCE_USERS,
@@ -24,23 +25,19 @@ from experiments.synthetic import USERS, crowd
 from ldpspatial import wasserstein
 from ldpspatial.release.local import Dam, KRr, LocalRelease, Mdsw
 
-BLOCKS = ("orderings", "orderings-reference")
-
 
 def test_the_command_runs_resumes_and_writes_the_docs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs, out = tmp_path / "docs", tmp_path / "out"
     docs.mkdir()
-    page = docs / "experiments.md"
-    page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in BLOCKS))
     monkeypatch.setattr("experiments.studies.orderings.DOCS", docs)
     few = [each for each in orderings_expected() if each.cells == 5 and each.name != "mnormal"]
     monkeypatch.setattr("experiments.studies.orderings.orderings_expected", lambda: few)
     given = ["--out", str(out), "--repeats", "2", "--users", "60", "--jobs", "1"]
     first = CliRunner().invoke(orderings, [*given, "--write"], catch_exceptions=False)
     assert first.exit_code == 0, first.output
-    text = page.read_text()
+    text = generated(docs, "orderings.md").read_text()
     assert len([line for line in text.splitlines() if "mdsw" in line]) > len(few) / 2
     assert "nan" not in text
     named = [line for line in text.splitlines() if "sem-geo-i" in line]

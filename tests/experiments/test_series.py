@@ -30,8 +30,8 @@ MAPS = ("normal", "szipf", "mnormal", "chicago", "new york")
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "docs"
-    folder.mkdir()
-    for name, page in (("series", "experiments.md"), ("still-device", "privacy.md")):
+    (folder / "experiments").mkdir(parents=True)
+    for name, page in (("series", "experiments/windows.md"), ("still-device", "privacy.md")):
         (folder / page).write_text(f"before\n<!-- {name} -->\n<!-- /{name} -->\nafter\n")
     monkeypatch.setattr(module, "DOCS", folder)
     monkeypatch.setattr(risk_module, "DOCS", folder)
@@ -57,7 +57,7 @@ def test_the_series_command_has_a_line_for_every_map(
     given += ["--data", str(cities(tmp_path))] if with_data else []
     result = CliRunner().invoke(series, given, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    text = (docs / "experiments.md").read_text()
+    text = (docs / "experiments" / "windows.md").read_text()
     assert text.startswith(
         "before\n<!-- series -->\n| map | 1 of 7 at eps 3.5 | 2 of 7 at eps 1.75 "
     )
@@ -107,7 +107,7 @@ def test_the_risk_command_fills_its_block(docs: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_the_page_on_privacy_says_of_the_errors_is_in_the_table() -> None:
-    text = (DOCS / "experiments.md").read_text()
+    text = (DOCS / "experiments" / "windows.md").read_text()
     block = text[text.index("<!-- series -->") : text.index("<!-- /series -->")]
     rows = {name: re.findall(r"(\d\.\d{3}) ±", line) for name in MAPS
             for line in block.splitlines() if line.startswith(f"| {name} |")}  # fmt: skip

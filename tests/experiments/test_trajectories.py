@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated
 from experiments.papers.trajectories.figure14 import figure14
 from experiments.papers.trajectories.places import (
     SAN_FRANCISCO_SQUARE,
@@ -18,7 +19,6 @@ from experiments.papers.trajectories.places import (
 )
 from experiments.papers.trajectories.runs import PUBLISHED, releases
 from experiments.sources import CABS, CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
-from experiments.tables import DOCS
 from experiments.uniform import Uniform
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.places.users import UserCells, cells_by_user
@@ -60,7 +60,7 @@ def test_the_command_runs_resumes_and_writes_the_docs(
 ) -> None:
     given = ("--data", data, "--walks", 6, "--repeats", 1)
     found = run_and_resume(figure14, NAME, given, "Every", tmp_path, monkeypatch)
-    assert (found.docs / f"{NAME}.png").exists()
+    assert generated(found.docs, f"{NAME}.png").exists()
     assert found.text.count("| San Francisco, taxis | DAM, every point: em |") == 2  # one a truth
     assert found.text.count("local, eps-LDP per report") == 6
     assert found.text.count("nobody sends | 0.00 |") == 6  # nothing to miss on one cell
@@ -121,8 +121,3 @@ def test_the_truth_of_visits_weighs_visits_the_same() -> None:
         found[truth] = table["l1"].to_pylist()
         assert table["claim_epsilon"].to_pylist()[1] == 0
     assert found == {"users": [0, 1], "visits": [0.5, 1]}
-
-
-def test_the_docs_have_a_place_for_the_block() -> None:
-    text = (DOCS / "experiments.md").read_text()
-    assert text.count(f"<!-- {NAME} -->") == text.count(f"<!-- /{NAME} -->") == 1

@@ -8,10 +8,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated, head
+
 
 @dataclass(frozen=True)
 class Written:
-    """Where a command wrote, and its page of the docs."""
+    """Folders that a command wrote to, and what stands below the head of its generated page."""
 
     docs: Path
     out: Path
@@ -26,22 +28,20 @@ def run_and_resume(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Written:
-    """Fill the block ``name`` of a page, and run once more, which changes no file.
+    """Write the generated page ``name``, and run once more, which changes no file.
 
     ``begins`` is what the output proper begins with, behind what progress said.
     """
     docs, out = folder / "docs", folder / "out"
     docs.mkdir()
-    page = docs / "experiments.md"
-    page.write_text(f"before\n<!-- {name} -->\n<!-- /{name} -->\nafter\n")
     monkeypatch.setattr("experiments.papers.distributed.setup.DOCS", docs)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no power cut here, and hundreds of runs
     given = [str(word) for word in ("--out", out, "--jobs", 1, *options)]
     first = CliRunner().invoke(command, [*given, "--write"], catch_exceptions=False)
     assert first.exit_code == 0, first.output
-    text = page.read_text()
-    assert text.startswith(f"before\n<!-- {name} -->\n")
-    assert text.endswith(f"\n<!-- /{name} -->\nafter\n")
+    page = generated(docs, f"{name}.md").read_text()
+    assert page.startswith(f"{head(name)}\n")
+    text = page.removeprefix(f"{head(name)}\n")
     assert "nan" not in text
     files = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert any(path.suffix == ".jsonl" for path in files)

@@ -10,8 +10,9 @@ from typing import Any
 import click
 from matplotlib.figure import Figure
 
+from experiments.generated import generated, write_page
 from experiments.sources import data_option
-from experiments.tables import DOCS, replace_block
+from experiments.tables import DOCS
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.plotting.heat_map import save_figure
 
@@ -28,7 +29,7 @@ class Setup:
     Attributes
     ----------
     name : str
-        Of the command; figures and the block in docs have it too.
+        Of the command; figures and the page in docs/generated have it too.
     data, out : Path
     repeats, jobs, seed : int
     write : bool
@@ -59,8 +60,8 @@ class Setup:
             save_figure(figure, self.out / f"{self.name}{ending}.png", dpi=90)
         if self.write:
             for ending, figure in shown.items():
-                save_figure(figure, DOCS / f"{self.name}{ending}.png", dpi=90)
-            replace_block(DOCS / "experiments.md", self.name, text)
+                save_figure(figure, generated(DOCS, f"{self.name}{ending}.png"), dpi=90)
+            write_page(DOCS, self.name, text)
 
 
 def experiment(name: str, repeats: int) -> Callable[[Callable[..., None]], click.Command]:

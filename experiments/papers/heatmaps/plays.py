@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from matplotlib.figure import Figure
 
+from experiments.generated import generated, write_page
 from experiments.progress import tracked
 from experiments.sources import data_option
-from experiments.tables import DOCS, replace_block
+from experiments.tables import DOCS
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.files.atomic import replacing
@@ -105,7 +106,7 @@ class Conduct:
         Parameters
         ----------
         name : str
-            Mark of the block in docs/experiments.md.
+            Of the page in docs/generated.
         text : str
         table : pyarrow.Table, optional
         figures : mapping of names of files, without suffix, to figures
@@ -118,9 +119,9 @@ class Conduct:
         for file, figure in (figures or {}).items():
             save_figure(figure, self.out / f"{file}.png", dpi=DPI)
             if self.write:
-                save_figure(figure, DOCS / f"{file}.png", dpi=DPI)
+                save_figure(figure, generated(DOCS, f"{file}.png"), dpi=DPI)
         if self.write:
-            replace_block(DOCS / "experiments.md", name, text)
+            write_page(DOCS, name, text)
 
 
 def conducted(
