@@ -1,0 +1,146 @@
+"""The tutorial, run: every block in order, in one empty folder, and what comes out as it quotes."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
+BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+
+# How far each number of a line may be from the one that the page quotes, by what the block begins
+# with and a word of the line. All others must be equal. Reports are drawn from the operating
+# system: over 30 runs the standard deviation was 0.3 points for the share, 0.8 for its bounds, 2
+# for what is in cut cells, and 0.03 cells for W2, so a false alarm is rarer than one in 1e6.
+TOLERANCES = {
+    ("ldpspatial estimate", "satellite town"): (100, 100, 100, 50, 100),  # fifty reports: any
+    ("ldpspatial simulate", "exact W2"): (0.25, 150),
+    ("ldpspatial simulate", "check"): (1,),
+    ("ldpspatial ranges", "satellite town"): (5, 5, 5, 1500, 20),
+}
+SEEDED = "ldpspatial plan", 0.1  # the same maps and reports everywhere; rounding may move a stop
+
+
+@dataclass(frozen=True)
+class Step:
+    """A block of the page, what it printed, and what the page says that it prints."""
+
+    block: str
+    printed: str
+    quoted: str
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tutorial")
+
+
+@pytest.fixture(scope="module")
+def steps(folder: Path) -> list[Step]:
+    """Run the page."""
+    found = []
+    blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    for place, (language, block) in enumerate(blocks):
+        if language == "text":
+            continue
+        after = blocks[place + 1] if place + 1 < len(blocks) else ("", "")
+        printed = run(language, block, folder)
+        found.append(Step(block, printed, after[1] if after[0] == "text" else ""))
+    return found
+
+
+def run(language: str, block: str, folder: Path) -> str:
+    """Run a block as a reader does, with the environment of these tests on the path."""
+    command = ["sh", "-e", "-c", block]
+    if language == "python":
+        command = [sys.executable, "-W", "error", "-c", block]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True,
+        check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{block}\n{done.stderr}"
+    return done.stdout
+
+
+def matches(block: str, quoted: str, printed: str) -> bool:
+    """Tell whether two lines have the same words, and numbers within the tolerance."""
+    if NUMBER.sub("#", quoted).split() != NUMBER.sub("#", printed).split():
+        return False
+    said, found = numbers(quoted), numbers(printed)
+    command, share = SEEDED
+    allowed = [share * number if block.startswith(command) else 0.0 for number in said]
+    for (begin, word), tolerances in TOLERANCES.items():
+        if block.startswith(begin) and word in quoted:
+            allowed = list(tolerances)
+    return all(abs(a - b) <= most for a, b, most in zip(said, found, allowed, strict=True))
+
+
+def numbers(line: str) -> list[float]:
+    return [float(number.replace(",", "")) for number in NUMBER.findall(line)]
+
+
+def test_lines_are_told_apart() -> None:
+    share = "  satellite town  11.30%  9.46%  12.91%    3390           10%"
+    assert matches("ldpspatial ranges", share, share.replace("11.30", "11.9").replace("  ", " "))
+    assert not matches("ldpspatial ranges", share, share.replace("11.30", "17.0"))
+    assert not matches("ldpspatial ranges", share, share.replace("town", "city"))
+    assert not matches("ldpspatial estimate", "50 reports", "51 reports")
+    assert matches("ldpspatial plan", "W2 205 m", "W2 206 m")
+    assert not matches("ldpspatial plan", "W2 205 m", "W2 230 m")
+
+
+def test_blocks_print_what_the_page_quotes(steps: list[Step]) -> None:
+    assert sum(bool(step.quoted) for step in steps) == 7
+    for step in steps:
+        printed = iter(step.printed.splitlines())
+        for line in step.quoted.splitlines():
+            # Quoted lines come in order; between them others may stand, such as seconds.
+            assert any(matches(step.block, line, other) for other in printed), (
+                f"quoted: {line}\nprinted:\n{step.printed}"
+            )
+
+
+@pytest.mark.usefixtures("steps")
+def test_every_file_that_the_page_names_is_there(folder: Path) -> None:
+    results = ["heatmap.png", "estimate.npz", "estimate.csv", "estimate.geojson", "summary.json"]
+    files = ["people.csv", "district.geojson", "collection.json", "devices.jsonl", "shares.csv"]
+    files += [f"{out}/{name}" for out in ("few", "result") for name in results]
+    assert [name for name in files if not (folder / name).stat().st_size] == []
+    assert len(list((folder / "devices").iterdir())) == 50
+    (feature,) = json.loads((folder / "shares.geojson").read_text())["features"]
+    assert feature["properties"]["name"] == "satellite town"
+
+
+def test_the_interval_covers_the_truth_that_the_page_knows(steps: list[Step], folder: Path) -> None:
+    """Stretched three times about its middle, the interval misses less often than once in 1e6.
+
+    At 95 % it is 1.96 standard errors to each side, so 5.9 then, of which the cut cells take 0.2.
+    The stretched interval still leaves out 0 and twice the share.
+    """
+    truth = numbers(steps[0].printed)[0] / 100
+    with (folder / "shares.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    lower, upper = float(row["lower"]), float(row["upper"])
+    middle, reach = (lower + upper) / 2, 3 * (upper - lower) / 2
+    assert abs(truth - middle) <= reach
+    assert middle - reach > 0
+    assert middle + reach < 2 * truth
+    assert f"{lower:.2%}  {upper:.2%}" in steps[-1].printed
+
+
+@pytest.mark.usefixtures("steps")
+def test_both_estimates_count_every_device_and_the_check_finds_nothing_wrong(folder: Path) -> None:
+    few, result = (
+        json.loads((folder / out / "summary.json").read_text()) for out in ("few", "result")
+    )
+    assert (few["n"], result["n"]) == (50, 30_000)
+    assert result["fit"]["plausible"]
+    assert few["collection"] in PAGE.read_text(encoding="utf-8")
