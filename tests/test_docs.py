@@ -26,11 +26,17 @@ WITH_CODE = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 WITH_CODE.append(ROOT / "client_sdk/python/README.md")
 PAGES = [*WITH_CODE, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+README = ROOT / "README.md"
+INDEX = ROOT / "docs" / "README.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"  # tests/test_tutorial.py runs it
+GENERATED = sorted((ROOT / "docs" / "generated").glob("*.md"))
+WRITTEN = sorted({*(ROOT / "docs").rglob("*.md")} - {*GENERATED})
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"[\w./-]+\.(py|md|toml|json)")
 IN_FILE = re.compile(r"([\w./-]+\.py): ([\w.]+)")
 HEX = re.compile(r"[0-9a-f]{8,}")
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 NAME = re.compile(r"\.?([A-Za-z_]\w*(\.\w+)*)(\(.*\))?", re.DOTALL)
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -140,12 +146,44 @@ def headings(page: Path) -> set[str]:
 @every_page
 def test_relative_links_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    for target, anchor in re.findall(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)", text):
+    for target, anchor in LINK.findall(text):
         if target.startswith(("https://", "http://")):
             continue
         file = (page.parent / target).resolve() if target else page
         assert file.exists(), target
         assert not anchor or anchor in headings(file), f"{target}#{anchor}"
+
+
+@cache
+def linked(page: Path) -> set[Path]:
+    """Pages that a page links to."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = {target for target, _ in LINK.findall(text) if target.endswith(".md")}
+    return {(page.parent / target).resolve() for target in targets if "://" not in target}
+
+
+def within(links: int) -> set[Path]:
+    """Pages that a reader of the README reaches by so many links at most."""
+    found = {README}
+    for _ in range(links):
+        found = found.union(*(linked(page) for page in found))
+    return found
+
+
+def test_the_index_has_every_page() -> None:
+    assert {*WRITTEN} - {INDEX} <= linked(INDEX)
+    assert INDEX in linked(README)
+
+
+def test_every_page_is_two_links_from_the_readme_and_a_generated_one_three() -> None:
+    assert {*PAGES} <= within(2) | {*GENERATED}
+    assert {*GENERATED} <= within(3)
+
+
+def test_pages_are_short_enough_to_be_finished() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) < 120
+    lengths = {page.name: len(page.read_text(encoding="utf-8").split()) for page in WRITTEN}
+    assert {name: count for name, count in lengths.items() if count > 8000} == {}
 
 
 @every_page
@@ -197,7 +235,9 @@ def check_command(group: click.Command, arguments: list[str], line: str) -> None
     assert {a for a in arguments if a.startswith("--")} <= known, line
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [p for p in WITH_CODE if p != TUTORIAL], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_code_runs_as_printed(page: Path, tmp_path: Path) -> None:
     lines: list[str] = []
     for start, text in blocks(page, "python"):
