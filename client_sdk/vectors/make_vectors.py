@@ -23,6 +23,7 @@ from series_vectors import series_vectors
 from client_sdk import Collection, Grid, Report, response_table
 from client_sdk.events import event_name
 from client_sdk.exact import exp_below
+from client_sdk.mechanisms import MECHANISMS
 from client_sdk.sampling import Sampler
 from client_sdk.testing import FixedEntropy, StreamEntropy
 from client_sdk.validate import MICRO
@@ -44,6 +45,7 @@ TABLES: list[tuple[Any, ...]] = [
     ("disk", 3_500_000, 4, None, None), ("disk", 1, 3, None, None), ("disk", 2_000_000, 3, 6, None),
     ("disk", 1_400_000, 5, None, 5), ("disk", 9_000_000, 6, None, 7), ("disk", 20_000, 1, None, 4),
 ]  # fmt: skip
+TABLES += [(name, 3_500_000, 5, None) for name in MECHANISMS if name not in {t[0] for t in TABLES}]
 
 
 def tables() -> Json:

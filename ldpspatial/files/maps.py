@@ -8,6 +8,7 @@ import math
 import os
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,9 @@ def read_map(path: str | os.PathLike[str], column: str = "density") -> CellMap:
     """
     file = Path(path)
     suffix = file.suffix.lower()
-    if suffix in (".npy", ".npz", ".geojson", ".json"):
+    if suffix in READERS:
         existing_file(file)
-        read = _from_geojson if suffix in (".geojson", ".json") else _from_numpy
-        values, place = read(file, column)
+        values, place = READERS[suffix](file, column)
     else:
         values, place = read_map_table(file, column)
     if values.ndim != 2 or values.size == 0:
@@ -195,3 +195,12 @@ def _box(document: dict[str, Any]) -> Place | None:
     if not (0 < north - south < math.inf and 0 < east - west < math.inf):
         return None
     return Place(kind, south, west, north - south, east - west)
+
+
+# By suffix, what returns values and place of a file that exists; all others are tables.
+READERS: dict[str, Callable[[Path, str], tuple[Array, Place | None]]] = {
+    ".npy": _from_numpy,
+    ".npz": _from_numpy,
+    ".geojson": _from_geojson,
+    ".json": _from_geojson,
+}

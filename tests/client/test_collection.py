@@ -20,6 +20,7 @@ from client_sdk import (
     canonical,
     response_table,
 )
+from client_sdk.mechanisms import MECHANISMS
 from tests.support import naive_collection as naive
 
 GRID = Grid.from_center(52.52, 13.405, 20_000, 3)
@@ -36,7 +37,7 @@ def changed(**fields: Any) -> dict[str, Any]:
 # Round trips
 
 
-@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem", "disk"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("grid", [GRID, Grid.plane(-4.44, -4.87, 9.45, 7)])
 @pytest.mark.parametrize("name", ["x", "Zürich – 正午 \U0001f6b2", 'a "quoted" \\ name', "y" * 200])
 def test_a_document_reads_back_as_the_same_collection(

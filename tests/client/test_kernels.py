@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_sdk import Grid, ParameterError, PositionError, ResponseTable, kernels, response_table
+from client_sdk.mechanisms import MECHANISMS
 from client_sdk.sampling import Sampler
 from client_sdk.testing import FixedEntropy, StreamEntropy
 from tests.support import naive_sampling as naive
@@ -15,7 +16,7 @@ from tests.support import naive_sampling as naive
 TABLES = [
     *(
         response_table(mechanism, epsilon, cells, radius)
-        for mechanism in ("dam", "dam-ns", "huem", "disk")
+        for mechanism in MECHANISMS
         for epsilon, cells, radius in (
             (1.4, 1, None), (2, 1, 2), (3.5, 3, None), (0.5, 4, None), (3.5, 15, None), (1, 64, 9),
         )

@@ -11,6 +11,7 @@ from mpmath import mp, workdps  # type: ignore[import-untyped]
 from scipy.stats import chi2
 
 from client_sdk import ParameterError, ResponseTable, kernels, response_table
+from client_sdk.mechanisms import PAPER
 from client_sdk.shrunken import optimal_radius, optimal_squared_radius
 from client_sdk.testing import StreamEntropy
 from client_sdk.verify import verify_table
@@ -126,7 +127,7 @@ def test_two_radii_are_refused() -> None:
         response_table("disk", 1, 5, 11)
 
 
-@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem"])
+@pytest.mark.parametrize("mechanism", PAPER)
 @pytest.mark.parametrize("radius", [None, 2])
 def test_a_real_radius_of_another_mechanism_is_refused(mechanism: str, radius: int | None) -> None:
     rule = f"squared_radius is for mechanism disk alone, not for {mechanism}"

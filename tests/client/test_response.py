@@ -9,12 +9,12 @@ from mpmath import mp, mpf, workdps  # type: ignore[import-untyped]
 
 from client_sdk import ParameterError, ResponseTable, response_table
 from client_sdk.exact import BITS, exp_below
+from client_sdk.mechanisms import MECHANISMS
 from client_sdk.shrunken import optimal_radius
 from client_sdk.validate import MAX_CELLS, WEIGHT_LIMIT
 from tests.support import naive_mechanisms as naive
 
 HUGE = pytest.param(10**5000, id="huge")  # Python refuses to write it out
-MECHANISMS = ("dam", "dam-ns", "huem", "disk")
 CELLS = (*range(1, 21), 64, 128)
 EPSILONS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 3.5, 5.0, 7.0, 9.0, 10.0)
 SMALL = [

@@ -17,6 +17,7 @@ from scipy.stats import chi2, ncx2
 
 from client_sdk import ParameterError, ResponseTable, response_table, sampling
 from client_sdk.entropy import DRAW_BYTES
+from client_sdk.mechanisms import MECHANISMS
 from client_sdk.response import orbit
 from client_sdk.sampling import Excess, Sampler
 from client_sdk.testing import FixedEntropy, StreamEntropy
@@ -27,7 +28,7 @@ FALSE_ALARM = 1e-6
 TABLES = [
     *(
         response_table(mechanism, epsilon, cells, radius)
-        for mechanism in ("dam", "dam-ns", "huem", "disk")
+        for mechanism in MECHANISMS
         for epsilon, cells, radius in [
             (1.4, 1, None), (1.4, 2, None), (2, 3, None), (3.5, 4, None), (0.7, 3, 2), (1, 2, 4),
         ]

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_sdk import Collection, Grid, ResponseTable, response_table
+from client_sdk.mechanisms import PAPER as MECHANISMS
 from ldpspatial import StampChannel
 from ldpspatial.channels.disk import DIRECT_DISK_CELLS
 from ldpspatial.errors import InputError
 from tests.support import naive_channel
 
-MECHANISMS = ["dam", "dam-ns", "huem"]
 METHODS = ["direct", "fft"]
 SETTINGS = [  # epsilon, cells, radius
     *[(epsilon, cells, None) for epsilon in (0.7, 3.5) for cells in (1, 2, 5, 15)],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from client_sdk import Collection, Grid, ResponseTable
+from client_sdk.mechanisms import MECHANISMS
 from ldpspatial.privacy.audit import Audit, audit
 from tests.support.command_line import refusal, run, succeed
 
@@ -15,7 +16,7 @@ DRAWS = ("--draws", 10_000)
 DAM = ("audit", "dam", "--epsilon", 3.5, "--cells", 15)
 
 
-@pytest.mark.parametrize("mechanism", ["dam", "dam-ns", "huem", "disk"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_sound_mechanism_passes(mechanism: str) -> None:
     result = succeed("audit", mechanism, "--epsilon", 3.5, "--cells", 5, "--radius", 2, *DRAWS)
     lines = result.stdout.splitlines()

@@ -16,6 +16,7 @@ from mpmath import log, mpf, workdps  # type: ignore[import-untyped]
 from client_sdk import Collection, CollectionError, Grid, ResponseTable, response_table
 from client_sdk import kernels as client_kernels
 from client_sdk.exact import BITS, exp_below
+from client_sdk.mechanisms import MECHANISMS
 from client_sdk.response import orbit
 from client_sdk.sampling import Sampler
 from client_sdk.shrunken import disk_rows
@@ -24,7 +25,6 @@ from ldpspatial.privacy.audit import _realised_ratio, _same_total, audit
 from ldpspatial.privacy.sampler_law import LEAST_EXPECTED, _bins, weights_of_input
 from tests.support import naive_audit
 
-MECHANISMS = ["dam", "dam-ns", "huem", "disk"]
 Out = tuple[np.ndarray, np.ndarray]
 Draw = Callable[[ResponseTable, np.ndarray, np.ndarray], Out]
 TABLE = response_table("dam", 3.5, 15)

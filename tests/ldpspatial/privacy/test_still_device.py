@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import draw_many
+from client_sdk.mechanisms import MECHANISMS
 from ldpspatial.errors import InputError
 from ldpspatial.privacy import still_device
 from ldpspatial.privacy.still_device import Probability, one_report_risk, still_device_risk
@@ -26,7 +27,6 @@ from tests.support import naive_still_device
 TEXT = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")
 FALSE_ALARM = 1e-6
 STATED = 0.0003  # largest standard error of the simulated entries of the docs
-MECHANISMS = ("dam", "dam-ns", "huem", "disk")
 
 
 def seeded(seed: int = 1) -> np.random.Generator:

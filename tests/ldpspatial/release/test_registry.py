@@ -80,7 +80,8 @@ def test_the_names_are_pinned_and_grouped_by_trust() -> None:
     for name, release in releases().items():
         assert name == release.name
         found.setdefault(release.model, set()).add(name)
-    assert found == PROMISED
+    for model, names in PROMISED.items():  # others may join them
+        assert names <= found[model]
 
 
 @every_release
@@ -110,7 +111,7 @@ def test_equal_seeds_give_equal_maps_and_the_input_is_left_alone(name: str) -> N
     )
     assert (first == again).all()
     keeps_one_cell = name == "laplace-top"
-    assert name in PROMISED["none"] or keeps_one_cell or (first != other).any()
+    assert releases()[name].model == "none" or keeps_one_cell or (first != other).any()
     assert (users.visits != before).nnz == 0
 
 

@@ -8,6 +8,7 @@ from scipy import stats
 
 from client_sdk import Grid, response_table
 from client_sdk.kernels import draw_many
+from client_sdk.mechanisms import PAPER
 from ldpspatial import StampChannel, wasserstein
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
@@ -85,7 +86,7 @@ def _own_cell(name: str, epsilon: float, cell: int, runs: int, seed: int) -> np.
     return ((out[0] == 0) & (out[1] == 0)).astype(np.int64)
 
 
-@pytest.mark.parametrize("name", ["dam", "dam-ns", "huem"])
+@pytest.mark.parametrize("name", PAPER)
 def test_a_user_elsewhere_cannot_be_told_apart_beyond_epsilon_and_could_with_half_the_noise(
     name: str,
 ) -> None:
