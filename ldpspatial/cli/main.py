@@ -22,7 +22,7 @@ COMMANDS = {
     "compare": ("compare", "Compare what each trust model costs, on the same people."),
     "distance": ("distance", "Measure how far apart two maps are."),
     "plan": ("plan", "Show the error to expect, and which grid to take."),
-    "audit": ("audit", "Check the privacy of a mechanism, and its sampler."),
+    "audit": ("audit", "Check the privacy of a mechanism or a release, and its sampler."),
     "collection": ("collection", "Make or show a collection document."),
     "series": ("series", "Make or show a collection that repeats."),
 }

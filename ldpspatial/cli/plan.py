@@ -3,6 +3,7 @@
 import click
 import numpy as np
 
+from client_sdk.shared import MECHANISMS
 from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.planning.designs import Design
@@ -25,7 +26,7 @@ from ldpspatial.privacy.still_device import Probability
 @click.option("--answers", type=int, help="Windows that each device answers, at most --windows.")
 @click.option("--cells", type=int, multiple=True, help="A grid size to try; repeat for several.")
 @click.option(
-    "--mechanism", type=click.Choice(["dam", "dam-ns", "huem", "disk"]), default="dam",
+    "--mechanism", type=click.Choice(MECHANISMS), default="dam",
     show_default=True, help=MECHANISM_HELP,
 )  # fmt: skip
 @click.option("--repeats", type=int, default=3, show_default=True, help="Collections a map.")

@@ -229,9 +229,7 @@ def test_bad_radius_is_refused(radius: Any) -> None:
 
 @pytest.mark.parametrize("mechanism", ["DAM", "", None, 1, ["dam"], "krr"])
 def test_unknown_mechanism_is_refused(mechanism: str) -> None:
-    with pytest.raises(
-        ParameterError, match="mechanism must be one of dam, dam-ns, huem, disk, got"
-    ):
+    with pytest.raises(ParameterError, match="mechanism must be one of dam, dam-ns, huem, "):
         response_table(mechanism, 1, 5)
 
 

@@ -38,7 +38,7 @@ def without_noise(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
 
 
 def test_public_names() -> None:
-    assert central.__all__ == ["Laplace", "LaplaceTop", "SparseEmd"]
+    assert central.__all__ == ["RELEASES", "Laplace", "LaplaceTop", "SparseEmd"]
     assert [release.name for release in RELEASES] == ["sparse-emd", "laplace", "laplace-top"]
     assert {release.model for release in RELEASES} == {"central"}
 
