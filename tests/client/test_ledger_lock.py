@@ -1,6 +1,5 @@
 """The ledger's own lock: what other code of the process does to the file does not drop it."""
 
-import io
 import os
 import subprocess
 import sys
@@ -202,11 +201,12 @@ def test_a_lock_file_can_be_locked_as_soon_as_it_has_its_name(
     seen = []
     plain = os.open
 
-    def look(name: Path, *rest: int) -> int:
-        descriptor = plain(name, *rest)
-        with file_lock.locked(path) as held:
-            seen.append(held.identity)
-        time.sleep(0.05)  # longer than the finest step of any time of change
+    def look(name: Path, flags: int, *rest: int) -> int:
+        descriptor = plain(name, flags, *rest)
+        if flags & os.O_EXCL:
+            with file_lock.locked(path) as held:
+                seen.append(held.identity)
+            time.sleep(0.05)  # longer than the finest step of any time of change
         return descriptor
 
     monkeypatch.setattr(file_lock.os, "open", look)
@@ -289,15 +289,15 @@ def test_a_file_system_that_keeps_no_lock_is_refused(
         else:
             held.add((inode, descriptor))
 
-    class File(io.FileIO):
-        def close(self) -> None:
-            if not self.closed:
-                inode = os.fstat(self.fileno()).st_ino
-                held.difference_update({entry for entry in held if entry[0] == inode})
-            super().close()
+    really = os.close
+
+    def close(descriptor: int) -> None:
+        inode = os.fstat(descriptor).st_ino
+        held.difference_update({entry for entry in held if entry[0] == inode})
+        really(descriptor)
 
     monkeypatch.setattr("fcntl.flock", flock)
-    monkeypatch.setattr(io, "FileIO", File)
+    monkeypatch.setattr(os, "close", close)
     with pytest.raises(LedgerError, match="does not keep a lock; put the ledger on a local"):
         ledger.spend("c", 1, None, never)
     with pytest.raises(LedgerError, match="does not keep a lock"):

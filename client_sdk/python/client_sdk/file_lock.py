@@ -12,24 +12,25 @@ held, and a third one too, after the second was closed.
 """
 
 import errno
-import io
 import os
 import struct
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from client_sdk.uninterrupted import is_abandoned
 
 LOCK_SECONDS = 20.0  # waiting is not in turn, so somebody may wait for many others
+_READ_AND_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)  # which Windows has
 POLL_SECONDS = 0.001  # short, or a process that spends all the time would starve the others
 
-_held: "set[io.FileIO]" = set()  # by this process; a forked child must not keep it
-_foreign: "list[io.FileIO]" = []
+# Descriptors of this process and the file that each stands for. A forked child must not keep them;
+# and a number that other code has closed may be that of another file by now.
+_held: dict[int, tuple[int, int]] = {}
 
 
 class Identity(NamedTuple):
@@ -48,11 +49,10 @@ class Identity(NamedTuple):
 class HeldLock:
     """A lock that is held; :meth:`check` tells whether it still is."""
 
-    def __init__(self, path: Path, file: io.FileIO):
+    def __init__(self, path: Path, descriptor: int):
         self._path = path
-        self._file = file
-        self._process = os.getpid()
-        self.identity = Identity.of(os.fstat(file.fileno()))
+        self._descriptor = descriptor
+        self.identity = Identity.of(os.fstat(descriptor))
 
     def check(self) -> None:
         """Raise OSError unless this process still holds the lock, on the file that is there."""
@@ -63,28 +63,24 @@ class HeldLock:
         if sys.platform == "emscripten":  # keeps no lock; Device.install asks for the app's word
             return
         for _ in range(2):  # the second time, the first opening has been closed
-            with io.FileIO(self._path, "r+") as other:
-                if _take(other.fileno()):
-                    _release(other.fileno())
+            other = os.open(self._path, _READ_AND_WRITE)
+            try:
+                if _take(other):
+                    _release(other)
                     raise OSError(errno.ENOLCK, "the file system does not keep a lock")
+            finally:
+                os.close(other)
 
     def release(self) -> None:
         """Give the lock back, unless other code has closed it or it is the parent process's."""
-        if not self._file.closed and not self._is_own():
-            # Its number may be another file's by now, which the object must not close.
-            _held.discard(self._file)
-            _foreign.append(self._file)
-        elif not self._file.closed:
-            _release(self._file.fileno())
-            _close(self._file)
+        if _is_ours(self._descriptor):
+            _release(self._descriptor)
 
     def _is_own(self) -> bool:
         """Tell whether the number still stands for the file that this process opened."""
-        try:
-            status = os.fstat(self._file.fileno())
-        except (OSError, ValueError):  # closed by other code, or by us in a forked child
+        if not _is_ours(self._descriptor):
             return False
-        return os.getpid() == self._process and Identity.of(status) == self.identity
+        return Identity.of(os.fstat(self._descriptor)) == self.identity
 
 
 @contextmanager
@@ -100,32 +96,43 @@ def locked(path: Path) -> Iterator[HeldLock]:
     OSError
         The lock cannot be taken, or the file system does not keep it.
     """
-    file = _open(path)
+    descriptor = _open(path)
     try:
-        _wait_for(lambda: _take(file.fileno()), LOCK_SECONDS)
+        _wait_for(lambda: _take(descriptor), LOCK_SECONDS)
         with _gate.inside():
-            held = HeldLock(path, file)
+            held = HeldLock(path, descriptor)
             try:
                 held.check()
                 yield held
             finally:
                 held.release()
     finally:
-        _close(file)
+        _close(descriptor)
 
 
-def _open(path: Path) -> io.FileIO:
+def _open(path: Path) -> int:
     """Open a file that a forked child closes: one that it shared would keep its locks alive."""
-    with _gate.lock:  # no fork comes between its opening and its place in the set
-        file = io.FileIO(path, "r+")
-        _held.add(file)
-    return file
+    with _gate.lock:  # no fork comes between its opening and its place among those held
+        descriptor = os.open(path, _READ_AND_WRITE)
+        status = os.fstat(descriptor)
+        _held[descriptor] = status.st_dev, status.st_ino
+    return descriptor
 
 
-def _close(file: io.FileIO) -> None:
-    if file not in _foreign:
-        file.close()  # first: a child that is forked in between closes it once more, and may
-    _held.discard(file)
+def _is_ours(descriptor: int) -> bool:
+    """Tell whether a number stands for what was opened under it, in this process."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:  # closed by other code
+        return False
+    return _held.get(descriptor) == (status.st_dev, status.st_ino)
+
+
+def _close(descriptor: int) -> None:
+    with _gate.lock:
+        if _is_ours(descriptor):
+            os.close(descriptor)
+            del _held[descriptor]
 
 
 def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
@@ -165,13 +172,13 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
     if _OFD_SETLK is None:
         yield False
         return
-    file = _open(path)
+    descriptor = _open(path)
     try:
 
         def change(kind: int) -> None:
             # Type, whence, start, length and process, as C lays them out on 64-bit machines.
             wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, *_SQLITE_BYTES, 0)
-            fcntl.fcntl(file.fileno(), _OFD_SETLK, wanted)
+            fcntl.fcntl(descriptor, _OFD_SETLK, wanted)
 
         def take() -> bool:
             try:
@@ -186,10 +193,10 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
         try:
             yield True
         finally:
-            with suppress(OSError, ValueError):  # other code may have closed it
+            if _is_ours(descriptor):
                 change(fcntl.F_UNLCK)
     finally:
-        _close(file)
+        _close(descriptor)
 
 
 def make(path: Path) -> None:
@@ -271,9 +278,9 @@ class _Gate:
         self.lock.release()
 
     def after_in_child(self) -> None:
-        for file in _held:
-            with suppress(OSError):
-                file.close()
+        for descriptor in _held:
+            if _is_ours(descriptor):
+                os.close(descriptor)
         _held.clear()
         self.__init__()  # type: ignore[misc]
 
