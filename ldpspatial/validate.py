@@ -5,14 +5,16 @@ itself; :func:`input_errors` makes its refusals those of this package.
 """
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from importlib.metadata import entry_points
-from math import inf
-from typing import TypeVar
+from math import inf, nan
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from client_sdk import ClientError, shared
 from client_sdk.shared import (
@@ -34,22 +36,32 @@ __all__ = [
     "WEIGHT_LIMIT",
     "check_epsilon",
     "check_generator",
-    "check_level",
     "exact_epsilon",
+    "file_path",
     "finite_number",
+    "function",
     "input_errors",
+    "instance",
     "is_number",
+    "map_shape",
     "micro_epsilons",
+    "number_array",
+    "number_in",
+    "one_of",
     "outside",
     "outside_names",
     "positive",
     "shown",
+    "true_or_false",
+    "whole_array",
     "whole_number",
     "written_epsilon",
 ]
 
-
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Kind = TypeVar("Kind")
+FINITE = "(-inf, inf)"
 
 
 @contextmanager
@@ -87,15 +99,156 @@ def finite_number(field: str, value: object) -> float:
     return shared.finite_number(field, value)
 
 
+def number_in(field: str, value: object, interval: str) -> float:
+    """Return ``value`` as a float in an interval.
+
+    Parameters
+    ----------
+    field : str
+        What the message calls the value.
+    value : object
+        Any real number; text that reads like one and bools are none.
+    interval : str
+        As it is written: "(0, 1]", "[0, inf)". The float has to lie in it, too.
+
+    Examples
+    --------
+    >>> number_in("alpha", Fraction(1, 2), "(0, 1)")
+    0.5
+    """
+    number = _float(value)
+    if not _within(number, interval):
+        raise InputError(f"{field} must be a number in {interval}, got {shown(value)}")
+    return number
+
+
 def positive(field: str, value: object) -> float:
     """Return ``value`` as a float above 0 that is finite."""
-    try:
-        number = float(value) if is_number(value) else 0.0  # type: ignore[arg-type]
-    except (ValueError, OverflowError):  # a number, but no float is near it
-        number = 0.0
+    number = _float(value)
     if not 0 < number < inf:
         raise InputError(f"{field} must be a positive finite number, got {shown(value)}")
     return number
+
+
+def one_of(field: str, value: object, names: Collection[str]) -> str:
+    """Return ``value`` where it is one of the names."""
+    if not isinstance(value, str) or value not in names:
+        raise InputError(f"{field} must be one of {', '.join(names)}, got {shown(value)}")
+    return value
+
+
+def true_or_false(field: str, value: object) -> bool:
+    """Return a bool; 0, 1 and texts are none."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{field} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def instance(field: str, value: object, kind: type[Kind]) -> Kind:
+    """Return an object of a class; the message tells its type and nothing of what it holds."""
+    if not isinstance(value, kind):
+        raise InputError(f"{field} must be a {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def function(field: str, value: object) -> Callable[..., Any]:
+    """Return what can be called."""
+    if not callable(value):
+        raise InputError(f"{field} must be a function, got {shown(value)}")
+    return value
+
+
+@input_errors()
+def file_path(field: str, path: object, kind: str = "file") -> Path:
+    """Return a path that is a text or a path, whether there is a file or not."""
+    return Path(shared.path_text(field, kind, path))
+
+
+def number_array(
+    field: str,
+    values: object,
+    shape: tuple[int | str, ...] | None = None,
+    interval: str = FINITE,
+    bools: bool = False,
+) -> Array:
+    """Return numbers as a float64 array.
+
+    Parameters
+    ----------
+    field : str
+        What the message calls the array.
+    values : array_like
+        Of real numbers: neither texts nor objects, rows of one length, nothing masked.
+    shape : tuple of int and str, optional
+        Lengths that are known, and letters for others, equal where they have the same letter:
+        ("n", 2). No axis may be empty. Any shape without it.
+    interval : str
+        Where all numbers have to lie, as in :func:`number_in`. The message repeats the first that
+        does not, so it is to be left out where numbers are positions: NaN and infinity, which are
+        refused in any case, are none.
+    bools : bool
+        Whether a bool counts as 0 or 1.
+
+    Examples
+    --------
+    >>> number_array("weights", [[0, 1]], ("d", 2), "[0, 1]").tolist()
+    [[0.0, 1.0]]
+    """
+    try:
+        given = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):  # rows of different lengths
+        raise InputError(f"{field} must be an array of numbers, of one shape") from None
+    if given.dtype.kind not in ("biuf" if bools else "iuf"):
+        raise InputError(f"{field} must be an array of numbers, got {_told(values, given)}")
+    if np.ma.is_masked(values):
+        raise InputError(f"{field} must not be masked: fill the entries without a value")
+    if shape is not None and (given.size == 0 or not _is_shape(given.shape, shape)):
+        raise InputError(
+            f"{field} must be an array of numbers of shape {_written(shape)}, "
+            f"got {_told(values, given)}"
+        )
+    with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused
+        numbers = given.astype(np.float64)
+    bad = ~_within(numbers, interval)
+    if bad.any():
+        rule = "finite numbers" if interval == FINITE else f"numbers in {interval}"
+        at = ", ".join(map(str, np.argwhere(bad)[0]))
+        first = float(numbers[bad][0])
+        raise InputError(f"{field} must hold {rule}, got {first!r}" + (f" at [{at}]" if at else ""))
+    return numbers
+
+
+def whole_array(
+    field: str, values: object, shape: tuple[int | str, ...], low: int, high: int
+) -> Ints:
+    """Return whole numbers from ``low`` to below ``high`` as an int64 array; it may be empty.
+
+    The message repeats none of them, which may be cells and so positions. ``shape`` is that of
+    :func:`number_array`.
+    """
+    try:
+        given = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(f"{field} must be an array of whole numbers, of one shape") from None
+    if (given.size and given.dtype.kind not in "iu") or not _is_shape(given.shape, shape):
+        raise InputError(
+            f"{field} must be an array of whole numbers of shape {_written(shape)}, "
+            f"got {_told(values, given)}"
+        )
+    if given.size and not low <= int(given.min()) <= int(given.max()) < high:
+        raise InputError(f"{field} must lie in [{low}, {high}) (not repeated here)")
+    return given.astype(np.int64)
+
+
+def map_shape(field: str, shape: object) -> tuple[int, int]:
+    """Return the rows and columns of a map, both at least 1."""
+    try:
+        rows, columns = (whole_number(field, side, 1) for side in shape)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):  # InputError is a ValueError
+        rule = f"{field} must be two whole numbers from 1 on, rows and columns"
+        got = str(shape) if isinstance(shape, tuple) and len(shape) == 2 else shown(shape)
+        raise InputError(f"{rule}, got {got}") from None
+    return rows, columns
 
 
 def check_epsilon(epsilon: object) -> None:
@@ -128,12 +281,6 @@ def check_generator(rng: object, where: str = "") -> np.random.Generator:
     return rng
 
 
-def check_level(level: object) -> None:
-    """Refuse a level of confidence that does not lie between 0 and 1."""
-    if not is_number(level) or not 0 < level < 1:  # type: ignore[operator]
-        raise InputError(f"level must lie between 0 and 1, got {level!r}")
-
-
 def outside_names(group: str) -> set[str]:
     """Return the names that other packages have registered as entry points of a group."""
     return set(entry_points(group=group).names)
@@ -164,3 +311,38 @@ def outside(group: str, field: str, name: str, kind: type[Kind]) -> Kind | None:
     if not isinstance(made, kind):
         raise InputError(f"{field} must lead to {kind.__name__}, got {shown(made)} at {name!r}")
     return made
+
+
+def _float(value: object) -> float:
+    """Return a real number as a float, NaN where it is none or no float is near it."""
+    try:
+        return float(value) if is_number(value) else nan  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
+        return nan
+
+
+def _within(numbers: Any, interval: str) -> Any:
+    """Tell which numbers lie in an interval; NaN lies in none."""
+    low, high = map(float, interval[1:-1].split(","))
+    above = numbers >= low if interval[0] == "[" else numbers > low
+    below = numbers <= high if interval[-1] == "]" else numbers < high
+    return above & below
+
+
+def _is_shape(found: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:
+    """Tell whether a shape has the lengths that are known, and one length a letter."""
+    lengths: dict[str, int] = {}
+    return len(found) == len(wanted) and all(
+        length == (lengths.setdefault(want, length) if isinstance(want, str) else want)
+        for length, want in zip(found, wanted, strict=True)
+    )
+
+
+def _told(values: object, given: NDArray[Any]) -> str:
+    """Return what an array is, or what was given in place of one, and none of its content."""
+    return f"{given.dtype} of shape {given.shape}" if given.ndim else type(values).__name__
+
+
+def _written(shape: tuple[int | str, ...]) -> str:
+    """Return a shape as Python writes one, letters without quotes."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.channels.disk import Array
 from ldpspatial.errors import InputError
+from ldpspatial.validate import map_shape, number_array, number_in
 
 STOCHASTIC = 1e-9  # how far a column may be from a sum of 1
 
@@ -35,9 +36,12 @@ class MatrixChannel:
     """
 
     def __init__(self, matrix: Array, input_shape: tuple[int, int], epsilon: float | None = None):
-        self.input_shape = (int(input_shape[0]), int(input_shape[1]))
-        self._matrix = _stochastic(matrix, self.input_shape[0] * self.input_shape[1])
-        self.epsilon = realised_epsilon(self._matrix) if epsilon is None else float(epsilon)
+        self.input_shape = map_shape("input_shape", input_shape)
+        self._matrix = _stochastic("matrix", matrix, self.input_shape[0] * self.input_shape[1])
+        if epsilon is None:
+            self.epsilon = realised_epsilon(self._matrix)
+        else:
+            self.epsilon = number_in("epsilon", epsilon, "(0, inf]")
 
     @cached_property
     def support(self) -> NDArray[np.bool_]:
@@ -69,10 +73,9 @@ class ProductChannel:
     """
 
     def __init__(self, down: Array, across: Array, epsilon: float):
-        self._down = _stochastic(down, np.shape(down)[-1])
-        self._across = _stochastic(across, np.shape(across)[-1])
+        self._down, self._across = _stochastic("down", down), _stochastic("across", across)
         self.input_shape = (self._down.shape[1], self._across.shape[1])
-        self.epsilon = float(epsilon)
+        self.epsilon = number_in("epsilon", epsilon, "(0, inf]")
 
     @cached_property
     def support(self) -> NDArray[np.bool_]:
@@ -101,13 +104,10 @@ def realised_epsilon(matrix: Array) -> float:
     return float(spread.max(initial=0.0)) if len(seen) else inf
 
 
-def _stochastic(matrix: Array, cells: int) -> Array:
-    given = np.ascontiguousarray(matrix, np.float64)
-    if given.ndim != 2 or given.shape[1] != cells:
-        raise InputError(f"matrix must have shape (outputs, {cells}), got {given.shape}")
-    if not np.isfinite(given).all() or (given < 0).any():
-        raise InputError("matrix must hold finite numbers from 0 on")
+def _stochastic(field: str, matrix: Array, cells: int | str = "cells") -> Array:
+    shape = ("outputs", cells)
+    given = np.ascontiguousarray(number_array(field, matrix, shape, "[0, inf)", bools=True))
     off = np.abs(given.sum(axis=0) - 1).max(initial=0.0)
     if off > STOCHASTIC:
-        raise InputError(f"matrix must have columns that sum to 1, one is off by {off:.3g}")
+        raise InputError(f"{field} must have columns that sum to 1, one is off by {off:.3g}")
     return given

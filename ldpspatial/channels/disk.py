@@ -16,6 +16,7 @@ from client_sdk import ResponseTable
 from ldpspatial.channels.protocol import MATRIX_LIMIT
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import InputError
+from ldpspatial.validate import instance, one_of
 
 Array = NDArray[np.float64]
 
@@ -43,11 +44,8 @@ class StampChannel:
     """
 
     def __init__(self, table: ResponseTable, method: str = "auto"):
-        if not isinstance(table, ResponseTable):
-            raise InputError(f"table must be a ResponseTable, got {type(table).__name__}")
-        if method not in ("auto", "direct", "fft"):
-            raise InputError(f"method must be auto, direct or fft, got {method!r}")
-        self.table = table
+        self.table = instance("table", table, ResponseTable)
+        one_of("method", method, ("auto", "direct", "fft"))
         if method == "auto":
             method = "direct" if len(table.weights) <= DIRECT_DISK_CELLS else "fft"
         self.method = method

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, kernels
 from ldpspatial.errors import InputError
+from ldpspatial.validate import whole_array
 
 Ints = NDArray[np.int64]
 
@@ -58,13 +59,12 @@ def count_outputs(table: ResponseTable, rows: Ints, cols: Ints) -> Ints:
         Arrays that are not of integers or of one length, or cells beyond those counts.
     """
     radius, side = table.radius, table.cells + 2 * table.radius
-    given = np.asarray(rows), np.asarray(cols)
-    integers = all(a.ndim == 1 and (a.size == 0 or a.dtype.kind in "iu") for a in given)
-    if not integers or given[0].size != given[1].size:
-        raise InputError("rows and cols must be integer arrays of one length")
-    row, col = (a.astype(np.int64) + radius for a in given)
-    if any(a.size and not 0 <= a.min() <= a.max() < side for a in (row, col)):
-        raise InputError(f"rows and cols must lie in [{-radius}, {side - radius})")
+    row, col = (
+        whole_array(name, at, ("n",), -radius, side - radius) + radius
+        for name, at in (("rows", rows), ("cols", cols))
+    )
+    if len(row) != len(col):
+        raise InputError(f"rows and cols must have one length, got {len(row)} and {len(col)}")
     return np.bincount(row * side + col, minlength=side * side).reshape(side, side)
 
 

@@ -3,7 +3,7 @@
 Estimation knows channels and counts, never mechanisms.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ Array = NDArray[np.float64]
 MATRIX_LIMIT = 1 << 27  # entries; 1 GiB
 
 
+@runtime_checkable
 class Channel(Protocol):
     """What estimation needs to know of a mechanism."""
 

@@ -88,7 +88,7 @@ def find_estimator(
     if smoothing is not None:
         raise InputError(
             f"smoothing must be left out (None) with rule {found.name}, which finds its own, "
-            f"got {smoothing!r}"
+            f"got {shown(smoothing)}"
         )
     return found
 

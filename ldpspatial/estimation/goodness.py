@@ -25,6 +25,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import expectation_maximisation
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.stopping import LikelihoodGain
+from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
 TIGHT_GAIN = 1e-2  # nats a step: what is still to come is then mostly below the statistic's noise
@@ -56,7 +57,7 @@ class GoodnessOfFit:
 
     def is_plausible(self, false_alarm: float = 1e-4) -> bool:
         """Tell whether the counts can have come from the channel, at this rate of false alarms."""
-        return self.p_value >= false_alarm
+        return self.p_value >= number_in("false_alarm", false_alarm, "(0, 1)")
 
 
 def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
@@ -73,6 +74,7 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
     InputError
         The channel knows only the reports that came.
     """
+    instance("estimate", estimate, Estimate)
     channel, counts = estimate.channel, estimate.counts
     if getattr(channel, "conditional", False):
         raise InputError(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import convolve
 
-from ldpspatial.errors import InputError
-from ldpspatial.validate import is_number
+from ldpspatial.validate import number_array, one_of, positive
 
 Array = NDArray[np.float64]
 Smoother = Callable[[Array], Array]
@@ -21,14 +20,12 @@ BINOMIAL = np.outer([1, 2, 1], [1, 2, 1]) / 16
 
 def binomial(density: Array) -> Array:
     """Smooth a density with [1, 2, 1] / 4 along both axes."""
-    return _smooth(density, BINOMIAL)
+    return _smooth(number_array("density", density, ("rows", "columns")), BINOMIAL)
 
 
 def five_point(k: float) -> Smoother:
     """Return the smoother with weight 1/(4k+1) on the cell and k/(4k+1) on its four neighbours."""
-    if not is_number(k) or not 0 < k < float("inf"):
-        raise InputError(f"k must be a finite number above 0, got {k!r}")
-    side = 1 / (4 + 1 / float(k))  # k / (4k + 1), which a huge k would overflow
+    side = 1 / (4 + 1 / positive("k", k))  # k / (4k + 1), which a huge k would overflow
     kernel = np.array([[0, side, 0], [side, 1 - 4 * side, side], [0, side, 0]])
     return lambda density: _smooth(density, kernel)
 
@@ -40,10 +37,7 @@ def smoother(smoothing: "str | Smoother | None") -> Smoother | None:
     """Return the smoother of this name, the given one, or None."""
     if smoothing is None or callable(smoothing):
         return smoothing
-    if not isinstance(smoothing, str) or smoothing not in SMOOTHERS:
-        known = ", ".join(SMOOTHERS)
-        raise InputError(f"smoothing must be None or one of {known}, got {smoothing!r}")
-    return SMOOTHERS[smoothing]
+    return SMOOTHERS[one_of("smoothing", smoothing, SMOOTHERS)]
 
 
 def _smooth(density: Array, kernel: Array) -> Array:

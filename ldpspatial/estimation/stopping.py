@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.validate import is_number
+from ldpspatial.validate import instance, number_in, shown
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,8 @@ class LikelihoodGain:
     name: str = "likelihood"
 
     def __post_init__(self) -> None:
-        _check_tolerance(self.tolerance)
+        number_in("tolerance", self.tolerance, "[0, inf)")
+        instance("name", self.name, str)
 
     def done(self, gain: float, before: Array, after: Array) -> bool:
         """Compare the gain; a falling likelihood (with smoothing) stops too."""
@@ -68,7 +69,8 @@ class Published:
     name: str = "published"
 
     def __post_init__(self) -> None:
-        _check_tolerance(self.tolerance)
+        number_in("tolerance", self.tolerance, "[0, inf)")
+        instance("name", self.name, str)
 
     def done(self, gain: float, before: Array, after: Array) -> bool:
         """Compare the change of the unweighted sum over the output domain."""
@@ -92,9 +94,9 @@ def is_stopping_rule(rule: object) -> bool:
 
 def check_stop(rule: object) -> None:
     """Refuse what is neither a rule nor the name of one."""
-    if not is_stopping_rule(rule) and rule not in STOPPING_RULES:
+    if not is_stopping_rule(rule) and not (isinstance(rule, str) and rule in STOPPING_RULES):
         known = ", ".join(STOPPING_RULES)
-        raise InputError(f"stop must be one of {known} or a StoppingRule, got {rule!r}")
+        raise InputError(f"stop must be one of {known} or a StoppingRule, got {shown(rule)}")
 
 
 def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
@@ -118,8 +120,3 @@ def _power(channel: Channel) -> float:
             "reports are impossible it says nothing about the noise of the others"
         )
     return exp(min(channel.epsilon, MOST_EXPONENT))
-
-
-def _check_tolerance(tolerance: object) -> None:
-    if not is_number(tolerance) or not 0 <= tolerance < inf:  # type: ignore[operator]
-        raise InputError(f"tolerance must be a finite number from 0 on, got {tolerance!r}")

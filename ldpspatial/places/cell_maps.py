@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
-from ldpspatial.errors import InputError
+from ldpspatial.validate import number_array
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,17 +25,7 @@ def cell_map(field: str, values: ArrayLike, grid: Grid) -> Array:
     InputError
         The values are not numbers, of another shape, negative or not finite.
     """
-    try:
-        numbers = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{field} must be an array of numbers") from None
-    shape = (grid.cells, grid.cells)
-    if numbers.shape != shape:
-        raise InputError(f"{field} must have the shape {shape} of the grid, got {numbers.shape}")
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
-    if bad.any():
-        raise InputError(f"{field} must be finite and 0 or more, got {numbers[bad][0]}")
-    return numbers
+    return number_array(field, values, (grid.cells, grid.cells), "[0, inf)", bools=True)
 
 
 def people_map(rows: Ints, cols: Ints, cells: int) -> Ints:

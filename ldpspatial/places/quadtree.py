@@ -17,12 +17,12 @@ the map, are another thing: ``ldpspatial/release/local/trees/halving_tree.py``.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.errors import InputError
+from ldpspatial.validate import map_shape, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,8 +59,7 @@ class Quadtree:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        if min(self.shape) < 1:
-            raise InputError(f"shape must be two numbers of at least 1, got {self.shape}")
+        map_shape("shape", self.shape)
 
     @property
     def depth(self) -> int:
@@ -69,8 +68,7 @@ class Quadtree:
 
     def block(self, level: int) -> int:
         """Return the side of a level's nodes, in cells."""
-        if not 0 <= level <= self.depth:
-            raise InputError(f"level must lie in [0, {self.depth}], got {level!r}")
+        whole_number("level", level, 0, self.depth)
         return 1 << (self.depth - level)
 
     def sides(self, level: int) -> tuple[int, int]:
@@ -170,6 +168,13 @@ def node_of(prefix: str) -> Node:
     for digit in prefix:
         row, column = 2 * row + int(digit) // 2, 2 * column + int(digit) % 2
     return len(prefix), row, column
+
+
+def is_node(value: Any) -> bool:
+    """Tell whether something is three whole numbers: level, row and column."""
+    if not isinstance(value, tuple) or len(value) != 3:
+        return False
+    return all(isinstance(number, int | np.integer) for number in value)
 
 
 def is_prefix(value: object) -> bool:

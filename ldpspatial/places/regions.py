@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from client_sdk import Grid
 from client_sdk.shared import TURN, UNIT
 from ldpspatial.errors import InputError
-from ldpspatial.validate import is_number, shown
+from ldpspatial.validate import instance, number_array, number_in, shown
 
 Array = NDArray[np.float64]
 
@@ -52,6 +52,7 @@ def rectangle(grid: Grid, south: float, west: float, north: float, east: float) 
     >>> rectangle(Grid.plane(0, 0, 4, 2), south=0, west=0, north=1, east=3).tolist()
     [[0.5, 0.25], [0.0, 0.0]]
     """
+    instance("grid", grid, Grid)
     geographic = grid.kind == "geographic"
     sides = {"south": south, "west": west, "north": north, "east": east}
     for name, value in sides.items():
@@ -96,6 +97,7 @@ def polygon(grid: Grid, geometry: Any) -> Array:
     >>> polygon(Grid.plane(0, 0, 2, 2), [(0, 0), (0, 2), (2, 0)]).tolist()
     [[1.0, 0.5], [0.5, 0.0]]
     """
+    instance("grid", grid, Grid)
     shapely = _shapely()
     with np.errstate(invalid="ignore"):  # what is no number is refused below
         shape = _shape(shapely, geometry)
@@ -130,25 +132,20 @@ def cells(grid: Grid, rows: range, columns: range) -> Array:
     >>> cells(Grid.plane(0, 0, 2, 2), range(1), range(2)).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
+    instance("grid", grid, Grid)
     for name, chosen in (("rows", rows), ("columns", columns)):
         inside = isinstance(chosen, range) and len(chosen) > 0
         if not inside or min(chosen) < 0 or max(chosen) >= grid.cells:
-            raise InputError(f"{name} must be a range within 0 to {grid.cells - 1}, got {chosen!r}")
+            raise InputError(
+                f"{name} must be a range within 0 to {grid.cells - 1}, got {shown(chosen)}"
+            )
     weights = np.zeros((grid.cells, grid.cells))
     weights[np.ix_(rows, columns)] = 1.0
     return weights
 
 
 def _coordinate(name: str, value: object, limit: float) -> float:
-    try:
-        number = float(value) if is_number(value) else np.nan  # type: ignore[arg-type]
-    except OverflowError:  # a whole number beyond all floats
-        number = np.inf
-    if not abs(number) <= limit:  # NaN fails too
-        raise InputError(
-            f"{name} must be a number from {-limit:g} to {limit:g}, got {shown(value)}"
-        )
-    return number
+    return number_in(name, value, f"[{-limit:g}, {limit:g}]")
 
 
 def _limits(grid: Grid) -> tuple[float, float]:
@@ -207,9 +204,9 @@ def _shape(shapely: Any, geometry: Any) -> Any:
             return shapely.geometry.shape(geometry)
         if not isinstance(geometry, Sequence | np.ndarray) or isinstance(geometry, str):
             raise InputError(f"{rule}, got {type(geometry).__name__}")
-        corners = np.array(geometry, np.float64)
-        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < LEAST_CORNERS:
-            raise InputError(f"geometry must have at least {LEAST_CORNERS} corners of 2 numbers")
+        corners = number_array("geometry", geometry, ("corners", 2))
+        if len(corners) < LEAST_CORNERS:
+            raise InputError(f"geometry must have at least {LEAST_CORNERS} corners")
         return shapely.Polygon(corners[:, ::-1])
     except InputError:
         raise

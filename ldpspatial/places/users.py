@@ -4,6 +4,7 @@ Every user weighs the same, however many positions they hold: a user's distribut
 of visits in each cell, and the map of the people is the mean of those distributions.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -16,6 +17,15 @@ from client_sdk import Grid
 from client_sdk.kernels import cells_of
 from ldpspatial.errors import InputError
 from ldpspatial.places.points import Points
+from ldpspatial.validate import (
+    check_generator,
+    input_errors,
+    instance,
+    map_shape,
+    number_array,
+    whole_array,
+    whole_number,
+)
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -162,8 +172,8 @@ class UserCells:
         InputError
             ``users`` is not between 1 and the number of users.
         """
-        if not 1 <= users <= len(self):
-            raise InputError(f"users must lie in [1, {len(self)}], got {users}")
+        users = whole_number("users", users, 1, len(self))
+        check_generator(rng)
         chosen = np.sort(rng.choice(len(self), size=users, replace=False))
         trails = None if self.trails is None else self.trails.take(chosen)
         return UserCells(self.shape, self.visits[chosen], self.outside, self.users_outside, trails)
@@ -190,18 +200,11 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
     >>> ann_twice, ann_twice.density[0].tolist()
     (UserCells(2 users on 4 x 4 cells, 0 outside), [0.25, 0.0, 0.0, 0.5])
     """
+    instance("grid", grid, Grid)
     ids, coordinates = _parts(points)
-    try:
-        at = np.asarray(coordinates)
-    except ValueError:  # rows of different lengths
-        raise InputError("points must be an array of numbers") from None
-    if at.dtype.kind not in "iuf" or at.ndim != 2 or at.shape[1] != 2 or len(at) == 0:
-        raise InputError(
-            f"points must be numbers of shape (n, 2) with n > 0, got {at.dtype} {at.shape}"
-        )
-    if not np.isfinite(at).all():
-        raise InputError("points must be finite numbers")
-    rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])
+    at = number_array("points", coordinates, ("n", 2))
+    with input_errors():
+        rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])
     if not inside.any():
         raise InputError(
             f"points must lie in the square, but all {len(at)} lie outside: "
@@ -230,37 +233,37 @@ def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) ->
     InputError
         Arrays of different lengths, or a cell beyond the map.
     """
-    where = np.asarray(cells)
-    shape = int(shape[0]), int(shape[1])  # numpy's integers lack what Python's have
+    shape = map_shape("shape", shape)
     size = shape[0] * shape[1]
-    if where.ndim != 1 or (where.size and where.dtype.kind not in "iu"):
-        raise InputError("cells must be a one-dimensional array of integers")
-    if where.size and not 0 <= where.min() <= where.max() < size:
-        raise InputError(f"cells must lie in [0, {size})")
+    where = whole_array("cells", cells, ("n",), 0, size)
     who = _codes(users, len(where))
     n = int(who.max(initial=-1)) + 1
     ones = np.ones(len(where), dtype=np.int64)
-    visits = sparse.coo_array((ones, (who, where.astype(np.int64))), shape=(n, size)).tocsr()
+    visits = sparse.coo_array((ones, (who, where)), shape=(n, size)).tocsr()
     visits.sum_duplicates()
     order = np.argsort(who, kind="stable")
     starts = np.searchsorted(who[order], np.arange(n + 1)).astype(np.int64)
-    return UserCells(shape, visits, trails=Trails(starts, where[order].astype(np.int64)))
+    return UserCells(shape, visits, trails=Trails(starts, where[order]))
 
 
 def _parts(points: Positions) -> tuple[ArrayLike | None, ArrayLike]:
     if isinstance(points, Points):
         return points.users, points.coordinates
-    if isinstance(points, tuple) and len(points) == 2 and np.ndim(points[0]) == 1:
-        coordinates: ArrayLike = points[1]
-        if np.ndim(coordinates) == 2:
-            return points[0], coordinates
+    with suppress(ValueError):  # rows of different lengths
+        if isinstance(points, tuple) and len(points) == 2 and np.ndim(points[0]) == 1:
+            coordinates: ArrayLike = points[1]
+            if np.ndim(coordinates) == 2:
+                return points[0], coordinates
     return None, points  # type: ignore[return-value]
 
 
 def _codes(ids: ArrayLike, n: int) -> Ints:
     """Return a code 0, 1, ... for every user, in sorted order."""
-    given = np.asarray(ids)
-    if given.ndim != 1 or len(given) != n:
+    try:
+        given = np.asarray(ids)
+    except ValueError:  # rows of different lengths
+        raise InputError(f"user ids must have shape ({n},), one a position") from None
+    if given.shape != (n,):
         raise InputError(f"user ids must have shape ({n},), one a position, got {given.shape}")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise InputError("user ids must be finite where they are numbers")

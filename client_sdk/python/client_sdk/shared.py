@@ -4,7 +4,7 @@ An app needs none of this. Code on the other side builds on it, so that there is
 number and one way to draw on both sides:
 
 - rules of arguments: ``whole_number``, ``finite_number``, ``exact_epsilon``, ``written_epsilon``,
-  ``micro_epsilons``, ``is_number``, ``shown``, and the limits that they hold to;
+  ``micro_epsilons``, ``is_number``, ``path_text``, ``shown``, and the limits that they hold to;
 - entropy: ``Entropy``, ``system_entropy``, ``uniform_below``;
 - exact numbers with ``BITS`` fractional bits: ``ONE``, ``exp_below``, ``root_below``;
 - tables: ``MECHANISMS``, ``whole_weights``, ``optimal_radius``, ``optimal_squared_radius``,
@@ -36,6 +36,7 @@ from client_sdk.validate import (
     finite_number,
     is_number,
     micro_epsilons,
+    path_text,
     shown,
     whole_number,
     written_epsilon,
@@ -69,6 +70,7 @@ __all__ = [
     "micro_epsilons",
     "optimal_radius",
     "optimal_squared_radius",
+    "path_text",
     "root_below",
     "shown",
     "system_entropy",

@@ -3,6 +3,7 @@
 import math
 import operator
 import os
+from collections.abc import Sized
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -102,8 +103,8 @@ def micro_epsilons(epsilon: object) -> int:
 
 def shown(value: object) -> str:
     """Return a value for an error message: short, and safe whatever it is."""
-    if isinstance(value, (dict, list, tuple)):
-        return f"a {type(value).__name__}"
+    if isinstance(value, Sized) and not isinstance(value, (str, bytes)):
+        return f"a {type(value).__name__}"  # whose content may be positions
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits

@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.result import Estimate
-from ldpspatial.validate import check_generator, check_level, whole_number
+from ldpspatial.validate import check_generator, instance, number_in, one_of, whole_number
 
 Array = NDArray[np.float64]
 # Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
@@ -91,7 +91,7 @@ class Uncertainty:
         try:
             cells = np.asarray(mask)
         except ValueError:  # rows of different lengths
-            raise InputError("mask must be a bool array") from None
+            raise InputError("mask must be a bool array, of one shape") from None
         if cells.dtype != bool or cells.shape != self.lower.shape:
             raise InputError(
                 f"mask must be a bool array of shape {self.lower.shape}, "
@@ -152,13 +152,13 @@ def cell_intervals(
     >>> share.lower < 0.4 < share.upper
     True
     """
-    check_level(level)
+    instance("estimate", estimate, Estimate)
+    level = number_in("level", level, "(0, 1)")
+    one_of("method", method, ("auto", "fisher", "bootstrap"))
     if method == "auto" and (found := informative_fisher(estimate, level)):
         return found
     if method == "fisher":
         return fisher(estimate, level)
-    if method not in ("auto", "bootstrap"):
-        raise InputError(f"method must be auto, fisher or bootstrap, got {method!r}")
     generator = check_generator(rng, " for method bootstrap")
     return bootstrap(
         estimate, level, generator, whole_number("replicates", replicates, 20), progress

@@ -41,7 +41,7 @@ from ldpspatial.estimation.intervals.cells import (
 )
 from ldpspatial.estimation.intervals.scores import score_bounds
 from ldpspatial.estimation.result import Estimate
-from ldpspatial.validate import check_level
+from ldpspatial.validate import instance, number_array, number_in, one_of
 
 Array = NDArray[np.float64]
 
@@ -127,7 +127,9 @@ def region_share(
     >>> 0.45 < half.lower < 0.5 < half.upper < 0.55
     True
     """
-    return share_intervals(estimate, level, method, rng).of(region_weights)
+    shape = instance("estimate", estimate, Estimate).density.shape
+    weights = check_weights(region_weights, shape)  # before what may take minutes
+    return share_intervals(estimate, level, method, rng).of(weights)
 
 
 def share_intervals(
@@ -137,9 +139,9 @@ def share_intervals(
 
     Arguments and errors are those of :func:`region_share`.
     """
-    check_level(level)
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    instance("estimate", estimate, Estimate)
+    level = number_in("level", level, "(0, 1)")
+    one_of("method", method, METHODS)
     if is_conditional(estimate.channel):
         method = "scores" if method == "auto" else method
         if method not in ("scores", "bootstrap"):  # measured: no coverage
@@ -164,20 +166,7 @@ def share_intervals(
 
 def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Return the weights of a region as float64, or refuse what is none."""
-    try:
-        given = np.asarray(weights)
-    except ValueError:  # rows of different lengths
-        raise InputError("region_weights must be an array of numbers") from None
-    if given.dtype.kind not in "biuf" or given.shape != shape:
-        raise InputError(
-            f"region_weights must be an array of numbers of shape {shape}, "
-            f"got {given.dtype} of shape {given.shape}"
-        )
-    values = given.astype(np.float64)
-    bad = ~((values >= 0) & (values <= 1))  # NaN is bad too
-    if bad.any():
-        raise InputError(f"region_weights must lie in [0, 1], got {values[bad][0]}")
-    return values
+    return number_array("region_weights", weights, shape, "[0, 1]", bools=True)
 
 
 @dataclass(frozen=True)

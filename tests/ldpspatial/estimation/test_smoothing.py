@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import StampChannel, estimate
-from ldpspatial.errors import InputError
 from ldpspatial.estimation import binomial, five_point
 from ldpspatial.estimation.smoothing import SMOOTHERS
 from tests.support import naive_channel
@@ -50,9 +49,3 @@ def test_any_function_smooths() -> None:
     assert flat.density == pytest.approx(np.full((5, 5), 1 / 25))
     same = estimate(channel, counts, smoothing=lambda f: f)
     np.testing.assert_array_equal(same.density, estimate(channel, counts).density)
-
-
-@pytest.mark.parametrize("k", [0, -1, np.nan, np.inf, "1", None])
-def test_bad_weights_of_neighbours_are_refused(k: float) -> None:
-    with pytest.raises(InputError, match="k must be a finite number above 0"):
-        five_point(k)

@@ -111,8 +111,10 @@ def test_what_is_no_prefix_is_told() -> None:
 
 
 def test_bad_shapes_and_levels_are_refused() -> None:
-    with pytest.raises(InputError, match=r"shape must be two numbers of at least 1, got \(0, 3\)"):
+    with pytest.raises(
+        InputError, match=r"shape must be two whole numbers from 1 on, .* got \(0, 3\)"
+    ):
         Quadtree((0, 3))
     for level in (-1, 3):
-        with pytest.raises(InputError, match=r"level must lie in \[0, 2\]"):
+        with pytest.raises(InputError, match="level must be a whole number from 0 to 2, got"):
             Quadtree((4, 4)).block(level)

@@ -94,17 +94,13 @@ def test_a_sample_is_of_different_users() -> None:
     assert len(chosen) == 5
     assert sorted(chosen.density.ravel())[-5:] == pytest.approx([0.2] * 5)
     for bad in (0, 13):
-        with pytest.raises(InputError, match=r"users must lie in \[1, 12\]"):
+        with pytest.raises(InputError, match="users must be a whole number from 1 to 12, got"):
             users.sample(bad, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(
     ("points", "message"),
     [
-        ([], "shape"),
-        ([1.0, 2.0], "shape"),
-        ([["a", "b"]], "numbers"),
-        ([[1.0, 2.0], [3.0]], "numbers"),
         ((["a"], [[0.5, 0.5], [1, 1]]), "ids"),
         ([[9.0, 9.0]], "outside"),
         ([[0.5, float("nan")]], "finite"),
@@ -113,12 +109,6 @@ def test_a_sample_is_of_different_users() -> None:
 def test_bad_positions(points: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         user_cells(points, PLANE)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("cells", [[12], [-1], [0.5], [[1]], 3])
-def test_bad_cells(cells: list[float]) -> None:
-    with pytest.raises(InputError, match="cells must"):
-        cells_by_user(np.zeros(np.size(cells)), cells, (3, 4))
 
 
 @pytest.mark.parametrize("ids", [["a", 1], [1.0, float("nan")], [1], 5, [[1], [2]]])

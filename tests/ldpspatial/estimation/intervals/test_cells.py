@@ -182,51 +182,6 @@ FOUND = estimate(StampChannel(response_table("dam", 3.5, 3, 0)), np.ones((3, 3),
 RNG = np.random.default_rng(1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"level": 0}, "level must lie between 0 and 1, got 0"),
-        ({"level": 1}, "level must lie between 0 and 1, got 1"),
-        ({"level": 95}, "level must lie between 0 and 1, got 95"),
-        ({"level": np.nan}, "level must lie between 0 and 1, got nan"),
-        ({"level": "0.9"}, "level must lie between 0 and 1, got '0.9'"),
-        ({"level": None}, "level must lie between 0 and 1, got None"),
-        ({"method": "wald"}, "method must be auto, fisher or bootstrap, got 'wald'"),
-        ({"method": None}, "method must be auto, fisher or bootstrap, got None"),
-        ({"method": "bootstrap"}, "rng must be a numpy Generator .*, got NoneType"),
-        ({"method": "bootstrap", "rng": 1}, "rng must be a numpy Generator .*, got int"),
-        *(
-            (
-                {"method": "bootstrap", "rng": RNG, "replicates": bad},
-                "replicates must be a whole number from 20 on",
-            )
-            for bad in (19, 0, -1, 20.0, "20", None, True)
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        cell_intervals(FOUND, **arguments)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "mask",
-    [
-        np.ones((3, 3)),
-        np.ones((3, 3), int),
-        np.ones(9, bool),
-        np.ones((3, 2), bool),
-        True,
-        None,
-        [[True], [True, False]],
-        "north",
-    ],
-)
-def test_bad_regions_are_refused(mask: object) -> None:
-    with pytest.raises(InputError, match="mask must be a bool array"):
-        cell_intervals(FOUND).region(mask)  # type: ignore[arg-type]
-
-
 def test_a_region_may_be_a_list() -> None:
     mask = [[True, False, False]] * 3
     region = cell_intervals(FOUND).region(mask)

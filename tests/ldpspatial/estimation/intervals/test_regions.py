@@ -244,33 +244,7 @@ def test_a_channel_that_tells_nothing_leaves_everything_possible() -> None:
     assert bounds(np.array([[0.2, 0.7], [0.4, 0.4]])) == pytest.approx((0.2, 0.7), abs=1e-6)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, float("nan"), "0.9", True])
-def test_levels_that_are_none_are_refused(level: object) -> None:
-    with pytest.raises(InputError, match="level must lie between 0 and 1"):
-        region_share(example(), np.ones((5, 5)), level)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [
-        (np.ones((4, 5)), r"shape \(5, 5\), got float64 of shape \(4, 5\)"),
-        (np.full((5, 5), "a"), "array of numbers"),
-        ([[1], [1, 2]], "array of numbers"),
-        (np.full((5, 5), np.nan), r"lie in \[0, 1\], got nan"),
-        (np.full((5, 5), 1.5), r"lie in \[0, 1\], got 1.5"),
-        (-np.eye(5), r"lie in \[0, 1\], got -1"),
-    ],
-)
-def test_weights_that_are_none_are_refused(weights: object, words: str) -> None:
-    with pytest.raises(InputError, match="region_weights must .*" + words):
-        region_share(example(), weights)  # type: ignore[arg-type]
-
-
-def test_methods_and_generators_that_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match="method must be one of auto, likelihood, fisher, boot"):
-        region_share(example(), np.ones((5, 5)), method="magic")
-    with pytest.raises(InputError, match="rng must be a numpy Generator"):
-        region_share(example(), np.ones((5, 5)), method="bootstrap")
+def test_scores_of_reports_that_are_no_sets_are_refused() -> None:
     with pytest.raises(InputError, match="scores needs reports that are sets, got StampChannel"):
         region_share(example(), np.ones((5, 5)), method="scores")
 
