@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpspatial.errors import InputError
+from ldpspatial.validate import number_array, shown, whole_number
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Cell: TypeAlias = float | tuple[float, float]
@@ -48,8 +49,8 @@ def checked_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatA
     total_p, total_q = _total("p", first), _total("q", second)
     if abs(total_p - total_q) > TOTAL_TOLERANCE * max(total_p, total_q):
         raise InputError(
-            f"q: its total must equal that of p, {total_p!r}, "
-            f"up to {TOTAL_TOLERANCE:g} relative, not {total_q!r}"
+            f"q must have the total of p, {total_p!r}, up to {TOTAL_TOLERANCE:g} relative, "
+            f"got {total_q!r}"
         )
     return first, second
 
@@ -65,39 +66,22 @@ def checked_shares(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, Floa
     first, second = _of_one_shape(p, q)
     for field, masses in (("p", first), ("q", second)):
         if not masses.any():
-            raise InputError(f"{field}: the total mass must be positive, not 0.0")
+            raise InputError(f"{field} must have a positive total, got 0.0")
     return first, second
 
 
 def _of_one_shape(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     first, second = _masses("p", p), _masses("q", q)
     if first.shape != second.shape:
-        raise InputError(f"q: must have the shape of p, {first.shape}, not {second.shape}")
+        raise InputError(f"q must have the shape of p, {first.shape}, got {second.shape}")
     return first, second
 
 
 def _masses(field: str, values: npt.ArrayLike) -> FloatArray:
-    try:
-        raw: npt.NDArray[Any] = np.asarray(values)
-    except ValueError as error:  # rows of different lengths
-        raise InputError(f"{field}: must be a 2-D array of numbers: {error}") from error
-    if raw.dtype.kind not in "biuf":
-        raise InputError(f"{field}: must hold real numbers, not values of type {raw.dtype}")
-    if raw.ndim != 2 or raw.size == 0:
-        raise InputError(f"{field}: must be a 2-D array with at least one cell, not {raw.shape}")
-    if np.ma.is_masked(values):
-        raise InputError(
-            f"{field}: must not be masked; fill cells without a value, or leave them 0"
-        )
+    masses = number_array(field, values, ("rows", "columns"), "[0, inf)", bools=True)
+    raw: npt.NDArray[Any] = np.asarray(values)
     if raw.dtype.kind in "iu" and raw.max() > LARGEST_WHOLE:
-        raise InputError(f"{field}: whole masses must be at most 2^53, not {raw.max()}")
-    with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused below
-        masses = raw.astype(np.float64)
-    for broken, rule in ((~np.isfinite(masses), "finite"), (masses < 0, ">= 0")):
-        if broken.any():
-            row, column = (int(i) for i in np.argwhere(broken)[0])
-            value = float(masses[row, column])
-            raise InputError(f"{field}[{row}, {column}]: masses must be {rule}, not {value!r}")
+        raise InputError(f"{field} must hold whole numbers of at most 2^53, got {raw.max()}")
     return masses
 
 
@@ -108,7 +92,7 @@ def _total(field: str, masses: FloatArray) -> float:
     except OverflowError:
         total = math.inf
     if not 0 < total < math.inf:
-        raise InputError(f"{field}: the total mass must be positive and finite, not {total!r}")
+        raise InputError(f"{field} must have a positive and finite total, got {total!r}")
     return total
 
 
@@ -125,10 +109,7 @@ def checked_order(order: int) -> int:
     InputError
         For anything else.
     """
-    whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
-    if not whole or order not in (1, 2):
-        raise InputError(f"order: must be 1 or 2, not {order!r}")
-    return int(order)
+    return whole_number("order", order, 1, 2)
 
 
 def cell_sides(cell: Cell) -> tuple[float, float]:
@@ -139,16 +120,14 @@ def cell_sides(cell: Cell) -> tuple[float, float]:
     InputError
         Unless every side is a positive finite number.
     """
-    rule = "cell: must be a positive finite number or a pair of them (height, width)"
+    rule = "cell must be a positive finite number or a pair of them (height, width)"
     try:
-        sides: npt.NDArray[Any] = np.asarray(cell)
-    except ValueError as error:
-        raise InputError(f"{rule}, not {cell!r}") from error
-    if sides.dtype.kind not in "iuf" or sides.shape not in ((), (2,)):
-        raise InputError(f"{rule}, not {cell!r}")
-    height, width = (float(side) for side in np.broadcast_to(sides, (2,)))
-    if not (0 < height < math.inf and 0 < width < math.inf):
-        raise InputError(f"{rule}, not {cell!r}")
+        sides = number_array("cell", cell, interval="(0, inf)")
+    except InputError:
+        raise InputError(f"{rule}, got {shown(cell)}") from None
+    if sides.shape not in ((), (2,)):
+        raise InputError(f"{rule}, got {shown(cell)}")
+    height, width = np.broadcast_to(sides, (2,)).tolist()
     return height, width
 
 
@@ -170,8 +149,8 @@ def check_pairs(sources: int, targets: int) -> None:
     """
     if sources * targets > MAX_PAIRS:
         raise InputError(
-            f"p, q: {sources} x {targets} = {sources * targets} pairs of cells with mass, at most "
-            f"{MAX_PAIRS} fit in memory; aggregate both maps to a coarser grid"
+            f"p and q must have at most {MAX_PAIRS} pairs of cells with mass, which fit in memory, "
+            f"got {sources} x {targets} = {sources * targets}: aggregate both to a coarser grid"
         )
 
 

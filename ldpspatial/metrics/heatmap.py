@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ldpspatial.errors import InputError
 from ldpspatial.metrics._maps import FloatArray, checked_pair, normalised_pair
 from ldpspatial.metrics.wasserstein import wasserstein
+from ldpspatial.validate import number_in, whole_number
 
 KL_OFFSET = 2.2e-16
 """Keeps the divergence finite: mass m without an estimate costs m (36 + ln m) nats."""
@@ -57,7 +58,7 @@ def heat_map(p: npt.ArrayLike, sigma: float) -> FloatArray:
     [[0.333333, 0.333333, 0.333333]]
     """
     masses, _ = checked_pair(p, p)
-    width = _checked_sigma(sigma)
+    width = number_in("sigma", sigma, "[0, inf)")
     if width == 0:
         return masses
     rows, columns = masses.shape
@@ -198,22 +199,12 @@ def block_sums(p: npt.ArrayLike, blocks: int) -> FloatArray:
     """
     masses, _ = checked_pair(p, p)
     rows, columns = masses.shape
-    whole = isinstance(blocks, (int, np.integer)) and not isinstance(blocks, bool)
-    if not whole or blocks < 1 or rows % blocks or columns % blocks:
-        raise InputError(
-            f"blocks: must be a whole number that divides {rows} rows and {columns} columns, "
-            f"not {blocks!r}"
-        )
+    blocks = whole_number("blocks", blocks, 1, min(rows, columns))
+    if rows % blocks or columns % blocks:
+        raise InputError(f"blocks must divide {rows} rows and {columns} columns, got {blocks}")
     parts = masses.reshape(blocks, rows // blocks, blocks, columns // blocks)
     sums: FloatArray = parts.sum(axis=(1, 3))
     return sums
-
-
-def _checked_sigma(sigma: float) -> float:
-    number = isinstance(sigma, (int, float, np.integer, np.floating))
-    if not number or isinstance(sigma, bool) or not 0 <= sigma < math.inf:
-        raise InputError(f"sigma: must be a finite number >= 0, not {sigma!r}")
-    return float(sigma)
 
 
 def _spread(side: int, sigma: float) -> FloatArray:

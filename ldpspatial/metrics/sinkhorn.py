@@ -20,6 +20,7 @@ from ldpspatial.metrics._maps import (
     ground_cost,
     normalised_pair,
 )
+from ldpspatial.validate import positive
 
 _ITERATIONS = 10_000
 _MARGINAL_ERROR = 1e-7
@@ -92,16 +93,13 @@ def sinkhorn_divergence(
 
 
 def _weight_in_cells(regularisation: float, unit: float, order: int) -> float:
-    number = isinstance(regularisation, (int, float, np.integer, np.floating))
-    if not number or isinstance(regularisation, bool):
-        raise InputError(f"regularisation: must be a number, not {regularisation!r}")
-    weight = float(regularisation)
+    weight = positive("regularisation", regularisation)
     for _ in range(order):
         weight /= unit
     if not 0 < weight < math.inf:
         raise InputError(
-            "regularisation: must be positive and finite, also divided by cell ** order, "
-            f"not {regularisation!r}"
+            "regularisation must be positive and finite divided by cell ** order, too, "
+            f"got {regularisation!r}"
         )
     return weight
 

@@ -4,7 +4,6 @@ import numpy as np
 import numpy.typing as npt
 import ot
 
-from ldpspatial.errors import InputError
 from ldpspatial.metrics._maps import (
     TOTAL_UNITS,
     Cell,
@@ -15,6 +14,7 @@ from ldpspatial.metrics._maps import (
     normalised_pair,
     whole_units,
 )
+from ldpspatial.validate import whole_number
 
 
 def sliced_wasserstein(
@@ -71,9 +71,7 @@ def sliced_wasserstein(
     1.414213562373
     """
     order = checked_order(order)
-    whole = isinstance(directions, (int, np.integer)) and not isinstance(directions, bool)
-    if not whole or directions < 2:
-        raise InputError(f"directions: must be a whole number >= 2, not {directions!r}")
+    directions = whole_number("directions", directions, 2)
     sides = cell_sides(cell)
     first, second = normalised_pair(p, q)
     if equal_up_to_rounding(first, second):

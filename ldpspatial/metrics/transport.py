@@ -29,6 +29,7 @@ from ldpspatial.metrics.exact.whole_maps import (
     exact_difference,
     whole_maps,
 )
+from ldpspatial.validate import one_of, true_or_false
 
 GROUNDS = ("euclidean", "cityblock")
 
@@ -184,15 +185,13 @@ def _check_options(
     extent = sum(n * Fraction(side) for n, side in zip(shape, sides, strict=True))
     if isinstance(ground, SeparableCost):
         check_shape(ground, shape)
-    elif not isinstance(ground, str) or ground not in GROUNDS:
-        raise InputError(f"ground: must be one of {', '.join(GROUNDS)}, not {ground!r}")
-    elif extent**order > LARGEST_FLOAT:  # costs of flows are floats too
+    elif one_of("ground", ground, GROUNDS) and extent**order > LARGEST_FLOAT:
+        # Costs of flows are floats too.
         raise InputError(
-            f"cell: {shape[0]} rows and {shape[1]} columns must have an extent below "
-            f"{LARGEST_FLOAT ** (1 / order):.3g} for order {order}, not cells of {sides!r}"
+            f"cell must leave {shape[0]} rows and {shape[1]} columns an extent below "
+            f"{LARGEST_FLOAT ** (1 / order):.3g} for order {order}, got {sides!r}"
         )
-    if not isinstance(certify, (bool, np.bool_)):
-        raise InputError(f"certify: must be True or False, not {certify!r}")
+    true_or_false("certify", certify)
 
 
 def _whole_maps(
@@ -262,9 +261,7 @@ def _costs(
     unit = max(used)
     sides = (used[0] / unit, used[1] / unit)
     if min(used) > 0 and min(sides) < LEAST_SIDE:
-        raise InputError(
-            f"cell: one side must be at least {LEAST_SIDE:g} of the other, not {cell!r}"
-        )
+        raise InputError(f"cell must have no side below {LEAST_SIDE:g} of the other, got {cell!r}")
     return unit, ground_cost((height, width), nodes, order, ground, sides)
 
 

@@ -7,7 +7,6 @@ global state, and so in threads too.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -26,6 +25,7 @@ from ldpspatial.estimation.intervals.cells import Uncertainty
 from ldpspatial.files.atomic import replacing
 from ldpspatial.places.cell_maps import cell_map
 from ldpspatial.plotting.scale_bar import Extent, add_scale_bar, round_number
+from ldpspatial.validate import file_path, instance, whole_number
 
 Array = NDArray[np.float64]
 
@@ -119,6 +119,12 @@ def heat_map_figure(
     InputError
         An array does not fit the grid, is negative or not finite, or nobody is in ``truth``.
     """
+    instance("grid", grid, Grid)
+    instance("estimate", estimate, Estimate)
+    if uncertainty is not None:
+        instance("uncertainty", uncertainty, Uncertainty)
+    if title is not None:
+        instance("title", title, str)
     panels = _panels(grid, estimate, truth, uncertainty)
     rows = 2 if len(panels) == 4 else 1
     columns = len(panels) // rows
@@ -157,14 +163,15 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     InputError
         Another suffix or dpi, or the file cannot be written.
     """
-    kind = Path(path).suffix.lower().removeprefix(".")
+    instance("figure", figure, Figure)
+    file = file_path("path", path)
+    kind = file.suffix.lower().removeprefix(".")
     if kind not in METADATA:
-        raise InputError(f"path must end in .png, .pdf or .svg, got {Path(path).name!r}")
-    if isinstance(dpi, bool) or not isinstance(dpi, int) or dpi < 1:
-        raise InputError(f"dpi must be a whole number above 0, got {dpi!r}")
+        raise InputError(f"path must end in .png, .pdf or .svg, got {file.name!r}")
+    dpi = whole_number("dpi", dpi, 1)
     # The salt fixes the ids inside an SVG; type 42 keeps text of a PDF searchable and editable.
     fixed = matplotlib.rc_context({"svg.hashsalt": "ldpspatial", "pdf.fonttype": 42})
-    with replacing(path) as stream, fixed:
+    with replacing(file) as stream, fixed:
         figure.savefig(stream, format=kind, dpi=dpi, metadata=METADATA[kind], bbox_inches="tight")
 
 

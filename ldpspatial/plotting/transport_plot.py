@@ -17,6 +17,7 @@ from ldpspatial.metrics.flows import Bundles, bundles, length_text, share_text, 
 from ldpspatial.metrics.transport import Transport
 from ldpspatial.plotting.flow_arrows import POINTS, add_arrows, add_key, lengthened, lengthening
 from ldpspatial.plotting.scale_bar import Extent, add_scale_bar, round_number
+from ldpspatial.validate import instance, whole_number
 
 Array = NDArray[np.float64]
 
@@ -101,8 +102,11 @@ def plot_transport(
     InputError
         The maps break a rule of `transport`, or the plan does not carry p to q.
     """
-    if isinstance(arrows, bool) or not isinstance(arrows, int) or arrows < 0:
-        raise InputError(f"arrows: must be a whole number from 0 on, not {arrows!r}")
+    arrows = whole_number("arrows", arrows, 0)
+    instance("plan", plan, Transport)
+    instance("unit", unit, str)
+    if title is not None:
+        instance("title", title, str)
     difference = _difference(p, q, plan)
     frame = _frame(difference.shape, plan, unit)
     found, block = single_flows(plan), None
@@ -130,12 +134,12 @@ def _difference(p: ArrayLike, q: ArrayLike, plan: Transport) -> Array:
     difference = np.asarray(second / second.sum() - first / first.sum())
     ends = np.concatenate([plan.sources, plan.targets])
     if (ends >= difference.shape).any():
-        raise InputError(f"plan: must be one of maps of shape {difference.shape}")
+        raise InputError(f"plan must be one of maps of shape {difference.shape}")
     left = difference.copy()
     np.add.at(left, tuple(plan.sources.T), plan.mass)
     np.subtract.at(left, tuple(plan.targets.T), plan.mass)
     if abs(left).max() > 1e-9:
-        raise InputError("plan: must carry p to q, but it was made for other maps")
+        raise InputError("plan must carry p to q, but it was made for other maps")
     return difference
 
 

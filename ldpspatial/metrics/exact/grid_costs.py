@@ -12,6 +12,7 @@ from ldpspatial.metrics.exact.halves import Halves
 from ldpspatial.metrics.exact.network_simplex import Ints, NodeIds
 from ldpspatial.metrics.exact.pricing import SeparablePricing
 from ldpspatial.metrics.exact.table_pricing import TablePricing
+from ldpspatial.validate import whole_array
 
 Cells: TypeAlias = npt.NDArray[np.bool_]
 
@@ -80,24 +81,12 @@ class SeparableCost:
 
     def __post_init__(self) -> None:
         for field, given in (("rows", self.rows), ("columns", self.columns)):
-            try:
-                cost = np.asarray(given)
-            except ValueError as error:  # rows of different lengths
-                raise InputError(
-                    f"{field}: must be a 1-D array of whole numbers: {error}"
-                ) from error
-            if cost.ndim != 1 or cost.size == 0 or cost.dtype.kind not in "iu":
-                raise InputError(
-                    f"{field}: must be a 1-D array of whole numbers, not {cost.dtype} {cost.shape}"
-                )
-            if cost.dtype == np.uint64 and cost.max() >= 2**63:
-                raise InputError(f"{field}: must be below 2^63, not {cost.max()}")
-            cost = cost.astype(np.int64)
+            cost = whole_array(field, given, ("n",), -(2**63), 2**63)
             slopes = np.diff(cost.astype(object)).tolist()  # of Python's numbers: nothing wraps
-            if cost[0] != 0 or any(a > b for a, b in pairwise([0, *slopes])):
+            if cost[:1].tolist() != [0] or any(a > b for a, b in pairwise([0, *slopes])):
                 raise InputError(
-                    f"{field}: must start at 0, be nondecreasing and convex, "
-                    f"not {np.array2string(cost, threshold=8)}"
+                    f"{field} must start at 0, be nondecreasing and convex, "
+                    f"got {np.array2string(cost, threshold=8)}"
                 )
             cost.flags.writeable = False  # what was checked stays so
             object.__setattr__(self, field, cost)

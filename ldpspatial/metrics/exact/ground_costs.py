@@ -189,8 +189,8 @@ def ground_cost(
         largest = int(ground.rows[-1]) + int(ground.columns[-1])
         if largest > limit:
             raise InputError(
-                f"ground: costs of a map with {nodes} filled cells must be at most {limit}, "
-                f"not {largest}"
+                f"ground must have costs of at most {limit} on a map with {nodes} filled cells, "
+                f"got {largest}"
             )
         return Given(ground)
     if (order, ground) in ((2, "euclidean"), (1, "cityblock")):
@@ -210,7 +210,7 @@ def check_shape(cost: SeparableCost, shape: tuple[int, ...]) -> None:
     given = (len(cost.rows), len(cost.columns))
     if given != shape:
         raise InputError(
-            f"ground: must have a cost for each of {shape} rows and columns, not {given}"
+            f"ground must have a cost for each of {shape} rows and columns, got {given}"
         )
 
 
@@ -276,8 +276,8 @@ def _tabulated(
 def _too_different(sides: Sides, shape: tuple[int, int]) -> InputError:
     height, width = map(float, sides)
     return InputError(
-        f"cell: its sides are too different, {height:g} to {width:g}, for 64-bit sums "
-        f"on a grid of {shape[0]} x {shape[1]} cells; aggregate both maps"
+        f"cell must have sides that are less different for 64-bit sums on a grid of "
+        f"{shape[0]} x {shape[1]} cells, got {height:g} to {width:g}: aggregate both maps"
     )
 
 

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ldpspatial import metrics
-from ldpspatial.errors import InputError
 from ldpspatial.metrics import l1, mean_squared_error, total_variation
-from tests.support.bad_maps import BAD_PAIRS
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Metric: TypeAlias = Callable[[Any, Any], float]
@@ -84,10 +82,3 @@ def test_totals_are_normalised(metric: Metric) -> None:
     p, q = np.array([[1.0, 3.0]]), np.array([[2.0, 2.0]])
     assert metric(p * 10, q * 10) == pytest.approx(metric(p, q), rel=1e-14)
     assert metric(p, q * (1 + 5e-7)) == pytest.approx(metric(p, q), rel=1e-14)
-
-
-@pytest.mark.parametrize("metric", EVERY)
-@pytest.mark.parametrize(("p", "q", "message"), BAD_PAIRS)
-def test_bad_maps_are_refused(metric: Metric, p: Any, q: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        metric(p, q)

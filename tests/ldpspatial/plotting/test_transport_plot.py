@@ -212,15 +212,10 @@ def test_what_does_not_fit_is_refused() -> None:
     for first, second in ((q, p), (p, p), (p.T, q.T), (p[:, :5], q[:, :5] * p.sum())):
         with pytest.raises(InputError):
             plot_transport(first, second, plan)
-    with pytest.raises(InputError, match=r"plan: must carry p to q"):
+    with pytest.raises(InputError, match="plan must carry p to q"):
         plot_transport(p, p[::-1], plan)
-    with pytest.raises(InputError, match=r"plan: must be one of maps of shape \(1, 1\)"):
+    with pytest.raises(InputError, match=r"plan must be one of maps of shape \(1, 1\)"):
         plot_transport([[1]], [[1]], plan)
-    with pytest.raises(InputError, match=r"p\[0, 0\]: masses must be >= 0"):
-        plot_transport(-p, q, plan)
-    for bad in (-1, 1.5, True):
-        with pytest.raises(InputError, match="arrows: must be a whole number from 0 on"):
-            plot_transport(p, q, plan, arrows=bad)  # type: ignore[arg-type]
 
 
 def test_pyplot_is_never_imported() -> None:

@@ -159,10 +159,10 @@ def test_costs_that_are_given_may_reach_the_limit() -> None:
     made = ground_cost((3, 2), 10, 2, given, (1.0, 1.0))
     assert made.bounds(np.ones(1, np.int64), np.array([0]), np.array([1]), 9) == (Fraction(9),) * 3
     assert made.steps == pytest.approx((limit - 6, 5), rel=1e-15)
-    with pytest.raises(InputError, match=rf"11 filled cells must be at most .*, not {limit}"):
+    with pytest.raises(InputError, match=rf"at most .* with 11 filled cells, got {limit}"):
         ground_cost((3, 2), 11, 2, given, (1.0, 1.0))
     huge = SeparableCost(np.array([0, 2**63 - 1]), np.array([0, 2**63 - 1]))
-    with pytest.raises(InputError, match=f"not {2**64 - 2}"):  # the sum did not wrap around
+    with pytest.raises(InputError, match=f"got {2**64 - 2}"):  # the sum did not wrap around
         ground_cost((2, 2), 1, 2, huge, (1.0, 1.0))
 
 
@@ -170,7 +170,7 @@ def test_costs_that_are_given_may_reach_the_limit() -> None:
 @pytest.mark.parametrize("ratio", [1e-17, 1e-100, 1e-200, 5e-324])
 def test_sides_too_different_are_refused(order: int, ground: str, ratio: float) -> None:
     for sides in ((ratio, 1.0), (1.0, ratio)):
-        with pytest.raises(InputError, match="cell: its sides are too different"):
+        with pytest.raises(InputError, match="cell must have sides that are less different"):
             ground_cost((9, 9), 100, order, ground, sides)
 
 
@@ -182,7 +182,7 @@ def test_a_side_that_vanishes_beside_the_other_is_not_free(
     # The ratio of the first two is below all floats, and may be all that mass moves along.
     p, q = np.array([[1, 1], [0, 0]]), np.array([[0, 0], [1, 1]])
     for first, second in ((p, q), (p.T, q.T)):
-        with pytest.raises(InputError, match="cell: "):
+        with pytest.raises(InputError, match="cell must "):
             wasserstein(first, second, order, ground, cell)
 
 
@@ -219,28 +219,23 @@ def test_sides_that_pass_are_met_to_a_billionth(sides: tuple[float, float]) -> N
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ([0, 2, 3], "must start at 0, be nondecreasing and convex"),
+        ([0, 2, 3], "start at 0, be nondecreasing and convex"),
         ([0, -1, -2], "nondecreasing"),
         ([0, 0, -1], "nondecreasing"),
         ([0, 3, 2], "nondecreasing"),
         ([1, 2, 3], "start at 0"),
         ([-1, 0, 1], "start at 0"),
         ([0, 1, -(2**63)], "nondecreasing"),  # by wrapping around the slope would be 2^63 - 1
-        ([0.0, 1.0], "whole numbers, not float64"),
-        ([False, True], "whole numbers, not bool"),
-        (["0", "1"], "whole numbers"),
-        ([0, 2**64], "whole numbers, not object"),
-        ([], "whole numbers"),
-        (0, "1-D"),
-        ([[0, 1]], "1-D"),
-        ([[0], [1, 2]], "1-D"),
-        (np.array([0, 2**63], np.uint64), r"below 2\^63"),
-        (np.array([0, 2**64 - 1], np.uint64), r"below 2\^63"),
+        ([False, True], "whole numbers of .* got bool"),
+        ([0, 2**64], "whole numbers of .* got object"),
+        ([], "start at 0"),
+        (np.array([0, 2**63], np.uint64), rf"lie in .*, {2**63}\)"),
+        (np.array([0, 2**64 - 1], np.uint64), rf"lie in .*, {2**63}\)"),
     ],
 )
 def test_separable_costs_that_break_a_rule_are_refused(broken: Any, message: str) -> None:
     for field, arguments in (("rows", (broken, [0, 1])), ("columns", ([0, 1], broken))):
-        with pytest.raises(InputError, match=f"{field}: .*{message}"):
+        with pytest.raises(InputError, match=f"{field} must .*{message}"):
             SeparableCost(*arguments)
 
 
@@ -269,5 +264,5 @@ def test_costs_for_another_number_of_cells_are_refused() -> None:
     cost = SeparableCost(np.arange(3), np.arange(2))
     check_shape(cost, (3, 2))
     for shape in ((2, 3), (3, 3), (4, 2)):
-        with pytest.raises(InputError, match=r"not \(3, 2\)"):
+        with pytest.raises(InputError, match=r"got \(3, 2\)"):
             check_shape(cost, shape)
