@@ -6,7 +6,8 @@
     ├── InputError   (ValueError)    an argument or a file breaks a rule: field, rule and value
     └── SolverError  (RuntimeError)  a numerical method did not reach its answer
 
-Errors of the client package (client_sdk.ClientError) pass through unchanged.
+What the client package refuses among the arguments of a function here is an InputError too; what
+its own objects raise (client_sdk.ClientError) stays theirs.
 """
 
 from collections.abc import Mapping

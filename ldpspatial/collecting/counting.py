@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from client_sdk import Collection
 from ldpspatial.collecting.report_lines import SUFFIXES, BadLines, lines_to_parquet
 from ldpspatial.errors import InputError
+from ldpspatial.validate import file_path, instance, one_of, shown
 
 MEMORY_LIMIT = "256MB"  # DuckDB's share; the process stays below 500 MB at 10^8 reports
 SLICE = 2_000_000  # ids grouped at a time; more would spill to disk at this memory limit
@@ -97,8 +98,8 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         first; no report; or, with "error", reports that are malformed, name another collection,
         lie outside the output domain, share an id with a different one or lack an id.
     """
-    if on_invalid not in ("error", "drop"):
-        raise InputError(f"on_invalid must be error or drop, got {on_invalid!r}")
+    instance("collection", collection, Collection)
+    one_of("on_invalid", on_invalid, ("error", "drop"))
     with _reports(paths) as (database, columns, bad_lines):
         groups = _groups(database, collection, "reports")
         repeated, conflicting = 0, 0
@@ -151,10 +152,11 @@ def _reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines]]:
 
 
 def _files(paths: Source) -> list[Path]:
+    several = [paths] if isinstance(paths, (str, Path)) else paths
     try:
-        files = [Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        files = [file_path("reports", path) for path in several]
     except TypeError:
-        raise InputError(f"reports must be a path or paths, got {paths!r}") from None
+        raise InputError(f"reports must be a path or paths, got {shown(paths)}") from None
     for file in files:
         if not file.is_file():
             raise InputError(f"reports must be a file, found none at {file}")

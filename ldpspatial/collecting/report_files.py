@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from client_sdk import Collection
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
+from ldpspatial.validate import file_path, instance, whole_array
 
 Path_ = str | os.PathLike[str]
 
 ID_BYTES = 16
+MOST_CELL = 1 << 31  # what a column of 32 bits holds; the output domain is smaller
 ROW_GROUP = 1 << 20  # reports; a reader holds one row group, about 30 MB, at a time
 _CELL = {"row": pa.int32(), "col": pa.int32()}
 REPORTS = pa.schema(
@@ -48,11 +49,19 @@ def write_reports(
         Another suffix, no report, arrays of another shape or type, a cell outside the output
         domain, or the file cannot be written.
     """
-    suffix = Path(path).suffix.lower()
+    file = file_path("path", path)
+    suffix = file.suffix.lower()
     if suffix not in (".parquet", ".csv"):
-        raise InputError(f"path must end in .parquet or .csv, got {Path(path).name!r}")
-    cells = [_cells_reported(name, at) for name, at in (("rows", rows), ("cols", cols))]
-    keys = np.ascontiguousarray(ids)
+        raise InputError(f"path must end in .parquet or .csv, got {file.name!r}")
+    instance("collection", collection, Collection)
+    cells = [
+        whole_array(name, at, ("n",), -MOST_CELL, MOST_CELL)
+        for name, at in (("rows", rows), ("cols", cols))
+    ]
+    try:
+        keys = np.asarray(ids)
+    except ValueError:  # rows of different lengths
+        raise InputError("ids must be a uint8 array, of one shape") from None
     n = len(cells[0])
     if n == 0:
         raise InputError("rows must hold at least one report, got 0")
@@ -66,8 +75,8 @@ def write_reports(
     outside = n - int(_is_output(collection, *cells).sum())
     if outside:
         raise InputError(f"reports must lie in the output domain, but {outside} of {n} do not")
-    columns = (*cells, keys)
-    with replacing(path) as stream:
+    columns = (*cells, np.ascontiguousarray(keys))
+    with replacing(file) as stream:
         writer = (
             pq.ParquetWriter(stream, REPORTS, compression="zstd")
             if suffix == ".parquet"
@@ -78,16 +87,6 @@ def write_reports(
                 part = [column[start : start + ROW_GROUP] for column in columns]
                 batch = _report_batch(collection.digest, part, in_text=suffix == ".csv")
                 writer.write_batch(batch)
-
-
-def _cells_reported(field: str, values: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or array.dtype == np.uint64:
-        raise InputError(
-            f"{field} must be a one-dimensional array of signed integers, "
-            f"got {array.dtype} of shape {array.shape}"
-        )
-    return array.astype(np.int64)
 
 
 def _is_output(

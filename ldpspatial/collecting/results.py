@@ -11,7 +11,6 @@ import warnings
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from ldpspatial.files.geojson import feature_collection
 from ldpspatial.files.table_layout import existing_file
 from ldpspatial.places.cell_maps import cell_map
 from ldpspatial.plotting.heat_map import heat_map_figure, save_figure
+from ldpspatial.validate import file_path, input_errors, instance
 
 Path_ = str | os.PathLike[str]
 Maps = dict[str, NDArray[np.float64]]
@@ -44,13 +44,15 @@ ABSENT: dict[str, Any] = {"width": 0.0, "sparsity": 0.0, "smoothing": "none"}
 _CELL = {"row": pa.int32(), "col": pa.int32()}
 
 
-def write_json(path: Path, document: dict[str, Any]) -> None:
+def write_json(path: Path_, document: dict[str, Any]) -> None:
     """Write a summary that people read too."""
-    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    text = json.dumps(instance("document", document, dict), indent=2, allow_nan=False) + "\n"
+    with replacing(path) as stream:
+        stream.write(text.encode())
 
 
 def write_estimate(
-    folder: Path,
+    folder: Path_,
     collection: Collection,
     estimate: Estimate,
     uncertainty: Uncertainty | None,
@@ -58,8 +60,12 @@ def write_estimate(
     truth: NDArray[np.float64] | None = None,
 ) -> None:
     """Write collection.json, estimate.npz, .geojson and .csv, heatmap.png and summary.json."""
-    (folder / "collection.json").write_bytes(collection.to_json().encode())
+    folder = file_path("folder", folder, "folder")
+    if not folder.is_dir():
+        raise InputError(f"folder must name a folder that exists, got {str(folder)!r}")
+    instance("summary", summary, dict)
     write_npz(folder / "estimate.npz", collection, estimate, uncertainty)
+    (folder / "collection.json").write_bytes(collection.to_json().encode())
     write_geojson(folder / "estimate.geojson", collection.grid, estimate, uncertainty)
     write_csv(folder / "estimate.csv", collection.grid, estimate, uncertainty)
     summary["intervals"] = _interval_summary(estimate, uncertainty)
@@ -103,6 +109,7 @@ def write_npz(
         The estimate is not one of this collection's grid and output domain, or the file cannot
         be written.
     """
+    instance("collection", collection, Collection)
     maps = _maps(collection.grid, estimate, uncertainty)
     side = collection.table.cells + 2 * collection.table.radius
     if estimate.counts.shape != (side, side):
@@ -202,6 +209,10 @@ def write_csv(
 
 def _maps(grid: Grid, estimate: Estimate, uncertainty: Uncertainty | None) -> Maps:
     """Return the density and the bounds of its intervals, checked against the grid."""
+    instance("grid", grid, Grid)
+    instance("estimate", estimate, Estimate)
+    if uncertainty is not None:
+        instance("uncertainty", uncertainty, Uncertainty)
     maps = {"density": cell_map("estimate.density", estimate.density, grid)}
     if uncertainty is not None:
         maps["lower"] = cell_map("uncertainty.lower", uncertainty.lower, grid)
@@ -209,10 +220,10 @@ def _maps(grid: Grid, estimate: Estimate, uncertainty: Uncertainty | None) -> Ma
     return maps
 
 
-def read_estimate(path: Path) -> tuple[Collection, Estimate]:
+def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
     """Read what ``write_npz`` wrote: the collection and the estimate of its reports."""
-    file = path / "estimate.npz" if path.is_dir() else path
-    existing_file(file)
+    given = file_path("path", path)
+    file = existing_file(given / "estimate.npz" if given.is_dir() else given)
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as npz:
             held = {name: npz[name] for name in npz.files}
@@ -230,7 +241,8 @@ def read_estimate(path: Path) -> tuple[Collection, Estimate]:
             "ESTIMATE must be an estimate.npz of simulate or estimate, or the folder that holds "
             f"it, but {str(file)!r} is not"
         ) from None
-    collection = Collection.from_json(document)
+    with input_errors():
+        collection = Collection.from_json(document)
     channel, shares = StampChannel(collection.table), cell_map("density", density, collection.grid)
     if abs(shares.sum() - 1) > ROUNDING:
         raise InputError(f"density must sum to 1, got {shares.sum():g} in {str(file)!r}")
@@ -288,7 +300,7 @@ def _interval_summary(estimate: Estimate, uncertainty: Uncertainty | None) -> di
 
 def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, Any]:
     """Return what every summary.json holds: the claim, the grid, the estimate, its check."""
-    table = collection.table
+    table = instance("collection", collection, Collection).table
     fit = goodness_of_fit(estimate)
     facts = {**ABSENT, **estimate.facts}
     return {

@@ -15,9 +15,11 @@ from client_sdk import Collection, kernels
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.playing import count_outputs, draw_reports
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, StoppingRule, estimate
+from ldpspatial.estimation import Estimate, StoppingRule
+from ldpspatial.estimation.estimate import find_estimator
 from ldpspatial.metrics import wasserstein
 from ldpspatial.places.cell_maps import people_map
+from ldpspatial.validate import input_errors, instance, number_array, one_of, true_or_false
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -87,8 +89,10 @@ def simulate(
     InputError
         No position inside the square, or a bad argument.
     """
-    if outsiders not in OUTSIDERS:
-        raise InputError(f"outsiders must be drop or nearest, got {outsiders!r}")
+    instance("collection", collection, Collection)
+    one_of("outsiders", outsiders, OUTSIDERS)
+    true_or_false("exact_error", exact_error)
+    estimator = find_estimator(rule, smoothing)
     watch = _Stopwatch(on_stage)
     watch.start("randomise")
     rows, cols, outside = _input_cells(collection, coordinates, outsiders)
@@ -96,7 +100,7 @@ def simulate(
     reports = draw_reports(collection.table, rows, cols)
     watch.start("estimate")
     channel = StampChannel(collection.table)
-    result = estimate(channel, count_outputs(collection.table, *reports), rule, smoothing)
+    result = estimator.fit(channel, count_outputs(collection.table, *reports))
     errors: tuple[float | None, float | None] = None, None
     if exact_error:
         watch.start("exact error")
@@ -117,7 +121,8 @@ def count_cells(collection: Collection, rows: Ints, cols: Ints) -> Ints:
     InputError
         Arrays that are not of integers or of one length, or cells beyond those counts.
     """
-    return count_outputs(collection.table, rows, cols)
+    table = instance("collection", collection, Collection).table
+    return count_outputs(table, rows, cols)
 
 
 def map_errors(collection: Collection, truth: Array, density: Array) -> tuple[float, float | None]:
@@ -134,15 +139,9 @@ def map_errors(collection: Collection, truth: Array, density: Array) -> tuple[fl
 def _input_cells(
     collection: Collection, coordinates: NDArray[np.float64], outsiders: str
 ) -> tuple[Ints, Ints, int]:
-    try:
-        points = np.asarray(coordinates)
-    except ValueError:  # rows of different lengths
-        raise InputError("coordinates must be an array of numbers") from None
-    if points.dtype.kind not in "iuf":
-        raise InputError(f"coordinates must be an array of numbers, got {points.dtype}")
-    if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
-        raise InputError(f"coordinates must have shape (n, 2) with n > 0, got {points.shape}")
-    rows, cols, inside = kernels.cells_of(collection.grid, points[:, 0], points[:, 1])
+    points = number_array("coordinates", coordinates, ("n", 2))
+    with input_errors():
+        rows, cols, inside = kernels.cells_of(collection.grid, points[:, 0], points[:, 1])
     outside = int((~inside).sum())
     if outside == len(points):
         raise InputError(

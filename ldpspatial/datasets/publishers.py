@@ -17,6 +17,7 @@ from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_colu
 from ldpspatial.files.points import GEOGRAPHIC_LIMITS
 from ldpspatial.files.table_layout import Layout, find_column, fold, headless_layout, table_layout
 from ldpspatial.places.points import Points
+from ldpspatial.validate import one_of
 
 FilePath = str | os.PathLike[str]
 
@@ -88,8 +89,7 @@ def read_nyc_taxi(path: FilePath, end: str = "pickup") -> Points:
         ``end`` is unknown; the file cannot be read, holds taxi zones in place of positions, is
         not of this format or holds no position.
     """
-    if end not in TAXI_ENDS:
-        raise InputError(f"end must be one of {', '.join(TAXI_ENDS)}, got {end!r}")
+    one_of("end", end, TAXI_ENDS)
     layout = table_layout(path)
     folded = [fold(name) for name in layout.names]
     if "pulocationid" in folded:

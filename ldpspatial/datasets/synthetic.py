@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk.shared import metres_per_degree
-from ldpspatial.errors import InputError
+from ldpspatial.validate import check_generator, whole_number
 
 Array = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Array]
@@ -107,6 +107,7 @@ def normal(n: int, rng: np.random.Generator) -> Array:
     InputError
         ``n`` is not a positive whole number.
     """
+    check_generator(rng)
     return _draw_until(
         n,
         lambda rows: _correlated(np.full(len(rows), 0.5), rng),
@@ -129,6 +130,7 @@ def skew_zipf(n: int, rng: np.random.Generator) -> Array:
     InputError
         ``n`` is not a positive whole number.
     """
+    check_generator(rng)
     return _draw_until(
         n,
         lambda rows: np.expm1(np.log(2) * rng.random((len(rows), 2))),
@@ -153,6 +155,7 @@ def multi_normal(n: int, rng: np.random.Generator) -> Array:
     InputError
         ``n`` is not a positive whole number.
     """
+    check_generator(rng)
     centers = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 0.0]])
     covariances = np.array([0.5, 0.0, -0.2])
     return _draw_until(
@@ -181,6 +184,7 @@ def city(n: int, rng: np.random.Generator) -> Array:
     InputError
         ``n`` is not a positive whole number.
     """
+    check_generator(rng)
     start, end, spread, share = np.split(_QUARTERS, [2, 4, 5], axis=1)
     shares = share[:, 0] / share.sum()
 
@@ -224,8 +228,7 @@ def _draw_until(
     n: int, draw: Callable[[NDArray[np.intp]], Array], accept: Callable[[Array], NDArray[np.bool_]]
 ) -> Array:
     """Draw rows 0..n-1, and draw those again that are not accepted, until all are."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise InputError(f"n must be a whole number of at least 1, got {n!r}")
+    n = whole_number("n", n, 1)
     points = np.empty((n, 2))
     open_rows = np.arange(n)
     while len(open_rows):

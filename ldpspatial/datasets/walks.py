@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import InputError
 from ldpspatial.places.points import Points
-from ldpspatial.validate import is_number, whole_number
+from ldpspatial.validate import check_generator, number_array, positive, whole_number
 
 Array = NDArray[np.float64]
 MOST_WALKS, MOST_STEPS = 1 << 24, 1 << 20
@@ -63,25 +63,25 @@ def density_walks(
     n = whole_number("walks", walks, 1, MOST_WALKS)
     least = whole_number("shortest", shortest, 1, MOST_STEPS)
     most = whole_number("longest", longest, least, MOST_STEPS)
-    if not is_number(side) or not 0 < side < np.inf:
-        raise InputError(f"side must be a finite number above 0, got {side!r}")
+    check_generator(rng)
+    at_least = number_array("corner", corner, (2,))
+    side = positive("side", side)
     cells = len(mass)
     first = rng.choice(np.flatnonzero(mass), size=n)
     lengths = rng.integers(least, most + 1, size=n)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     rows, columns = np.divmod(_walk(mass, first, starts, rng.random(starts[-1])), cells)
     within = rng.random((starts[-1], 2))
-    at = np.asarray(corner) + (np.column_stack([rows, columns]) + within) * (side / cells)
-    beyond = np.nextafter(np.asarray(corner, np.float64) + side, -np.inf)
+    at = at_least + (np.column_stack([rows, columns]) + within) * (side / cells)
+    beyond = np.nextafter(at_least + side, -np.inf)
     return Points(np.minimum(at, beyond), np.repeat(np.arange(n), lengths))
 
 
 def _checked_map(density: ArrayLike) -> Array:
-    mass = np.ascontiguousarray(density, np.float64)
-    if mass.ndim != 2 or mass.shape[0] != mass.shape[1] or mass.size == 0:
-        raise InputError(f"density must be a square array, got shape {mass.shape}")
-    if not np.isfinite(mass).all() or (mass < 0).any() or not mass.any():
-        raise InputError("density must hold finite numbers from 0 on, and one above 0")
+    numbers = number_array("density", density, ("g", "g"), "[0, inf)", bools=True)
+    mass = np.ascontiguousarray(numbers)
+    if not mass.any():
+        raise InputError("density must hold a number above 0, got zeros only")
     return np.asarray(mass / mass.max())  # whose sums over neighbours do not overflow
 
 

@@ -4,10 +4,10 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 from ldpspatial.errors import InputError
+from ldpspatial.validate import file_path
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     InputError
         ``path`` is a folder or a device, or its folder is missing or cannot be written.
     """
-    target = Path(path).resolve()
+    target = file_path("path", path).resolve()
     if target.exists() and not target.is_file():
         what = "a folder" if target.is_dir() else "no regular file"
         raise InputError(f"path must name a file, got {str(path)!r}, which is {what}")

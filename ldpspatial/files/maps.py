@@ -21,6 +21,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.files.map_place import Place
 from ldpspatial.files.map_tables import read_map_table, whole_grid
 from ldpspatial.files.table_layout import existing_file
+from ldpspatial.validate import file_path, instance
 
 Array = NDArray[np.float64]
 
@@ -71,7 +72,8 @@ def read_map(path: str | os.PathLike[str], column: str = "density") -> CellMap:
     >>> read_map(file, "people").values.tolist()
     [[3.0, 1.0]]
     """
-    file = Path(path)
+    file = file_path("path", path)
+    instance("column", column, str)
     suffix = file.suffix.lower()
     if suffix in READERS:
         existing_file(file)

@@ -1,7 +1,6 @@
 """Plans of transport as tables, for programs that draw or sum up flows."""
 
 import os
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -11,6 +10,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 from ldpspatial.metrics.flows import flow_lengths
 from ldpspatial.metrics.transport import Transport
+from ldpspatial.validate import file_path, instance
 
 SUFFIXES = (".csv", ".parquet")
 CELLS = ("source_row", "source_col", "target_row", "target_col")
@@ -32,16 +32,18 @@ def write_plan(path: str | os.PathLike[str], plan: Transport) -> None:
     InputError
         Another suffix, or the file cannot be written.
     """
-    suffix = Path(path).suffix.lower()
+    file = file_path("path", path)
+    suffix = file.suffix.lower()
     if suffix not in SUFFIXES:
-        raise InputError(f"path must end in {' or '.join(SUFFIXES)}, got {Path(path).name!r}")
+        raise InputError(f"path must end in {' or '.join(SUFFIXES)}, got {file.name!r}")
+    instance("plan", plan, Transport)
     distance = flow_lengths(plan)
     order = (-plan.mass * distance**plan.order).argsort(kind="stable")
     cells = [*plan.sources[order].T, *plan.targets[order].T]
     columns = {name: pa.array(at, pa.int32()) for name, at in zip(CELLS, cells, strict=True)}
     columns |= {"mass": pa.array(plan.mass[order]), "distance": pa.array(distance[order])}
     table = pa.table(columns)
-    with replacing(path) as stream:
+    with replacing(file) as stream:
         if suffix == ".csv":
             pa_csv.write_csv(table, stream)
         else:

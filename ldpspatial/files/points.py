@@ -15,6 +15,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.files.columns import as_codes, as_numbers, is_missing, read_columns
 from ldpspatial.files.table_layout import Layout, find_column, fold, listed, table_layout
 from ldpspatial.places.points import Points
+from ldpspatial.validate import one_of, true_or_false
 
 LATITUDE_NAMES = ("lat", "latitude", "y", "pickup_latitude", "pickup_lat", "start_lat")
 LONGITUDE_NAMES = (
@@ -73,8 +74,8 @@ def read_points(
     >>> read_points(file, user="who", on_missing="drop")
     Points(2 positions, 2 users, 1 rows dropped)
     """
-    if on_missing not in ON_MISSING:
-        raise InputError(f"on_missing must be one of {', '.join(ON_MISSING)}, got {on_missing!r}")
+    one_of("on_missing", on_missing, ON_MISSING)
+    true_or_false("plane", plane)
     layout = table_layout(path)
     numeric = [
         _coordinate_column(layout, "lat", lat, LATITUDE_NAMES),

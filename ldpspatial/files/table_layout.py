@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ldpspatial.errors import InputError
+from ldpspatial.validate import file_path, instance
 
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -96,6 +97,7 @@ def find_column(layout: Layout, field: str, wanted: str) -> int:
     InputError
         There is no such column, or there are several.
     """
+    wanted = instance(field, wanted, str)
     exact = [i for i, name in enumerate(layout.names) if name == wanted]
     matches = exact or [i for i, name in enumerate(layout.names) if fold(name) == fold(wanted)]
     if len(matches) == 1:
@@ -148,7 +150,7 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
     InputError
         There is no such file, or only a folder or a device of that name.
     """
-    file = Path(path)
+    file = file_path("path", path)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "is no regular file"
         what = what if file.exists() else "does not exist"

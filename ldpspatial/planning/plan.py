@@ -31,9 +31,11 @@ from ldpspatial.planning.series_plan import Series, SeriesPlan, plan_series
 from ldpspatial.validate import (
     MICRO,
     check_generator,
-    finite_number,
     input_errors,
+    instance,
     micro_epsilons,
+    number_in,
+    shown,
     whole_number,
 )
 
@@ -207,14 +209,12 @@ def plan(
     >>> small.recommended.cells, small.recommended.cell_m
     (10, 2000.0)
     """
-    side = finite_number("side_m", side_m)
-    if not 0 < side <= 2e7:
-        raise InputError(f"side_m must be above 0 and at most 20000000, got {side_m}")
+    side = number_in("side_m", side_m, "(0, 20000000]")
     micro = micro_epsilons(epsilon)
     n = whole_number("devices", devices, 1, MAX_DEVICES)
     check_generator(rng)
     series = None
-    if (windows, answers) != (None, None):
+    if windows is not None or answers is not None:
         series = Series.of(windows, answers, n, MAX_DEVICES)
         n = series.window_reports
     sizes = _sizes(cells, side, n)
@@ -304,7 +304,7 @@ def _sizes(cells: Sequence[int] | None, side: float, devices: int) -> list[int]:
             d for d in LADDER[1:] if d * d <= devices and side / d >= FINEST_CELL_M
         ]
     if isinstance(cells, (str, bytes)) or not isinstance(cells, (Sequence, np.ndarray)):
-        raise InputError(f"cells must be a sequence of whole numbers, got {cells!r}")
+        raise InputError(f"cells must be a sequence of whole numbers, got {shown(cells)}")
     sizes = sorted({whole_number("cells", d, 1, MAX_CELLS) for d in cells})
     if not sizes:
         raise InputError("cells must hold at least one grid size, got none")
@@ -314,8 +314,9 @@ def _sizes(cells: Sequence[int] | None, side: float, devices: int) -> list[int]:
 def _maps(maps: Mapping[str, SyntheticMap] | None) -> Mapping[str, SyntheticMap]:
     laws = synthetic_maps() if maps is None else maps
     if not isinstance(laws, Mapping) or not laws:
-        raise InputError("maps must be a mapping with at least one SyntheticMap")
+        raise InputError(
+            f"maps must be a mapping with at least one SyntheticMap, got {shown(maps)}"
+        )
     for name, law in laws.items():
-        if not isinstance(law, SyntheticMap):
-            raise InputError(f"maps[{name!r}] must be a SyntheticMap, got {type(law).__name__}")
+        instance(f"maps[{name!r}]", law, SyntheticMap)
     return laws

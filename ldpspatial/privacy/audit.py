@@ -21,7 +21,14 @@ from client_sdk import Collection, ParameterError, ResponseTable, response_table
 from client_sdk.shared import MECHANISMS, ONE, exp_below, verify_table
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.sampler_law import SamplerTest, check_samplers, stamp, weights_of_input
-from ldpspatial.validate import MAX_EPSILON, MICRO, exact_epsilon, whole_number, written_epsilon
+from ldpspatial.validate import (
+    MAX_EPSILON,
+    MICRO,
+    exact_epsilon,
+    input_errors,
+    whole_number,
+    written_epsilon,
+)
 
 FEWEST_DRAWS, MOST_DRAWS = 1000, 100_000_000
 
@@ -107,10 +114,9 @@ def audit(source: ResponseTable | Collection, draws: int = 1_000_000) -> Audit:
     Raises
     ------
     InputError
-        An argument breaks its rule.
-    client_sdk.CollectionError
-        The table is none that any device would draw from: its weights are not one octant of a
-        disk, lie below the base weight or above e^20 times it, or exceed 53 bits in all.
+        An argument breaks its rule, or the table is none that any device would draw from: its
+        weights are not one octant of a disk, lie below the base weight or above e^20 times it, or
+        exceed 53 bits in all.
 
     Notes
     -----
@@ -127,7 +133,8 @@ def audit(source: ResponseTable | Collection, draws: int = 1_000_000) -> Audit:
     """
     table, claims = _table_and_claims(source)
     n = whole_number("draws", draws, FEWEST_DRAWS, MOST_DRAWS)
-    verify_table(table, Fraction(MAX_EPSILON))
+    with input_errors():
+        verify_table(table, Fraction(MAX_EPSILON))
     bound = Fraction(exp_below(claims[0]), ONE)
     largest, realised = table.max_ratio(), _realised_ratio(table)
     tests, agree = check_samplers(table, n)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from client_sdk.shared import Entropy
 from ldpspatial.compiled import compiled
-from ldpspatial.validate import WEIGHT_LIMIT, positive, whole_number
+from ldpspatial.validate import WEIGHT_LIMIT, function, number_array, positive, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,6 +58,7 @@ def sample(size: int, numerator: int, denominator: int, entropy: Entropy) -> Int
     True
     """
     top, bottom = _scale(numerator, denominator)
+    function("entropy", entropy)
     out = np.empty(whole_number("size", size, 0, WEIGHT_LIMIT - 1), np.int64)
     data, done = np.empty(0, np.uint8), 0
     while done < len(out):
@@ -85,7 +86,7 @@ def probability(k: ArrayLike, numerator: int, denominator: int) -> Array:
     """
     top, bottom = _scale(numerator, denominator)
     rate = bottom / top
-    law: Array = np.tanh(rate / 2) * np.exp(-rate * np.abs(np.asarray(k, np.float64)))
+    law: Array = np.tanh(rate / 2) * np.exp(-rate * np.abs(number_array("k", k)))
     return law
 
 

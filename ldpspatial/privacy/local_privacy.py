@@ -8,18 +8,20 @@ geo-indistinguishability leave to an observer, two notions whose epsilons cannot
 """
 
 from collections.abc import Callable
-from math import exp, inf, log
-from typing import Protocol
+from math import exp, log
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from ldpspatial.errors import InputError
+from ldpspatial.validate import finite_number, function, instance, map_shape, number_array, positive
 
 Array = NDArray[np.float64]
 
 
+@runtime_checkable
 class DenseChannel(Protocol):
     """A channel that can give its matrix."""
 
@@ -33,7 +35,7 @@ class DenseChannel(Protocol):
 
 def cell_distances(shape: tuple[int, int]) -> Array:
     """Return the Euclidean distances of all pairs of cells, in cells; cells in row order."""
-    at = np.indices(shape).reshape(2, -1)
+    at = np.indices(map_shape("shape", shape)).reshape(2, -1)
     down, across = (axis[:, None] - axis[None, :] for axis in at)
     return np.asarray(np.hypot(down, across), np.float64)
 
@@ -59,7 +61,7 @@ def local_privacy(channel: DenseChannel, prior: ArrayLike | None = None) -> floa
     >>> round(local_privacy(StampChannel(response_table("dam", 3.5, 5))), 4)
     1.5823
     """
-    matrix = channel.matrix()
+    matrix = instance("channel", channel, DenseChannel).matrix()  # type: ignore[type-abstract]
     cells = channel.input_shape[0] * channel.input_shape[1]
     known = np.full(cells, 1 / cells) if prior is None else _density(prior, channel.input_shape)
     joint = matrix * known  # outputs x cells
@@ -93,8 +95,11 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     >>> round(calibrate(lambda epsilon: 1 / epsilon, 0.5, 0.1, 10), 6)
     2.0
     """
-    if not 0 < low < high < inf:
-        raise InputError(f"low and high must be 0 < low < high, got {low} and {high}")
+    function("privacy", privacy)
+    target = finite_number("target", target)
+    low, high = positive("low", low), positive("high", high)
+    if not low < high:
+        raise InputError(f"low must be below high, got {low} and {high}")
     most, least = privacy(low), privacy(high)
     if not least <= target <= most:
         raise InputError(
@@ -110,9 +115,7 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
 
 
 def _density(prior: ArrayLike, shape: tuple[int, int]) -> Array:
-    given = np.asarray(prior, np.float64)
-    if given.shape != shape or not np.isfinite(given).all() or (given < 0).any():
-        raise InputError(f"prior must hold numbers from 0 on, of shape {shape}, got {given.shape}")
-    if not given.sum() > 0:
-        raise InputError("prior must hold a number above 0")
+    given = number_array("prior", prior, shape, "[0, inf)", bools=True)
+    if not given.any():
+        raise InputError("prior must hold a number above 0, got zeros only")
     return np.asarray(given.ravel() / given.sum())

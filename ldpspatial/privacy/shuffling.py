@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from ldpspatial.errors import InputError
-from ldpspatial.validate import MAX_EPSILON, is_number
+from ldpspatial.validate import MAX_EPSILON, number_in, whole_number
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 MAX_REPORTS = 10**9
+LOCAL = f"(0, {MAX_EPSILON}]"  # epsilons of a report
 
 # What lies more than this many standard deviations off, about 1e-15, is counted in delta.
 _REACH = 8.0
@@ -74,8 +74,8 @@ def amplified_delta(epsilon0: float, n: int, epsilon: float, blanket: float | No
     >>> alone <= amplified_delta(1.0, 1, 0.0) <= alone + 1e-4
     True
     """
-    loss, people = _checked_epsilon("epsilon0", epsilon0), _checked_number_of_reports(n)
-    target, share = _checked_target(epsilon), _checked_blanket(blanket)
+    loss, people, share = _checked(epsilon0, n, blanket)
+    target = number_in("epsilon", epsilon, "[0, inf)")
     if target >= loss:
         return 0.0  # shuffling is post-processing: the local claim holds on
     if share is None:
@@ -102,8 +102,8 @@ def amplified_epsilon(epsilon0: float, n: int, delta: float, blanket: float | No
     >>> 0.0430 < amplified_epsilon(1.0, 10_000, 1e-6) < 0.0434
     True
     """
-    loss, people = _checked_epsilon("epsilon0", epsilon0), _checked_number_of_reports(n)
-    target, share = _checked_delta(delta), _checked_blanket(blanket)
+    loss, people, share = _checked(epsilon0, n, blanket)
+    target = number_in("delta", delta, "[0, 1]")
     if share is None:
         return float(min(_privacy_loss(loss, people).get_epsilon_for_delta(target), loss))
     low, high = 0.0, loss
@@ -141,8 +141,8 @@ def local_epsilon_for(epsilon: float, delta: float, n: int) -> float:
     >>> 0.99 < local_epsilon_for(0.0433, 1e-6, 10_000) < 1.01
     True
     """
-    low, high = _checked_epsilon("epsilon", epsilon), float(MAX_EPSILON)
-    target = _checked_delta(delta)
+    low, high = number_in("epsilon", epsilon, LOCAL), float(MAX_EPSILON)
+    target = number_in("delta", delta, "[0, 1]")
     if amplified_delta(high, n, low) <= target:
         return high
     centre = low
@@ -153,6 +153,12 @@ def local_epsilon_for(epsilon: float, delta: float, n: int) -> float:
         else:
             high = middle
     return low
+
+
+def _checked(epsilon0: object, n: object, blanket: object) -> tuple[float, int, float | None]:
+    loss = number_in("epsilon0", epsilon0, LOCAL)
+    people = whole_number("n", n, 1, MAX_REPORTS)
+    return loss, people, None if blanket is None else number_in("blanket", blanket, "(0, 1)")
 
 
 def _privacy_loss(epsilon0: float, n: int) -> Any:
@@ -257,36 +263,3 @@ def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> f
     excess = np.maximum(gain * mean - loss * tail, 0.0)
     sums = weights[rung] * binom.pmf(b, m, letter) * excess * share / m
     return float(sums.sum()) * (1 + _ROUNDING) + missing
-
-
-def _checked_epsilon(field: str, value: object) -> float:
-    if not is_number(value) or not 0 < value <= MAX_EPSILON:  # type: ignore[operator]
-        raise InputError(f"{field}: must be a number in (0, {MAX_EPSILON}], not {value!r}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _checked_target(value: object) -> float:
-    if not is_number(value) or not 0 <= value < math.inf:  # type: ignore[operator]
-        raise InputError(f"epsilon: must be a finite number >= 0, not {value!r}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _checked_delta(value: object) -> float:
-    if not is_number(value) or not 0 <= value <= 1:  # type: ignore[operator]
-        raise InputError(f"delta: must be a number in [0, 1], not {value!r}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _checked_blanket(value: object) -> float | None:
-    if value is None:
-        return None
-    if not is_number(value) or not 0 < value < 1:  # type: ignore[operator]
-        raise InputError(f"blanket: must be a number in (0, 1), not {value!r}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _checked_number_of_reports(value: object) -> int:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= MAX_REPORTS:  # type: ignore[operator]
-        raise InputError(f"n: must be a whole number from 1 to {MAX_REPORTS}, not {value!r}")
-    return int(value)  # type: ignore[call-overload,no-any-return]

@@ -29,8 +29,7 @@ from scipy.special import ndtri
 from client_sdk import ResponseTable
 from ldpspatial.channels.playing import draw_reports
 from ldpspatial.compiled import compiled
-from ldpspatial.errors import InputError
-from ldpspatial.validate import check_generator, whole_number
+from ldpspatial.validate import check_generator, instance, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -129,7 +128,7 @@ def still_device_risk(
     >>> round(week.exact_cell.estimate, 1), round(week.within_one_cell.estimate, 1)
     (0.4, 0.8)
     """
-    _check_table(table)
+    instance("table", table, ResponseTable)
     k = whole_number("reports", reports, 1, MAX_REPORTS)
     n = whole_number("trials", trials, 2, MAX_TRIALS)
     check_generator(rng)
@@ -165,7 +164,7 @@ def one_report_risk(table: ResponseTable) -> Fraction:
     >>> round(float(one_report_risk(response_table("dam", 3.5, 15))), 4)
     0.0411
     """
-    _check_table(table)
+    instance("table", table, ResponseTable)
     b, d = table.radius, table.cells
     likeliest = np.zeros((d + 2 * b, d + 2 * b), np.int64)
     for row in table.output_rows:
@@ -176,11 +175,6 @@ def one_report_risk(table: ResponseTable) -> Fraction:
         np.maximum(around, weight, out=around)
     # Python's whole numbers: the sum may exceed 64 bits.
     return Fraction(sum(likeliest.ravel().tolist()), table.total_weight * d * d)
-
-
-def _check_table(table: ResponseTable) -> None:
-    if not isinstance(table, ResponseTable):
-        raise InputError(f"table must be a ResponseTable, got {type(table).__name__}")
 
 
 def _chunks(total: int, size: int) -> Iterator[int]:

@@ -134,11 +134,6 @@ def test_bad_files(tmp_path: Path, name: str, content: str | None, message: str)
         count_reports(tmp_path / name, COLLECTION)
 
 
-def test_on_invalid_is_checked(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="on_invalid must be error or drop"):
-        count_reports(tmp_path / "r.csv", COLLECTION, on_invalid="keep")
-
-
 def test_nothing_is_left_behind_or_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,12 +99,8 @@ def test_reports_of_a_wrong_form_are_refused(tmp_path: Path) -> None:
     rows, cols, ids = reports(3)
     with pytest.raises(InputError, match=r"path must end in \.parquet or \.csv"):
         write_reports(tmp_path / "reports.json", CITY, rows, cols, ids)
-    with pytest.raises(InputError, match=r"rows must be .* signed integers, got float64"):
+    with pytest.raises(InputError, match=r"rows must be .* whole numbers .*, got float64"):
         write_reports(path, CITY, rows / 2, cols, ids)
-    with pytest.raises(InputError, match=r"cols must be .* signed integers, got uint64"):
-        write_reports(path, CITY, rows, cols.astype(np.uint64), ids)
-    with pytest.raises(InputError, match="rows must be a one-dimensional array"):
-        write_reports(path, CITY, rows[:, None], cols, ids)
     with pytest.raises(InputError, match="rows and cols must have one length, got 3 and 2"):
         write_reports(path, CITY, rows, cols[:2], ids)
     with pytest.raises(InputError, match="rows must hold at least one report"):

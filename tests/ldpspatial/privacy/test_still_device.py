@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import draw_many
 from client_sdk.mechanisms import MECHANISMS
-from ldpspatial.errors import InputError
 from ldpspatial.privacy import still_device
 from ldpspatial.privacy.still_device import Probability, one_report_risk, still_device_risk
 from tests.support import naive_still_device
@@ -167,28 +166,6 @@ def test_a_probability_has_the_error_of_its_trials_and_wilsons_interval() -> Non
     none = Probability.of_trials(0.0, 0.0, 10)
     assert (none.estimate, none.standard_error, none.lower) == (0.0, 0.0, 0.0)
     assert none.upper == pytest.approx(0.2775, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"table": "dam"}, "table must be a ResponseTable, got str"),
-        ({"reports": 0}, "reports must be a whole number from 1 to 100000, got 0"),
-        ({"reports": 2.0}, "reports must be a whole number"),
-        ({"trials": 1}, "trials must be a whole number from 2 to 100000000, got 1"),
-        ({"rng": 7}, "rng must be a numpy Generator, got int"),
-    ],
-)
-def test_bad_arguments_are_named(change: dict[str, object], message: str) -> None:
-    table = response_table("dam", 1.0, 3)
-    arguments = {"table": table, "reports": 2, "trials": 10, "rng": seeded()} | change
-    with pytest.raises(InputError, match=message):
-        still_device_risk(**arguments)  # type: ignore[arg-type]
-
-
-def test_one_report_needs_a_table() -> None:
-    with pytest.raises(InputError, match="table must be a ResponseTable"):
-        one_report_risk("dam")  # type: ignore[arg-type]
 
 
 def test_the_examples_run() -> None:
