@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,21 @@ from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.places.users import Positions, UserCells, user_cells
 from ldpspatial.release.registry import find_releases
 from ldpspatial.release.release import Release
-from ldpspatial.validate import check_epsilon, check_generator, is_number, whole_number
+from ldpspatial.validate import (
+    MAX_CELLS,
+    check_generator,
+    instance,
+    number_in,
+    one_of,
+    positive,
+    shown,
+    whole_number,
+)
 
 Progress = Callable[[int, int], None]
 Keyed = tuple[str, Row]
 FilePath = str | os.PathLike[str]
+MOST_JOBS = 1 << 16
 ROUND = 64  # runs handed out at a time where a backend returns them all at once
 
 
@@ -110,7 +119,8 @@ def compare(
     (8, ['replace', 'add or remove'])
     """
     check_generator(rng)
-    sides = [grid.cells] if cells is None else _distinct("cells", cells, _from_one)
+    instance("grid", grid, Grid)
+    sides = [grid.cells] if cells is None else _distinct("cells", cells, _side)
     people = {side: user_cells(points, replace(grid, cells=side)) for side in sides}
     return compare_people(
         people, epsilons, releases, repeats, rng, users=users, metrics=metrics, sigma=sigma,
@@ -143,15 +153,17 @@ def compare_people(
     if not people:
         raise InputError("people must hold the users of at least one map")
     scoring = _scoring(metrics, sigma, truth, blocks, people)
-    chosen = _distinct("epsilons", epsilons, _epsilon)
+    chosen = _distinct("epsilons", epsilons, positive)
     numbers = [None] if users is None else _distinct("users", users, _from_one)
     least = min(map(len, people.values()))
     for number in filter(None, numbers):
         if number > least:
             raise InputError(f"users must lie in [1, {least}], the users inside, got {number}")
     named = find_releases(releases)
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
-        raise InputError(f"jobs must be a whole number other than 0, got {jobs!r}")
+    if jobs is not None:
+        jobs = whole_number("jobs", jobs, -MOST_JOBS, MOST_JOBS)
+        if jobs == 0:
+            raise InputError("jobs must be a whole number other than 0, got 0")
     data = str(data)
     root = rng.bytes(16).hex()
     store = None
@@ -210,16 +222,14 @@ def _scoring(
     people: Mapping[int, UserCells],
 ) -> Scoring:
     check_metrics(metrics)
-    if not is_number(sigma) or not 0 <= sigma < inf:
-        raise InputError(f"sigma must be a number from 0 on, got {sigma!r}")
-    if truth not in TRUTHS:
-        raise InputError(f"truth must be one of {', '.join(TRUTHS)}, got {truth!r}")
+    width = number_in("sigma", sigma, "[0, inf)")
+    one_of("truth", truth, TRUTHS)
     if blocks is not None:
         blocks = whole_number("blocks", blocks, 1)
         for shape in (cells.shape for cells in people.values()):
             if shape[0] != shape[1] or shape[0] % blocks:
                 raise InputError(f"blocks must divide the side of a square map, got {blocks}")
-    return Scoring(tuple(metrics), float(sigma), truth, blocks)
+    return Scoring(tuple(metrics), width, truth, blocks)
 
 
 def _digests(people: Mapping[int, UserCells]) -> dict[str, str]:
@@ -237,7 +247,7 @@ def _distinct(name: str, values: Iterable[Any], check: Callable[[str, Any], Any]
     try:
         found = [check(name, value) for value in values]
     except TypeError:
-        raise InputError(f"{name} must be a list of numbers, got {values!r}") from None
+        raise InputError(f"{name} must be a list of numbers, got {shown(values)}") from None
     if not found:
         raise InputError(f"{name} must hold at least one number")
     if len(set(found)) < len(found):
@@ -245,10 +255,9 @@ def _distinct(name: str, values: Iterable[Any], check: Callable[[str, Any], Any]
     return found
 
 
+def _side(name: str, value: object) -> int:
+    return whole_number(name, value, 1, MAX_CELLS)
+
+
 def _from_one(name: str, value: object) -> int:
     return whole_number(name, value, 1)
-
-
-def _epsilon(_: str, value: Any) -> float:
-    check_epsilon(value)
-    return float(value)

@@ -5,7 +5,7 @@ which epsilon it runs over: that of each claim under its own neighbouring relati
 every claim implies under one relation, replacement of one user's data.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,10 +17,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from ldpspatial.comparison.scores import METRICS, check_metrics
+from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.plotting.error_curves import curves_figure, draw_curves
 from ldpspatial.privacy.shuffling import amplified_epsilon
+from ldpspatial.validate import instance, number_in, one_of, shown
 
 Array = NDArray[np.float64]
 Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
@@ -94,9 +95,11 @@ def error_curve(
     InputError
         No such runs, an unknown name, or runs that differ in more than ``against``.
     """
-    check_metrics([metric])
-    if against not in AXES:
-        raise InputError(f"against must be one of {', '.join(AXES)}, got {against!r}")
+    one_of("metric", metric, METRICS)
+    one_of("against", against, AXES)
+    instance("table", table, pa.Table)
+    instance("release", release, str)
+    shuffle_delta = number_in("shuffle_delta", shuffle_delta, "(0, 1)")
     rows = table.filter(pc.equal(table["release"], release))
     if rows.num_rows == 0:
         raise InputError(f"release must be in the table, got {release!r}")
@@ -147,6 +150,8 @@ def plot_error_curves(
     matplotlib.figure.Figure
         Save it with :func:`ldpspatial.plotting.heat_map.save_figure`.
     """
+    if title is not None:
+        instance("title", title, str)
     curves = _curves(table, metric, against, releases, shuffle_delta)
     labels = _labels(table, metric, against, shuffle_delta)
     return curves_figure(curves, labels, not METRICS[metric].grows, title)
@@ -173,6 +178,9 @@ def _curves(
     releases: Sequence[str] | None,
     shuffle_delta: float,
 ) -> list[Curve]:
+    instance("table", table, pa.Table)
+    if releases is not None and (isinstance(releases, str) or not isinstance(releases, Iterable)):
+        raise InputError(f"releases must be labels, got {shown(releases)}")
     names = list(releases or pc.unique(table["release"]).to_pylist())
     return [error_curve(table, name, metric, against, shuffle_delta) for name in names]
 

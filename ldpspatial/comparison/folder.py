@@ -3,12 +3,12 @@
 import json
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 import pyarrow as pa
 
 from ldpspatial.comparison.runs import SCHEMA, Row
 from ldpspatial.errors import InputError
+from ldpspatial.validate import file_path
 
 SETTINGS, RUNS = "comparison.json", "runs.jsonl"
 ROOT = "seed"
@@ -48,7 +48,7 @@ class RunFolder:
         root: str,
         schema: pa.Schema | None = None,
     ):
-        self.path = Path(path)
+        self.path = file_path("folder", path, "folder")
         self.schema = schema
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def table_of(rows: Iterable[Row]) -> pa.Table:
 
 def earlier_root(path: str | os.PathLike[str]) -> str | None:
     """Return the seed of the comparison in a folder, None where there is none yet."""
-    file = Path(path) / SETTINGS
+    file = file_path("folder", path, "folder") / SETTINGS
     try:
         return str(json.loads(file.read_text())[ROOT])
     except (OSError, ValueError, KeyError, TypeError):

@@ -7,6 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.errors import InputError
 from ldpspatial.metrics._maps import normalised_pair
+from ldpspatial.validate import (
+    check_generator,
+    map_shape,
+    number_array,
+    whole_array,
+    whole_number,
+)
 
 Array = NDArray[np.float64]
 Rectangles = NDArray[np.int64]
@@ -42,13 +49,14 @@ def random_rectangles(
     InputError
         An argument breaks its rule.
     """
-    if min(shape) < 1 or count < 1:
-        raise InputError(f"shape and count must be from 1 on, got {shape} and {count}")
-    if not 0 < shares[0] <= shares[1] <= 1:
-        raise InputError(f"shares must rise within (0, 1], got {shares}")
+    shape, count = map_shape("shape", shape), whole_number("count", count, 1)
+    check_generator(rng)
+    smallest, largest = number_array("shares", shares, (2,), "(0, 1]").tolist()
+    if smallest > largest:
+        raise InputError(f"shares must rise, got {smallest} and {largest}")
     axes = []
     for cells in shape:
-        least, most = (max(1, round(share * cells)) for share in shares)
+        least, most = (max(1, round(share * cells)) for share in (smallest, largest))
         length = rng.integers(least, most, count, endpoint=True)
         first = rng.integers(0, cells - length, endpoint=True)
         axes.append((first, first + length))
@@ -81,13 +89,11 @@ def range_error(truth: ArrayLike, density: ArrayLike, rectangles: Rectangles) ->
     0.5
     """
     first, second = normalised_pair(truth, density)
-    given = np.asarray(rectangles)
-    if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iu" or not len(given):
-        raise InputError("rectangles must be an integer array of shape (count, 4)")
-    south, west, north, east = given.T
     rows, columns = first.shape
-    inside = (south >= 0) & (south < north) & (north <= rows)
-    if not (inside & (west >= 0) & (west < east) & (east <= columns)).all():
+    given = whole_array("rectangles", rectangles, ("count", 4), 0, max(rows, columns) + 1)
+    south, west, north, east = given.T
+    inside = (south < north) & (north <= rows) & (west < east) & (east <= columns)
+    if not (inside.any() and inside.all()):
         raise InputError(f"rectangles must hold cells of the {rows} x {columns} map and no others")
     sums = np.zeros((rows + 1, columns + 1))
     sums[1:, 1:] = (second - first).cumsum(axis=0).cumsum(axis=1)

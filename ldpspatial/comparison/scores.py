@@ -1,6 +1,6 @@
 """Errors of a map beside the truth, one number each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from ldpspatial.metrics import (
     similarity,
     wasserstein,
 )
+from ldpspatial.validate import one_of, shown
 
 Array = NDArray[np.float64]
 
@@ -105,8 +106,9 @@ def score(
 
 def check_metrics(metrics: Sequence[str]) -> None:
     """Refuse names of metrics that are not there."""
+    if not isinstance(metrics, Iterable):
+        raise InputError(f"metrics must be names of {', '.join(METRICS)}, got {shown(metrics)}")
     for name in metrics:
-        if not isinstance(name, str) or name not in METRICS:
-            raise InputError(f"metrics must be of {', '.join(METRICS)}, got {name!r}")
+        one_of("metrics", name, METRICS)
     if not metrics:
-        raise InputError("metrics must name at least one metric")
+        raise InputError("metrics must name at least one metric, got none")

@@ -262,38 +262,17 @@ def test_damaged_settings_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epsilons": []}, "epsilons must hold at least one"),
-        ({"epsilons": 1.0}, "epsilons must be a list"),
         ({"epsilons": [1, 1.0]}, "epsilons must differ"),
-        ({"epsilons": [0]}, "epsilon must be a positive finite number"),
         ({"releases": ["dim"]}, "releases must be of .*, got 'dim'"),
-        ({"releases": []}, "at least one release"),
-        ({"releases": None}, "releases must be names or releases, got None"),
-        ({"releases": [["dam"]]}, "releases must be names or releases"),
         ({"releases": [Bare()]}, "releases must be dataclasses, got Bare"),
         ({"jobs": 0}, "jobs must be a whole number other than 0"),
-        ({"metrics": [["l1"]]}, "metrics must be of"),
         ({"releases": [Blur(), Blur(2)]}, "labels, got 'blur' twice"),
-        ({"repeats": 0}, "repeats must be a whole number"),
-        ({"repeats": 1.5}, "repeats must be a whole number"),
-        ({"users": [0]}, "users must be a whole number"),
         ({"users": [201]}, r"users must lie in \[1, 200\], the users inside, got 201"),
         ({"cells": [4, 4]}, "cells must differ"),
-        ({"metrics": ["w3"]}, "metrics must be of"),
-        ({"metrics": []}, "at least one metric"),
-        ({"sigma": -1}, "sigma must be a number from 0"),
-        ({"sigma": float("nan")}, "sigma must be a number from 0"),
-        ({"truth": "god"}, "truth must be one of"),
+        ({"metrics": ["w3"]}, "metrics must be one of w2, .*, got 'w3'"),
         ({"blocks": 3}, "blocks must divide"),
-        ({"blocks": 0}, "blocks must be a whole number"),
-        ({"blocks": "2"}, "blocks must be a whole number"),
     ],
 )
 def test_bad_arguments(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         play(**changed)
-
-
-def test_randomness_is_an_argument() -> None:
-    with pytest.raises(InputError, match="rng must be a numpy Generator"):
-        compare(PEOPLE, PLANE, [1.0], [Blur()], 1, 5)  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def test_nothing_is_averaged_over_other_settings(table: pa.Table) -> None:
     ("asked", "message"),
     [
         (("dim", "l1", "epsilon"), "release must be in the table"),
-        (("blur", "w7", "epsilon"), "metrics must be of"),
+        (("blur", "w7", "epsilon"), "metric must be one of"),
         (("blur", "mse", "epsilon"), "metric mse was not measured"),
         (("blur", "l1", "time"), "against must be one of"),
     ],

@@ -76,18 +76,6 @@ def test_the_metric_is_there_by_name_and_not_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "count", "shares"), [((0, 3), 5, (0.1, 0.5)), ((3, 3), 0, (0.1, 0.5)),
-                                   ((3, 3), 5, (0.5, 0.1)), ((3, 3), 5, (0.0, 0.5)),
-                                   ((3, 3), 5, (0.5, 1.5))],
-)  # fmt: skip
-def test_draws_that_are_none_are_refused(
-    shape: tuple[int, int], count: int, shares: tuple[float, float]
-) -> None:
-    with pytest.raises(InputError, match="must"):
-        random_rectangles(shape, count, np.random.default_rng(1), shares)
-
-
-@pytest.mark.parametrize(
     "rectangles",
     [[[0, 0, 3, 2]], [[-1, 0, 1, 1]], [[0, 0, 0, 1]], [[0, 1, 1, 1]], [[0, 0, 1, 1.5]], [], [[1]]],
 )
