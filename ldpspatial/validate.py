@@ -42,7 +42,6 @@ __all__ = [
     "function",
     "input_errors",
     "instance",
-    "is_number",
     "map_shape",
     "micro_epsilons",
     "number_array",

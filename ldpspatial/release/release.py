@@ -16,7 +16,7 @@ from client_sdk import Grid
 from ldpspatial.estimation import Estimate
 from ldpspatial.places.users import Positions, UserCells, user_cells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
-from ldpspatial.validate import check_epsilon, check_generator
+from ldpspatial.validate import check_epsilon, check_generator, instance
 
 Array = NDArray[np.float64]
 Fact = float | int | str
@@ -91,3 +91,10 @@ class Release(ABC):
         check_epsilon(epsilon)
         check_generator(rng)
         return self.release(user_cells(points, grid), epsilon, rng)
+
+
+def check_run(users: object, epsilon: object, rng: object) -> None:
+    """Refuse what no release runs on; the first line of every :meth:`Release.release` here."""
+    instance("users", users, UserCells)
+    check_epsilon(epsilon)
+    check_generator(rng)

@@ -11,8 +11,8 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import sample
 from ldpspatial.release.central.quantise import MASS
-from ldpspatial.release.release import Release, Released
-from ldpspatial.validate import MICRO, check_generator, written_epsilon
+from ldpspatial.release.release import Release, Released, check_run
+from ldpspatial.validate import MICRO, instance, written_epsilon
 
 Ints = NDArray[np.int64]
 
@@ -50,8 +50,9 @@ class CentralRelease(Release):
         InputError
             An argument breaks its rule.
         """
-        check_generator(rng)
-        return self._run(users, micro_budget(epsilon), rng.bytes)
+        micro_epsilon = micro_budget(epsilon)
+        check_run(users, epsilon, rng)
+        return self._run(users, micro_epsilon, rng.bytes)
 
     def publish(self, users: UserCells, epsilon: float) -> Released:
         """Run with the entropy of the operating system, which nobody can repeat.
@@ -61,7 +62,8 @@ class CentralRelease(Release):
         InputError
             An argument breaks its rule.
         """
-        return self._run(users, micro_budget(epsilon), system_entropy)
+        user_cells = instance("users", users, UserCells)
+        return self._run(user_cells, micro_budget(epsilon), system_entropy)
 
     @abstractmethod
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released: ...

@@ -1,19 +1,17 @@
 """Noise on every cell: the baselines of Ghazi et al. (AAAI 2023, section 4)."""
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk.shared import Entropy
-from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.release import Released
-from ldpspatial.validate import is_number
+from ldpspatial.validate import number_in
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -61,8 +59,7 @@ class LaplaceTop(CentralRelease):
     top: float = 0.1
 
     def __post_init__(self) -> None:
-        if not is_number(self.top) or not isfinite(self.top) or not 0 < self.top <= 100:
-            raise InputError(f"top must be a percentage in (0, 100], got {self.top!r}")
+        number_in("top", self.top, "(0, 100]")
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         noisy = noisy_cells(users, micro_epsilon, source)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite, sqrt
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import is_number, whole_number
+from ldpspatial.validate import number_in, whole_number
 
 Ints = NDArray[np.int64]
 
@@ -60,8 +60,7 @@ class SparseEmd(CentralRelease):
 
     def __post_init__(self) -> None:
         whole_number("keep", self.keep, 1, MOST_KEPT)
-        if not is_number(self.decay) or not isfinite(self.decay) or not 0 < self.decay <= 1:
-            raise InputError(f"decay must be a number in (0, 1], got {self.decay!r}")
+        number_in("decay", self.decay, "(0, 1]")
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         tree = Quadtree(users.shape)

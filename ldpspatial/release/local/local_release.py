@@ -11,7 +11,7 @@ from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.estimate import find_estimator
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
-from ldpspatial.release.release import Release, Released
+from ldpspatial.release.release import Release, Released, check_run
 from ldpspatial.validate import MAX_CELLS, check_epsilon, input_errors, whole_number
 
 ONE_REPORT = "one report a user, of one of the user's positions drawn uniformly"
@@ -79,14 +79,14 @@ class LocalRelease(Release):
         InputError
             No epsilon, or one without a claim; a map or users that the release does not take.
         """
-        check_epsilon(epsilon)
+        check_run(users, epsilon, rng)
         return self._release(users, float(epsilon), rng)
 
     @abstractmethod
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Run on an epsilon that is a float."""
 
-    def _keep_whole(self, field: str, low: int, high: int) -> None:
+    def _keep_whole(self, field: str, low: int, high: int | None = None) -> None:
         """Check a field and keep it as an int, which numpy's integers are not."""
         object.__setattr__(self, field, whole_number(field, getattr(self, field), low, high))
 

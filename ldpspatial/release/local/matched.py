@@ -29,6 +29,7 @@ from ldpspatial.validate import (
     check_epsilon,
     check_generator,
     input_errors,
+    instance,
     whole_number,
 )
 
@@ -91,8 +92,7 @@ class Matched(LocalRelease):
 
     def __post_init__(self) -> None:
         for field in ("inner", "to"):
-            if not isinstance(given := getattr(self, field), LocalRelease):
-                raise InputError(f"{field} must be a local release, got {type(given).__name__}")
+            given = instance(field, getattr(self, field), LocalRelease)  # type: ignore[type-abstract]
             if isinstance(given, SquareWave):
                 raise InputError(f"{field} must be a release of square maps, got {given.name}")
             if not given.privacy_of_all_reports:
@@ -150,6 +150,7 @@ class Matched(LocalRelease):
     ) -> Released:
         """Run the release inside on positions, as :meth:`Release.run`."""
         check_generator(rng)
+        instance("grid", grid, Grid)
         match = self.match(epsilon)
         self._check_side(grid.cells)
         return self._of(match.release.run(points, grid, match.epsilon, rng), epsilon)

@@ -37,8 +37,8 @@ from ldpspatial.release.distributed.schedule import (
     wanted_epsilon,
 )
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from ldpspatial.release.release import Release, Released
-from ldpspatial.validate import MICRO, check_generator, is_number, whole_number
+from ldpspatial.release.release import Release, Released, check_run
+from ldpspatial.validate import MICRO, instance, number_in, one_of, whole_number
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,17 @@ class AdaptiveHierarchical(Release):
     def __post_init__(self) -> None:
         whole_number("rounds", self.rounds, 1, MAX_ROUNDS)
         whole_number("depth", self.depth, 1, MAX_DEPTH)
-        if not (is_number(self.expansion) and self.expansion >= 1):
-            raise InputError(f"expansion must be at least 1, got {self.expansion!r}")
-        if not (is_number(self.calibration) and self.calibration > 0):
-            raise InputError(f"calibration must be a positive number, got {self.calibration!r}")
-        if not (self.start is None or isinstance(self.start, PrefixTree)):
-            raise InputError(f"start must be a PrefixTree, got {type(self.start).__name__}")
-        if self.schedule not in ("scheduled", "even"):
-            raise InputError(f"schedule must be 'scheduled' or 'even', got {self.schedule!r}")
-        fixed = self.threshold
-        if fixed != "adaptive" and not (is_number(fixed) and fixed > 0):
-            raise InputError(f"threshold must be 'adaptive' or a positive number, got {fixed!r}")
+        number_in("expansion", self.expansion, "[1, inf]")
+        number_in("calibration", self.calibration, "(0, inf]")
+        instance("cohort", self.cohort, Cohort)
+        if self.start is not None:
+            instance("start", self.start, PrefixTree)
+        one_of("schedule", self.schedule, ("scheduled", "even"))
+        if not isinstance(self.threshold, str):
+            number_in("threshold", self.threshold, "(0, inf]")
+        elif self.threshold != "adaptive":
+            raise InputError(f"threshold must be 'adaptive' or a number, got {self.threshold!r}")
+        instance("locations", self.locations, Locations)  # type: ignore[type-abstract]
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return epsilon-DP for each user, all rounds together.
@@ -146,7 +146,7 @@ class AdaptiveHierarchical(Release):
         InputError
             A bad argument, epsilon below a millionth, or users on another map than ``start``.
         """
-        check_generator(rng)
+        check_run(users, epsilon, rng)
         answers = self.locations.of(users, rng)
         return self.ask(
             users.shape,

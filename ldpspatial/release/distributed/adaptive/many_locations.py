@@ -16,7 +16,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import Answers
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import one_of, whole_number
 
 Ints = NDArray[np.int64]
 MAX_SCALE = 1 << 31
@@ -53,10 +53,7 @@ class ManyLocations:
 
     def __post_init__(self) -> None:
         whole_number("scale", self.scale, 1, MAX_SCALE)
-        if self.rounding not in ("systematic", "stochastic"):
-            raise InputError(
-                f"rounding must be 'systematic' or 'stochastic', got {self.rounding!r}"
-            )
+        one_of("rounding", self.rounding, ("systematic", "stochastic"))
         if self.most_places is not None:
             whole_number("most_places", self.most_places, 1, MAX_SCALE)
             if self.rounding == "systematic":

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpspatial.errors import InputError
 from ldpspatial.places.quadtree import MAX_DEPTH
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
@@ -18,8 +17,8 @@ from ldpspatial.release.distributed.adaptive.rounds import (
     facts,
     grown,
 )
-from ldpspatial.release.release import Release, Released
-from ldpspatial.validate import check_epsilon, check_generator, is_number, whole_number
+from ldpspatial.release.release import Release, Released, check_run
+from ldpspatial.validate import check_epsilon, check_generator, instance, number_in, whole_number
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class NonPrivateTree(Release):
     def __post_init__(self) -> None:
         whole_number("rounds", self.rounds, 1, MAX_ROUNDS)
         whole_number("depth", self.depth, 1, MAX_DEPTH)
-        if not (is_number(self.threshold) and self.threshold > 0):
-            raise InputError(f"threshold must be a positive number, got {self.threshold!r}")
+        number_in("threshold", self.threshold, "(0, inf]")
+        instance("locations", self.locations, OneLocation)
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return that nothing is promised."""
@@ -78,6 +77,7 @@ class NonPrivateTree(Release):
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Run; ``epsilon`` has no effect."""
+        check_run(users, epsilon, rng)
         trace = self.rounds_of(users, rng)
         final, shown = trace[-1], facts(trace)
         known = {name: shown[name] for name in ("rounds", "vector_length", "leaves")}

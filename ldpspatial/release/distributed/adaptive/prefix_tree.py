@@ -8,7 +8,7 @@ and 5.6).
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,9 +21,18 @@ from ldpspatial.places.quadtree import (
     ROOT,
     Node,
     Quadtree,
+    is_node,
     is_prefix,
     node_of,
     prefix_of,
+)
+from ldpspatial.validate import (
+    map_shape,
+    number_array,
+    number_in,
+    shown,
+    whole_array,
+    whole_number,
 )
 
 Array = NDArray[np.float64]
@@ -64,9 +73,11 @@ class PrefixTree:
     nodes: frozenset[Node] = field(default_factory=frozenset)
 
     def __post_init__(self) -> None:
-        rows, columns = self.shape
-        if not (1 <= rows <= MAX_SIDE and 1 <= columns <= MAX_SIDE):
+        if max(map_shape("shape", self.shape)) > MAX_SIDE:
             raise InputError(f"shape must lie in [1, {MAX_SIDE}] each way, got {self.shape}")
+        if not isinstance(self.nodes, Set) or not all(map(is_node, self.nodes)):
+            rule = "nodes must be a set of (level, row, column), three whole numbers"
+            raise InputError(f"{rule}, got {shown(self.nodes)}")
         outside = [node for node in self.nodes if node == ROOT or not self._quadtree.holds(node)]
         if outside:
             raise InputError(f"nodes must lie inside the map, below the root, got {outside[0]}")
@@ -102,11 +113,12 @@ class PrefixTree:
         depth : int >= 1, optional
             Level of the smallest squares; pixels by default.
         """
-        masses = np.asarray(density, dtype=np.float64)
-        if masses.ndim != 2 or not (np.isfinite(masses).all() and (masses >= 0).all()):
-            raise InputError("density must be a two-dimensional array of finite numbers >= 0")
-        if not (0 < share < 1 and masses.sum() > 0):
-            raise InputError(f"density must have a mass and share lie in (0, 1), got {share!r}")
+        masses = number_array("density", density, ("rows", "columns"), "[0, inf)", bools=True)
+        if not masses.any():
+            raise InputError("density must hold a number above 0, got zeros only")
+        share = number_in("share", share, "(0, 1)")
+        if depth is not None:
+            depth = whole_number("depth", depth, 1)
         tree = cls.quadrants((masses.shape[0], masses.shape[1]))
         side = 1 << tree.depth
         square = np.zeros((side, side))
@@ -175,13 +187,7 @@ class PrefixTree:
         InputError
             Cells that are no integers or lie beyond the map.
         """
-        where = np.asarray(cells)
-        size = self.shape[0] * self.shape[1]
-        inside = where.dtype.kind in "iu" and (
-            where.size == 0 or (where.min() >= 0 and where.max() < size)
-        )
-        if not inside:
-            raise InputError(f"cells must be integers in [0, {size}) (not repeated here)")
+        where = whole_array("cells", cells, ("n",), 0, self.shape[0] * self.shape[1])
         found: Ints = self.labels.ravel()[where]
         return found
 
@@ -195,10 +201,7 @@ class PrefixTree:
         ----------
         counts : (T,) array_like of finite numbers
         """
-        masses = np.asarray(counts, dtype=np.float64)
-        if masses.shape != (len(self),) or not np.isfinite(masses).all():
-            raise InputError(f"counts must be {len(self)} finite numbers, got {masses.shape}")
-        masses = np.maximum(masses, 0.0)
+        masses = np.maximum(number_array("counts", counts, (len(self),)), 0.0)
         if not masses.any():
             masses = self.areas.astype(np.float64)
         spread: Array = (masses / masses.sum() / self.areas)[self.labels]

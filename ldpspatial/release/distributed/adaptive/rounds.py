@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.release import Fact
-from ldpspatial.validate import MICRO
+from ldpspatial.validate import MICRO, one_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,6 +19,7 @@ MAX_ROUNDS = 1000
 Answers: TypeAlias = Callable[[PrefixTree, np.random.Generator], sparse.csr_array]
 
 
+@runtime_checkable
 class Locations(Protocol):
     """How a user with one position or many answers a round."""
 
@@ -52,8 +52,7 @@ class OneLocation:
     scale: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.pick not in ("drawn", "most visited"):
-            raise InputError(f"pick must be 'drawn' or 'most visited', got {self.pick!r}")
+        one_of("pick", self.pick, ("drawn", "most visited"))
 
     def sensitivity(self, length: int) -> int:
         """Return 1: a user is in one element."""

@@ -25,8 +25,8 @@ from ldpspatial.release.distributed.adaptive.rounds import (
     last_revealed,
     one_hot,
 )
-from ldpspatial.release.release import Fact
-from ldpspatial.validate import check_generator, is_number
+from ldpspatial.release.release import Fact, check_run
+from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
 
@@ -84,9 +84,8 @@ class SideData:
 
     def __post_init__(self) -> None:
         for name in ("width", "confidence"):
-            value = getattr(self, name)
-            if not (is_number(value) and 0 < value < 1):
-                raise InputError(f"{name} must lie in (0, 1), got {value!r}")
+            number_in(name, getattr(self, name), "(0, 1)")
+        instance("histogram", self.histogram, AdaptiveHierarchical)
         if not isinstance(self.histogram.locations, OneLocation):
             raise InputError("histogram must have locations OneLocation: a status is a person's")
         if self.histogram.threshold != "adaptive":
@@ -141,8 +140,11 @@ class SideData:
 
         Parameters and errors are those of :meth:`run`.
         """
-        check_generator(rng)
-        status = np.asarray(positive)
+        check_run(users, epsilon, rng)
+        try:
+            status = np.asarray(positive)
+        except ValueError:  # rows of different lengths
+            raise InputError("positive must be a bool for each user, of one shape") from None
         if status.shape != (len(users),) or status.dtype != np.bool_:
             raise InputError(
                 f"positive must be a bool for each of {len(users)} users, "

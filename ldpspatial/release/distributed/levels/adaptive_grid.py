@@ -6,7 +6,7 @@ carry it over). All borders lie between cells of the map.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, isqrt
+from math import isqrt
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from ldpspatial.release.distributed.levels.map_levels import Array, Ints, ones_a
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import NoisySum
-from ldpspatial.validate import MICRO, is_number, whole_number
+from ldpspatial.validate import MICRO, number_in, positive, true_or_false, whole_number
 
 MOST_BLOCKS = 1 << 12  # along a side
 
@@ -56,11 +56,11 @@ class AdaptiveGrid(OneVisit):
     consistent: bool = False
 
     def __post_init__(self) -> None:
-        if not (is_number(self.alpha) and 0 < self.alpha < 1):
-            raise InputError(f"alpha must lie in (0, 1), got {self.alpha!r}")
-        if not (is_number(self.c2) and isfinite(self.c2) and self.c2 > 0):
-            raise InputError(f"c2 must be a positive finite number, got {self.c2!r}")
+        super().__post_init__()
+        number_in("alpha", self.alpha, "(0, 1)")
+        positive("c2", self.c2)
         whole_number("blocks", self.blocks, 1, MOST_BLOCKS)
+        true_or_false("consistent", self.consistent)
 
     def budgets(self, epsilon: float) -> tuple[int, int]:
         """Return the millionths of epsilon that either round gets, at least one; all in all.

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.schedule import Budget
+from ldpspatial.validate import positive
 
 
 def split_budget(epsilon: float, shares: Sequence[float]) -> list[int]:
@@ -25,7 +26,7 @@ def split_budget(epsilon: float, shares: Sequence[float]) -> list[int]:
     >>> split_budget(1.0, [1, 1, 1])
     [333333, 333333, 333333]
     """
-    whole, exact = Budget(epsilon).micro, [Fraction(share) for share in shares]
+    whole, exact = Budget(epsilon).micro, [Fraction(positive("shares", share)) for share in shares]
     parts = [int(whole * share / sum(exact)) for share in exact]
     if min(parts) < 1:
         raise InputError(

@@ -19,7 +19,7 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints, Levels
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
-from ldpspatial.validate import check_epsilon
+from ldpspatial.validate import check_epsilon, number_array
 
 STANDARD_ERRORS = 2.0  # docs/distributed.md: fewer pick noise now and then, more blur small crowds
 
@@ -207,6 +207,11 @@ class ChosenByTruth(OneLevel):
     model: ClassVar[Model] = "none"
     truth: Array | None = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.truth is not None:
+            _checked_truth(self.truth, ("rows", "columns"))
+
     def claim_of(self, epsilon: float, clients: int | None) -> PrivacyClaim:
         """Return no claim: the choice looks at the data."""
         check_epsilon(epsilon)
@@ -217,11 +222,13 @@ class ChosenByTruth(OneLevel):
         """Return the level whose density is nearest to the truth."""
         if self.truth is None:
             return best_level(found, users.density)
-        truth = np.asarray(self.truth, np.float64)
-        total = truth.sum()
-        if truth.shape != users.shape or not 0 < total < inf or truth.min() < 0:
-            raise InputError(
-                f"truth must be masses >= 0 of shape {users.shape} with a positive total, "
-                f"got shape {truth.shape} and total {total:g}"
-            )
-        return best_level(found, truth / total)
+        return best_level(found, _checked_truth(self.truth, users.shape))
+
+
+def _checked_truth(truth: Array, shape: tuple[int | str, ...]) -> Array:
+    """Return a map of masses as a density."""
+    masses = number_array("truth", truth, shape, "[0, inf)", bools=True)
+    total = masses.sum()
+    if not 0 < total < inf:
+        raise InputError(f"truth must have a positive and finite total, got {total:g}")
+    return np.asarray(masses / total)

@@ -15,8 +15,8 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from ldpspatial.release.release import Fact, Release, Released
-from ldpspatial.validate import check_epsilon, check_generator
+from ldpspatial.release.release import Fact, Release, Released, check_run
+from ldpspatial.validate import instance
 
 CONDITIONS = (
     "one visit a user, drawn uniformly from the user's visits, once",
@@ -54,6 +54,9 @@ class OneVisit(Release):
     model: ClassVar[Model] = "distributed"
     cohort: Cohort = field(default_factory=Cohort)
 
+    def __post_init__(self) -> None:
+        instance("cohort", self.cohort, Cohort)
+
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return epsilon-DP for what all sums tell together."""
         return self.claim_of(epsilon, None)
@@ -81,7 +84,6 @@ class OneVisit(Release):
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Simulate a run; of a user with many positions one visit counts, drawn uniformly."""
-        check_epsilon(epsilon)
-        check_generator(rng)
+        check_run(users, epsilon, rng)
         density, spent, facts = self.publish(users, users.one_cell_each(rng), epsilon, rng)
         return Released(density, self.claim_of(spent, len(users)), facts)

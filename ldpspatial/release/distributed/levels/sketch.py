@@ -20,7 +20,7 @@ from ldpspatial.release.distributed.levels.level_choice import (
     uniform_error,
 )
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints, Levels, ones_at
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import one_of, true_or_false, whole_number
 
 Estimator = Literal["median", "minimum"]
 PRIME = (1 << 31) - 1  # products of two residues fit into 64 bits
@@ -170,12 +170,11 @@ class CountMin(OneLevel):
     estimator: Estimator = "median"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for field, least in (("width", 2), ("depth", 4)):
             whole_number(field, getattr(self, field), least, PRIME)
-        if self.estimator not in get_args(Estimator):
-            raise InputError(
-                f"estimator must be one of {get_args(Estimator)}, got {self.estimator!r}"
-            )
+        true_or_false("per_level", self.per_level)
+        one_of("estimator", self.estimator, get_args(Estimator))
 
     def tables(self, levels: Levels) -> int:
         """Return the number of tables."""

@@ -22,7 +22,7 @@ from operator import index
 from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed._checks import MAX_CLIENTS, MAX_SENSITIVITY, checked_modulus
-from ldpspatial.validate import exact_epsilon, whole_number
+from ldpspatial.validate import exact_epsilon, function, instance, whole_number
 
 Below = Callable[[int], int]  # bound -> uniform whole number in [0, bound)
 
@@ -103,6 +103,8 @@ def client_vector(
         repeated, as they are the client's secret.
     """
     mask = checked_modulus(modulus) - 1
+    instance("share", share, NoiseShare)
+    function("entropy", entropy)
     rule = f"whole numbers >= 0 with a sum of at most {share.sensitivity} (not repeated here)"
     try:
         # Numbers of Python: those of numpy run over, and a fraction would show in the total.

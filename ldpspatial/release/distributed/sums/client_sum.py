@@ -16,6 +16,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.noise.noise_share import NoiseShare, client_vector
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum, Shard, checked_round
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum, SecureSums
+from ldpspatial.validate import check_generator, function, instance
 
 Ints = NDArray[np.int64]
 
@@ -61,8 +62,10 @@ def sum_clients(
     >>> round_.shards, round_.survivors, bool((abs(round_.counts - 20) < 20).all())
     (2, 20, True)
     """
+    instance("cohort", cohort, Cohort)
     rows = checked_round(contributions, epsilon, sensitivity)
-    source = rng.bytes if entropy is None else entropy
+    check_generator(rng)
+    source = rng.bytes if entropy is None else function("entropy", entropy)
 
     def reveal(shard: Shard, protocol: SecureSum) -> Ints | None:
         size = len(shard.members)
@@ -88,15 +91,14 @@ def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> Secur
     InputError
         ``secure_sum`` has none for this modulus and threshold, or one of others.
     """
-    if not callable(secure_sum):
-        raise InputError(f"secure_sum must be a function, got {secure_sum!r}")
+    function("secure_sum", secure_sum)
     modulus, threshold = cohort.modulus, cohort.threshold(clients)
     asked = f"a shard of {clients} with modulus {modulus} and threshold {threshold}"
     try:
         protocol = secure_sum(modulus, threshold)
     except InputError as error:
         raise InputError(f"secure_sum must sum {asked}: {error}") from None
-    found = protocol.modulus, protocol.threshold
+    found = getattr(protocol, "modulus", None), getattr(protocol, "threshold", None)
     if found != (modulus, threshold):
         raise InputError(
             f"secure_sum must sum {asked}, got modulus {found[0]} and threshold {found[1]}"

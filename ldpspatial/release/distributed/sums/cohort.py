@@ -20,7 +20,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed._checks import MAX_BITS, MAX_CLIENTS, MAX_SENSITIVITY
 from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.secure_sum import Bools, decode, encode
-from ldpspatial.validate import check_epsilon, check_generator, is_number, whole_number
+from ldpspatial.validate import check_epsilon, check_generator, number_in, whole_number
 
 Ints = NDArray[np.int64]
 LEAST_DECAY = 2.0**-40  # the noise of a hundred thousand shares for one still fits into int64
@@ -94,9 +94,7 @@ class Cohort:
         whole_number("shard_size", self.shard_size, 1, MAX_CLIENTS)
         whole_number("bits", self.bits, 1, MAX_BITS)
         for name in ("drop_out", "tolerated", "colluding"):
-            value = getattr(self, name)
-            if not is_number(value) or not 0 <= value < 1:
-                raise InputError(f"{name} must be a number in [0, 1), got {value!r}")
+            number_in(name, getattr(self, name), "[0, 1)")
         if Fraction(str(self.tolerated)) + Fraction(str(self.colluding)) >= 1:
             raise InputError(
                 "tolerated + colluding must be below 1, "
@@ -275,7 +273,11 @@ def checked_round(
     most = whole_number("sensitivity", sensitivity, 1, MAX_SENSITIVITY)
     if epsilon / most < LEAST_DECAY:
         raise InputError(f"epsilon / sensitivity must be at least 2^-40, got {epsilon} / {most}")
-    rows = sparse.csr_array(contributions)
+    try:
+        rows = sparse.csr_array(contributions)
+    except (TypeError, ValueError):
+        kind = type(contributions).__name__
+        raise InputError(f"contributions must be a sparse array, got {kind}") from None
     if rows.ndim != 2 or rows.dtype.kind not in "iu" or rows.shape[0] == 0:
         raise InputError(
             "contributions must be whole numbers of shape (clients, length) with a client, "

@@ -23,10 +23,18 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.release.local.local_release import (
     LocalRelease,
+    check_rule,
     estimator_name,
 )
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import MAX_CELLS, WEIGHT_LIMIT, exact_epsilon, input_errors, whole_number
+from ldpspatial.validate import (
+    MAX_CELLS,
+    WEIGHT_LIMIT,
+    exact_epsilon,
+    input_errors,
+    true_or_false,
+    whole_number,
+)
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -204,9 +212,8 @@ class WaveRelease(LocalRelease):
     rule: str = "scaled"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.smoothing, bool | np.bool_):
-            raise InputError(f"smoothing must be True or False, got {self.smoothing!r}")
-        object.__setattr__(self, "smoothing", bool(self.smoothing))
+        object.__setattr__(self, "smoothing", true_or_false("smoothing", self.smoothing))
+        check_rule(self.rule)
         if self.smoothing and self.rule == CROSS_VALIDATED:
             own = f"rule {CROSS_VALIDATED}, which finds its own"
             raise InputError(f"smoothing must be False with {own}, got True")

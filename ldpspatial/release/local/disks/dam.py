@@ -21,6 +21,7 @@ from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.local_privacy import local_privacy
 from ldpspatial.release.local.local_release import (
     LocalRelease,
+    check_rule,
     check_side,
     estimator_name,
     square_side,
@@ -40,6 +41,9 @@ class DiskRelease(LocalRelease):
     """
 
     rule: str = "scaled"
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
 
     @abstractmethod
     def table(self, cells: int, epsilon: float) -> ResponseTable:
@@ -90,6 +94,11 @@ class PaperDisk(DiskRelease):
     """
 
     radius: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius is not None:
+            self._keep_whole("radius", 0)
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from."""

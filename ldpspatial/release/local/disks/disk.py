@@ -26,6 +26,11 @@ class Disk(DiskRelease):
     rule: str = CROSS_VALIDATED
     squared_radius: int | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.squared_radius is not None:
+            self._keep_whole("squared_radius", 0)
+
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from."""
         return response_table(self.name, epsilon, cells, squared_radius=self.squared_radius)

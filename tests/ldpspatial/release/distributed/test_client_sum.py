@@ -188,19 +188,3 @@ def test_wrapping_loses_no_privacy_and_is_the_same_in_law() -> None:
     assert same_law_p_value(fast, slow) > FALSE_ALARM
     shifted = decode((fast + 1) & 7, 8)
     assert lower_bound_epsilon(shifted, slow, 1 - FALSE_ALARM) <= 0.5
-
-
-@pytest.mark.parametrize(
-    ("rows", "epsilon", "sensitivity", "rule"),
-    [
-        (ones(3, 2), 1.0, 1, r"L1 norms of at most 1 \(not repeated here\)"),
-        (ones(3, 2), "1", 2, "epsilon must be a positive finite number"),
-        (ones(3, 2), 21.0, 2, "epsilon must be a number from 0.000001 to 20"),
-        (ones(3, 2), 1.0, 2.0, "sensitivity must be a whole number from 1"),
-    ],
-)
-def test_bad_rounds_are_refused(
-    rows: sparse.csr_array, epsilon: float, sensitivity: int, rule: str
-) -> None:
-    with pytest.raises(InputError, match=rule):
-        sum_clients(Cohort(), rows, epsilon, sensitivity, np.random.default_rng(1))

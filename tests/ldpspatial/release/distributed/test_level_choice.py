@@ -163,8 +163,8 @@ def test_the_oracle_looks_at_the_truth_it_is_given() -> None:
     assert coarse.claim.model == "none"
 
 
-@pytest.mark.parametrize("truth", [np.ones((2, 3)), np.zeros((8, 8)), np.full((8, 8), np.nan)])
-def test_a_truth_that_is_none_is_refused(truth: Array) -> None:
+@pytest.mark.parametrize("truth", [np.ones((2, 3)), np.ones((8, 9))])
+def test_a_truth_of_another_map_is_refused(truth: Array) -> None:
     oracle = HierarchicalOracle(Cohort(), truth)
-    with pytest.raises(InputError, match=r"truth must be masses >= 0 of shape \(8, 8\)"):
+    with pytest.raises(InputError, match=r"truth must be an array of numbers of shape \(8, 8\)"):
         oracle.release(chessboard(8, 64), 1.0, np.random.default_rng(7))

@@ -78,10 +78,5 @@ def test_places_named_twice_count_twice() -> None:
 
 @pytest.mark.parametrize("level", [-1, 4])
 def test_a_level_that_is_not_there_is_refused(level: int) -> None:
-    with pytest.raises(InputError, match=r"level must lie in \[0, 3\]"):
+    with pytest.raises(InputError, match="level must be a whole number from 0 to 3, got"):
         Levels((5, 8)).block(level)
-
-
-def test_a_map_without_cells_is_refused() -> None:
-    with pytest.raises(InputError, match=r"shape must be two numbers of at least 1, got \(0, 3\)"):
-        Levels((0, 3))

@@ -81,12 +81,6 @@ def test_what_is_no_modulus_is_refused(modulus: int) -> None:
         ModularSum(modulus, 1)
 
 
-@pytest.mark.parametrize("threshold", [0, -1, 1.5])
-def test_what_is_no_threshold_is_refused(threshold: int) -> None:
-    with pytest.raises(InputError, match="threshold must be a whole number"):
-        ModularSum(8, threshold)
-
-
 @pytest.mark.parametrize(
     ("vectors", "survivors", "rule"),
     [

@@ -197,10 +197,6 @@ def test_bad_arguments_are_refused() -> None:
     for status in statuses:
         with pytest.raises(InputError, match="positive must be a bool for each of 20 users"):
             SideData().run(people, status, 1.0, rng)
-    for name in ("width", "confidence"):
-        bad: dict[str, Any] = {name: 1.0}
-        with pytest.raises(InputError, match=rf"{name} must lie in \(0, 1\), got 1.0"):
-            SideData(**bad)
     with pytest.raises(InputError, match="locations OneLocation"):
         SideData(AdaptiveHierarchical(locations=ManyLocations()))
     with pytest.raises(InputError, match="threshold 'adaptive', got 5"):

@@ -225,20 +225,6 @@ def test_published_lengths() -> None:
     assert CountMin(per_level=True).vector_length(levels) == 400_000
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "rule"),
-    [
-        ("width", 1, "width must be"),
-        ("width", 2.5, "width must be"),
-        ("depth", 3, "depth must be"),
-        ("estimator", "mean", r"estimator must be one of .* got 'mean'"),
-    ],
-)
-def test_bad_parameters_are_refused(field: str, value: object, rule: str) -> None:
-    with pytest.raises(InputError, match=rule):
-        CountMin(**{field: value})  # type: ignore[arg-type]
-
-
 def test_tables_too_long_for_the_hash_are_refused() -> None:
     with pytest.raises(InputError, match="must be below 2147483647, got 4000000000"):
         CountMin(width=200_000_000).collect(LEVELS, crowd(3, 14), 1.0, np.random.default_rng(15))

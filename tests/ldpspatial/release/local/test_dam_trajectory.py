@@ -11,7 +11,6 @@ from client_sdk import Grid, response_table
 from ldpspatial import StampChannel, wasserstein
 from ldpspatial.channels.dense import MatrixChannel
 from ldpspatial.datasets import density_walks
-from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import local_privacy
@@ -134,9 +133,3 @@ def test_a_long_trajectory_cannot_be_told_from_a_short_one_beyond_epsilon() -> N
             samples.append(np.random.default_rng(5).permutation(np.arange(n) < own))
         bounds.append(lower_bound_epsilon(*samples))
     assert 0.5 < bounds[0] <= 1.0 < bounds[1]
-
-
-@pytest.mark.parametrize("slots", [0, -1, 1.5, True, "2", 4097])
-def test_bad_slots(slots: int) -> None:
-    with pytest.raises(InputError, match="slots must be a whole number from 1 to 4096"):
-        DamTrajectory(slots=slots)

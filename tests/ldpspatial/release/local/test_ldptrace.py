@@ -11,7 +11,6 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks
-from ldpspatial.errors import InputError
 from ldpspatial.places.users import Trails, UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import cell_distances
@@ -240,20 +239,6 @@ def test_local_privacy_is_that_of_the_report_of_the_first_cell() -> None:
             mean += np.prod(chances) / 4 * (distances[cell] @ weights) / weights.sum()
     assert LdpTrace("one").local_privacy(side, epsilon) == pytest.approx(mean, rel=1e-10)
     assert LdpTrace().local_privacy(1, epsilon) == 0
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"slots": "two"}, "slots must be all or one"),
-        ({"weigh": "point"}, "weigh must be user or visit"),
-        ({"most_points": 0}, "most_points must be a whole number from 1"),
-        ({"most_points": 2.0}, "most_points must be a whole number from 1"),
-    ],
-)
-def test_bad_parameters(fields: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        LdpTrace(**fields)  # type: ignore[arg-type]
 
 
 def test_long_trajectories_are_cut_at_the_public_length() -> None:

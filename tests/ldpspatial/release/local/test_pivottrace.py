@@ -11,7 +11,6 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks
-from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import cell_distances
@@ -237,16 +236,3 @@ def test_local_privacy_is_that_of_one_pivot() -> None:
     for column in laws.T:
         mean += column @ distances @ column / column.sum() / 4
     assert PivotTrace(2).local_privacy(2, epsilon) == pytest.approx(mean, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"pivots": 1}, "pivots must be a whole number from 2 to 256"),
-        ({"pivots": "5"}, "pivots must be a whole number from 2 to 256"),
-        ({"sectors": 1}, "sectors must be a whole number from 2 to 64"),
-    ],
-)
-def test_bad_parameters(fields: dict[str, int], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        PivotTrace(**fields)

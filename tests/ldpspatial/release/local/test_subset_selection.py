@@ -137,9 +137,9 @@ def test_a_user_with_many_positions_sends_one_report() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match=r"values must lie in \[0, 4\)$"):
+    with pytest.raises(InputError, match=r"values must lie in \[0, 4\) \(not repeated here\)$"):
         SubsetSelection().reports(np.array([4]), 4, 1.0, np.random.default_rng(1))
-    with pytest.raises(InputError, match="n must be at least 1"):
+    with pytest.raises(InputError, match="n must be a whole number from 1 on"):
         subset_frequencies(np.zeros(4), 0, 1.0)
 
 

@@ -125,7 +125,7 @@ def test_bad_input() -> None:
         with pytest.raises(InputError, match="values must"):
             oue_counts(np.array(values), 4, 1.0, rng)
     for call in (lambda: oue_frequencies([0], 0, 1.0), lambda: oue_variance(0, 1.0)):
-        with pytest.raises(InputError, match="n must be at least 1, got 0"):
+        with pytest.raises(InputError, match="n must be a whole number from 1 on, got 0"):
             call()
     for epsilon in (0.0, 21.0, np.nan, 1e-20):
         with pytest.raises(InputError, match="epsilon must"):

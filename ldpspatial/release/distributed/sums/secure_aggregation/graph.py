@@ -22,7 +22,7 @@ from math import comb, perm
 
 from client_sdk.shared import Entropy, uniform_below
 from ldpspatial.errors import InputError
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import number_in, whole_number
 
 MAX_CLIENTS = 1 << 20
 FAILURE = Fraction(1, 1 << 40)
@@ -94,8 +94,7 @@ def choose_neighbours(
     whole_number("clients", clients, 2, MAX_CLIENTS)
     whole_number("threshold", threshold, 2, clients)
     whole_number("colluding", colluding, 0, threshold - 1)
-    if not 0 < failure < 1:
-        raise InputError(f"failure must lie in (0, 1), got {failure!r}")
+    number_in("failure", failure, "(0, 1)")
     for degree in range(2, clients - 1, 2):
         shares = _most_shares(clients, threshold, degree, failure)
         if shares < 2:

@@ -180,7 +180,7 @@ def test_neighbours_that_cannot_be(degree: int, shares: int, message: str) -> No
         ((10, 11, 0), "threshold must be a whole number from 2 to 10, got 11"),
         ((10, 1, 0), "threshold must be"),
         ((10, 5, 5), "colluding must be a whole number from 0 to 4, got 5"),
-        ((10, 5, 2, Fraction(0)), r"failure must lie in \(0, 1\)"),
+        ((10, 5, 2, Fraction(0)), r"failure must be a number in \(0, 1\)"),
     ],
 )
 def test_choices_that_cannot_be(arguments: tuple[int, int, int], message: str) -> None:
