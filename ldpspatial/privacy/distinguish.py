@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from ldpspatial.errors import InputError
+from ldpspatial.validate import number_array, number_in
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -46,9 +47,12 @@ def lower_bound_epsilon(
         0 or more: a lower bound on max over events E of ln((P(E) - delta) / Q(E)), and the same
         with P and Q exchanged; 0 where the samples show nothing.
     """
-    p, q = (np.asarray(samples, dtype=np.float64) for samples in (samples_p, samples_q))
-    if p.ndim != 1 or q.ndim != 1 or min(len(p), len(q)) < 2:
-        raise InputError(f"samples must be two vectors of 2 or more, got {p.shape}, {q.shape}")
+    p = number_array("samples_p", samples_p, ("n",), "[-inf, inf]", bools=True)
+    q = number_array("samples_q", samples_q, ("m",), "[-inf, inf]", bools=True)
+    if min(len(p), len(q)) < 2:
+        raise InputError(f"samples_p and samples_q must be 2 or more, got {len(p)} and {len(q)}")
+    confidence = number_in("confidence", confidence, "(0, 1)")
+    delta = number_in("delta", delta, "[0, 1]")
     error = (1 - confidence) / 2  # one half for the numerator, one for the denominator
     thresholds = _thresholds(p[::2], q[::2])
     best, event = -np.inf, None

@@ -17,7 +17,7 @@ from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.release import Release
-from ldpspatial.validate import check_epsilon, check_generator, whole_number
+from ldpspatial.validate import check_epsilon, check_generator, instance, whole_number
 
 MOST_RUNS = 10_000_000
 MOST_SIDE = 1024
@@ -88,6 +88,7 @@ def attack(
     >>> found.passed, 0.5 < found.seen <= found.allowed
     (True, True)
     """
+    instance("release", release, Release)  # type: ignore[type-abstract]
     check_epsilon(epsilon)
     side = whole_number("cells", cells, 2, MOST_SIDE)
     number = whole_number("runs", runs, 4, MOST_RUNS)

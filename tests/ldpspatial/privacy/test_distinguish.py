@@ -67,9 +67,3 @@ def test_delta_is_taken_off() -> None:
     p, q = rng.random(20_000) < 0.1, np.zeros(20_000)  # an event that Q never has
     assert lower_bound_epsilon(p, q) > 4
     assert lower_bound_epsilon(p, q, delta=0.1) == 0
-
-
-@pytest.mark.parametrize("bad", [[1.0], [[1.0, 2.0], [1.0, 2.0]]])
-def test_what_is_no_vector_of_samples_is_refused(bad: list[float]) -> None:
-    with pytest.raises(ValueError, match="vectors of 2 or more"):
-        lower_bound_epsilon(bad, [1.0, 2.0])

@@ -63,8 +63,3 @@ def test_the_non_private_release_is_the_users_own_map() -> None:
 def test_bad_epsilons(epsilon: object) -> None:
     with pytest.raises(InputError, match="epsilon must be a positive finite number"):
         NonPrivate().run([[0.5, 0.5]], Grid.plane(0, 0, 2, 2), epsilon, np.random.default_rng(1))  # type: ignore[arg-type]
-
-
-def test_randomness_is_an_argument() -> None:
-    with pytest.raises(InputError, match="rng must be a numpy Generator"):
-        NonPrivate().run([[0.5, 0.5]], Grid.plane(0, 0, 2, 2), 1.0, None)  # type: ignore[arg-type]

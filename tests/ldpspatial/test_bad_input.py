@@ -1,0 +1,1101 @@
+"""Every public function refuses what it cannot work with: InputError, with field and value.
+
+One table. A row is a public callable with arguments that work, and for each of its parameters the
+kinds of values that do not. What is public and has no row fails the test, as does a parameter that
+has no kind: a new function gets its row here.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import ldpspatial as lp
+from client_sdk import Grid
+from client_sdk.validate import shown
+from ldpspatial import comparison, datasets, estimation, metrics
+from ldpspatial.collecting import report_files, results
+from ldpspatial.comparison import range_queries
+from ldpspatial.files import maps, plans
+from ldpspatial.places import regions, users
+from ldpspatial.planning import disk_radius, plan
+from ldpspatial.plotting import heat_map, transport_plot
+from ldpspatial.privacy import (
+    audit,
+    discrete_laplace,
+    distinguish,
+    local_privacy,
+    shuffling,
+    still_device,
+)
+from ldpspatial.release import attack, central, distributed, local
+from ldpspatial.release.distributed.noise.polya import privacy_loss
+from tests.support.bad_values import (
+    CELL,
+    CELLS,
+    COLLECTION,
+    COUNTS,
+    FINITE,
+    FLAG,
+    FUNCTION,
+    GRID,
+    MAP,
+    MASSES,
+    NAME,
+    NO_ARRAYS,
+    NO_CHANNEL,
+    NO_COLLECTION,
+    NO_ESTIMATE,
+    NO_GRID,
+    NO_NUMBERS,
+    NO_TABLE,
+    NO_USERS,
+    NOT_NEGATIVE,
+    NUMBERS,
+    OF_GRID,
+    OTHER,
+    PATH,
+    PLACES,
+    POINTS,
+    POSITIVE,
+    READ,
+    RECTANGLES,
+    RELEASES,
+    RNG,
+    RULE,
+    SECOND,
+    SHAPE,
+    SHARE,
+    SIDES,
+    SMOOTHING,
+    STOP,
+    TABLE,
+    TEXT,
+    WRITTEN,
+    Bad,
+    number,
+    optional,
+    whole,
+)
+
+# What the rows take.
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+@cache
+def channel() -> lp.StampChannel:
+    return lp.StampChannel(TABLE)
+
+
+@cache
+def counts() -> Any:
+    return np.round(1e3 * channel().forward(MAP / MAP.sum()))
+
+
+@cache
+def estimate() -> lp.Estimate:
+    return lp.EM().fit(channel(), counts())
+
+
+@cache
+def people() -> lp.UserCells:
+    cells = rng().integers(0, 16, 40)
+    return users.cells_by_user(np.repeat(np.arange(20), 2), cells, (4, 4))
+
+
+@cache
+def row_of_people() -> lp.UserCells:
+    return users.cells_by_user(np.arange(8), np.arange(8) % 4, (1, 4))
+
+
+@cache
+def table_of_runs() -> Any:
+    return lp.compare(POINTS, GRID, [1.0], ["laplace"], 1, rng(), metrics=["l1"])
+
+
+@cache
+def transported() -> lp.Transport:
+    return lp.transport(MAP, OTHER)
+
+
+@cache
+def known_map() -> datasets.SyntheticMap:
+    return datasets.synthetic_maps()["szipf"]
+
+
+def file_with(place: Path, name: str, text: str) -> Path:
+    path = place / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def reports(place: Path) -> Path:
+    return file_with(place, "reports.csv", "row,col\n0,0\n1,2\n")
+
+
+def npz(place: Path) -> Path:
+    path = place / "estimate.npz"
+    results.write_npz(path, COLLECTION, estimate())
+    return path
+
+
+@dataclass(frozen=True)
+class Row:
+    """A public callable, arguments that work, and by parameter what does not.
+
+    ``terms`` is what messages call a parameter where it is not its name; what is ``secret`` they
+    do not tell.
+    """
+
+    call: Callable[..., object]
+    good: Callable[[Path], dict[str, Any]]
+    bad: dict[str, Bad]
+    terms: dict[str, str] = field(default_factory=dict)
+    secret: tuple[str, ...] = ()
+
+
+def given(**arguments: Any) -> Callable[[Path], dict[str, Any]]:
+    return lambda _: arguments
+
+
+def pair(function: Callable[..., object]) -> Row:
+    return Row(
+        function,
+        given(p=MAP, q=OTHER),
+        {"p": MASSES, "q": (*MASSES, 2 * OTHER, np.full((2, 2), 2.5))},
+    )
+
+
+def distance(function: Callable[..., object], good: dict[str, Any], **bad: Bad) -> Row:
+    more = {"order": whole(1, 2), "cell": CELL, **bad}
+    both = {"p": MASSES, "q": SECOND}
+    return Row(function, given(p=MAP, q=OTHER, **good), {**both, **more})
+
+
+def drawn(function: Callable[..., object]) -> Row:
+    return Row(function, lambda _: {"n": 3, "rng": rng()}, {"n": whole(1), "rng": RNG})
+
+
+METRICS = {
+    **{
+        f"metrics.{one.__name__}": pair(one)
+        for one in (
+            *(metrics.l1, metrics.mean_squared_error, metrics.total_variation),
+            *(metrics.similarity, metrics.pearson, metrics.kl_divergence),
+            metrics.mean_absolute_percentage_error,
+            metrics.mean_arctangent_percentage_error,
+            metrics.symmetric_absolute_percentage_error,
+        )
+    },
+    "metrics.block_sums": Row(
+        metrics.block_sums, given(p=MAP, blocks=3), {"p": MASSES, "blocks": (*whole(1, 3), 2)}
+    ),
+    "metrics.heat_map": Row(
+        metrics.heat_map, given(p=MAP, sigma=1.0), {"p": MASSES, "sigma": NOT_NEGATIVE}
+    ),
+    "metrics.earth_movers_distance": Row(
+        metrics.earth_movers_distance,
+        given(p=MAP, q=OTHER, blocks=3),
+        {"p": MASSES, "q": MASSES, "blocks": optional((*whole(1, 3), 2))},
+    ),
+    "metrics.wasserstein": distance(
+        metrics.wasserstein, {"cell": (1.0, 2.0)}, ground=NAME, certify=FLAG
+    ),
+    "metrics.transport": distance(metrics.transport, {"order": 1}, ground=NAME, certify=FLAG),
+    "metrics.sinkhorn_divergence": distance(
+        metrics.sinkhorn_divergence, {"regularisation": 1.0}, regularisation=POSITIVE
+    ),
+    "metrics.sliced_wasserstein": distance(
+        metrics.sliced_wasserstein, {"directions": 4}, directions=whole(2)
+    ),
+    "metrics.SeparableCost": Row(
+        metrics.SeparableCost,
+        given(rows=[0, 1, 2], columns=[0, 1]),
+        dict.fromkeys(("rows", "columns"), ([], [1, 2], [0, 2, 1], [0, 1.5], *NO_ARRAYS, [[0]])),
+    ),
+}
+
+ESTIMATION = {
+    "estimation.EM": Row(
+        estimation.EM,
+        given(stop="likelihood", smoothing="binomial", max_iterations=3),
+        {"stop": STOP, "smoothing": SMOOTHING, "max_iterations": whole(1)},
+    ),
+    "estimation.EM.fit": Row(
+        estimation.EM().fit,
+        lambda _: {"channel": channel(), "counts": counts()},
+        {"channel": NO_CHANNEL, "counts": COUNTS},
+    ),
+    "estimation.Sieve": Row(
+        estimation.Sieve, given(max_iterations=3), {"max_iterations": whole(1)}
+    ),
+    "estimation.Sieve.fit": Row(
+        estimation.Sieve(5).fit,
+        lambda _: {"channel": channel(), "counts": counts()},
+        {"channel": NO_CHANNEL, "counts": COUNTS},
+    ),
+    "estimation.LikelihoodGain": Row(
+        estimation.LikelihoodGain,
+        given(tolerance=0.1, name="mine"),
+        {"tolerance": NOT_NEGATIVE, "name": (*TEXT, None)},
+    ),
+    "estimation.Published": Row(
+        estimation.Published,
+        given(tolerance=0.1, name="mine"),
+        {"tolerance": NOT_NEGATIVE, "name": (*TEXT, None)},
+    ),
+    "estimation.binomial": Row(
+        estimation.binomial, given(density=MAP), {"density": (*NO_ARRAYS, 5.0, [1.0, 2.0])}
+    ),
+    "estimation.five_point": Row(estimation.five_point, given(k=0.5), {"k": POSITIVE}),
+    "estimation.estimate": Row(
+        estimation.estimate,
+        lambda _: {"channel": channel(), "counts": counts(), "smoothing": "binomial"},
+        {
+            "channel": NO_CHANNEL,
+            "counts": COUNTS,
+            "rule": RULE,
+            "smoothing": SMOOTHING,
+            "max_iterations": whole(1),
+        },
+    ),
+    "estimation.goodness_of_fit": Row(
+        estimation.goodness_of_fit, lambda _: {"estimate": estimate()}, {"estimate": NO_ESTIMATE}
+    ),
+    "estimation.cell_intervals": Row(
+        estimation.cell_intervals,
+        lambda _: {
+            "estimate": estimate(),
+            "method": "bootstrap",
+            "rng": rng(),
+            "replicates": 20,
+        },
+        {
+            "estimate": NO_ESTIMATE,
+            "level": SHARE,
+            "method": NAME,
+            "rng": RNG,
+            "replicates": whole(20),
+        },
+    ),
+    "estimation.cell_intervals(...).region": Row(
+        lambda mask: estimation.cell_intervals(estimate()).region(mask),
+        given(mask=MAP > 1),
+        {"mask": (*NO_ARRAYS, MAP, np.ones((2, 2), bool), [True])},
+    ),
+    "estimation.region_share": Row(
+        estimation.region_share,
+        lambda _: {
+            "estimate": estimate(),
+            "region_weights": MAP / 3,
+            "method": "bootstrap",
+            "rng": rng(),
+        },
+        {
+            "estimate": NO_ESTIMATE,
+            "region_weights": (*NO_ARRAYS, 5.0, 2 * MAP, -MAP, nan * MAP, np.ones((2, 2))),
+            "level": SHARE,
+            "method": NAME,
+            "rng": RNG,
+        },
+    ),
+}
+
+DATASETS = {
+    **{
+        f"datasets.{one.__name__}": drawn(one)
+        for one in (datasets.normal, datasets.skew_zipf, datasets.multi_normal, datasets.city)
+    },
+    "datasets.synthetic_maps": Row(datasets.synthetic_maps, given(), {}),
+    "datasets.density_walks": Row(
+        datasets.density_walks,
+        lambda _: {
+            **{"density": MAP, "walks": 2, "rng": rng(), "shortest": 1, "longest": 3},
+            **{"corner": (1.0, 2.0), "side": 3.0},
+        },
+        {
+            "density": (*MASSES, np.ones((2, 3))),
+            "walks": whole(1, 1 << 24),
+            "rng": RNG,
+            "shortest": whole(1, 1 << 20),
+            "longest": whole(1, 1 << 20),
+            "corner": (None, 3, "ab", (1, nan), (1, 2, 3), (1,), ("a", "b")),
+            "side": POSITIVE,
+        },
+    ),
+    "datasets.read_chicago_crimes": Row(
+        datasets.read_chicago_crimes,
+        lambda place: {"path": file_with(place, "a.csv", "Latitude,Longitude\n41,-87\n")},
+        {"path": READ},
+    ),
+    "datasets.read_nyc_taxi": Row(
+        datasets.read_nyc_taxi,
+        lambda place: {
+            "path": file_with(place, "a.csv", "pickup_latitude,pickup_longitude\n41,-87\n"),
+            "end": "pickup",
+        },
+        {"path": READ, "end": NAME},
+    ),
+    "datasets.read_snap_checkins": Row(
+        datasets.read_snap_checkins,
+        lambda place: {"path": file_with(place, "a.txt", "7\tnow\t41\t-87\t3\n")},
+        {"path": READ},
+    ),
+    "datasets.read_foursquare_tsmc2014": Row(
+        datasets.read_foursquare_tsmc2014,
+        lambda place: {"path": file_with(place, "a.txt", "7\tv\tc\tn\t41\t-87\t0\tnow\n")},
+        {"path": READ},
+    ),
+}
+
+CURVE = {
+    "table": (None, 3, "table", {"release": ["laplace"]}),
+    "metric": NAME,
+    "against": NAME,
+    "shuffle_delta": SHARE,
+}
+COMPARISON = {
+    "comparison.compare": Row(
+        comparison.compare,
+        lambda place: {
+            **{"points": POINTS, "grid": GRID, "epsilons": [1.0], "releases": ["laplace"]},
+            **{"repeats": 1, "rng": rng(), "users": [10], "cells": [2], "metrics": ["l1"]},
+            **{"blocks": 2, "folder": place / "runs"},
+        },
+        {
+            "points": PLACES,
+            "grid": NO_GRID,
+            "epsilons": NUMBERS,
+            "releases": RELEASES,
+            "repeats": whole(1),
+            "rng": RNG,
+            "users": optional((*SIDES, [10**6])),
+            "cells": optional((*SIDES, [10**6])),
+            "metrics": ([], ["nothing"], None, 3, [3], [["l1"]]),
+            "sigma": NOT_NEGATIVE,
+            "truth": NAME,
+            "blocks": optional((*whole(1), 3)),
+            "folder": optional((*PATH, Path("/dev/null/runs"))),
+            "jobs": optional((0, 1.5, "1", True, [1])),
+        },
+    ),
+    "comparison.error_curve": Row(
+        comparison.error_curve,
+        lambda _: {"table": table_of_runs(), "release": "laplace", "metric": "l1"},
+        {**CURVE, "release": NAME},
+    ),
+    "comparison.plot_error_curves": Row(
+        comparison.plot_error_curves,
+        lambda _: {"table": table_of_runs(), "metric": "l1", "title": "t"},
+        {**CURVE, "title": TEXT, "releases": (3, ["nothing"], [3], "nothing")},
+        {"releases": "release"},
+    ),
+    "comparison.random_rectangles": Row(
+        range_queries.random_rectangles,
+        lambda _: {"shape": (4, 4), "count": 2, "rng": rng(), "shares": (0.2, 0.5)},
+        {
+            "shape": SHAPE,
+            "count": whole(1),
+            "rng": RNG,
+            "shares": (None, 0.5, (0.5, 0.2), (0, 1), (0.5, 1.5), (nan, 1), ("a", "b")),
+        },
+    ),
+    "comparison.range_error": Row(
+        range_queries.range_error,
+        given(truth=MAP, density=OTHER, rectangles=[[0, 0, 1, 1]]),
+        {"truth": MASSES, "density": MASSES, "rectangles": RECTANGLES},
+        {"truth": "p", "density": "q"},
+    ),
+}
+
+TOP = {
+    "StampChannel": Row(
+        lp.StampChannel, given(table=TABLE, method="fft"), {"table": NO_TABLE, "method": NAME}
+    ),
+    "count_cells": Row(
+        lp.count_cells,
+        given(collection=COLLECTION, rows=[0, 1], cols=[2, -1]),
+        {"collection": NO_COLLECTION, "rows": (*CELLS, [1]), "cols": (*CELLS, [1])},
+    ),
+    "count_reports": Row(
+        lp.count_reports,
+        lambda place: {"paths": reports(place), "collection": COLLECTION, "on_invalid": "drop"},
+        {"paths": (*READ, [], [3]), "collection": NO_COLLECTION, "on_invalid": NAME},
+        {"paths": "reports"},
+    ),
+    "read_points": Row(
+        lp.read_points,
+        lambda place: {
+            "path": file_with(place, "a.csv", "lat,lon,who\n1,2,ann\n"),
+            **{"lat": "lat", "lon": "lon", "user": "who", "plane": True, "on_missing": "drop"},
+        },
+        {
+            "path": READ,
+            **dict.fromkeys(("lat", "lon", "user"), (*TEXT, "nothing", "")),
+            "plane": FLAG,
+            "on_missing": NAME,
+        },
+    ),
+    "recommended": Row(
+        lp.recommended,
+        given(cells=3, epsilon=2.0, n_users=100),
+        {"cells": whole(1, 4096), "epsilon": (21, *POSITIVE), "n_users": whole(1, 10**12)},
+    ),
+    "releases": Row(lp.releases, given(), {}),
+    "simulate": Row(
+        lp.simulate,
+        lambda _: {"collection": COLLECTION, "coordinates": POINTS, "smoothing": "binomial"},
+        {
+            "collection": NO_COLLECTION,
+            "coordinates": PLACES,
+            "outsiders": NAME,
+            "rule": RULE,
+            "smoothing": SMOOTHING,
+            "exact_error": FLAG,
+        },
+        {"coordinates": "coordinates positions"},
+    ),
+    "user_cells": Row(
+        lp.user_cells,
+        given(points=POINTS, grid=GRID),
+        {
+            "points": (
+                *PLACES,
+                (["a"], POINTS),
+                (np.array(["a", 1], object), POINTS[:2]),
+                lp.Points(np.full((2, 2), nan)),
+                lp.Points(POINTS, np.arange(3)),
+            ),
+            "grid": NO_GRID,
+        },
+        {"points": "points user ids"},
+    ),
+    "UserCells.sample": Row(
+        people().sample, lambda _: {"users": 2, "rng": rng()}, {"users": whole(1, 20), "rng": RNG}
+    ),
+}
+
+LAPLACE = {"numerator": whole(1, 2**53 - 1), "denominator": whole(1, 2**53 - 1)}
+SHUFFLED = {"epsilon0": (21, *POSITIVE), "n": whole(1, 10**9), "blanket": optional(SHARE)}
+DELTA = number(-0.1, 1.1, inf)
+DOCUMENTED = {
+    "planning.plan.plan": Row(
+        plan.plan,
+        lambda _: {
+            **{
+                "side_m": 1e3,
+                "epsilon": 3,
+                "devices": 60,
+                "rng": rng(),
+                "cells": [2],
+                "repeats": 2,
+            },
+            **{"maps": {"one": known_map()}, "windows": 2, "answers": 1},
+        },
+        {
+            "side_m": (2e7 + 1, *POSITIVE),
+            "epsilon": (21, 1 / 3, *POSITIVE),
+            "devices": whole(1, 10**7),
+            "rng": RNG,
+            "cells": optional((*whole(1), [], [0], [129], [1.5], "58", ["5"])),
+            "mechanism": NAME,
+            "maps": optional(({}, [known_map()], {"here": 3}, 3)),
+            "repeats": whole(2, 1000),
+            "windows": optional(whole(1, 100_000)),
+            "answers": optional((*whole(1, 100_000), 3)),
+        },
+    ),
+    "planning.disk_radius.disk_squared_radius": Row(
+        disk_radius.disk_squared_radius,
+        given(cells=3, epsilon=2.0, n_users=100),
+        {"cells": whole(1, 4096), "epsilon": (21, *POSITIVE), "n_users": whole(1, 10**12)},
+    ),
+    "privacy.audit.audit": Row(
+        audit.audit,
+        given(source=TABLE, draws=1000),
+        {"source": (None, 3, GRID, "table"), "draws": whole(1000, 10**8)},
+    ),
+    "privacy.distinguish.lower_bound_epsilon": Row(
+        distinguish.lower_bound_epsilon,
+        given(samples_p=[1, 2], samples_q=[2, 3]),
+        {
+            **dict.fromkeys(("samples_p", "samples_q"), (*NO_ARRAYS, 5.0, [1.0], [nan, 1.0])),
+            "confidence": SHARE,
+            "delta": DELTA,
+        },
+    ),
+    "release.attack.attack": Row(
+        attack.attack,
+        lambda _: {
+            **{"release": central.Laplace(), "epsilon": 1.0, "cells": 2, "runs": 4},
+            "rng": rng(),
+        },
+        {
+            "release": (None, 3, "laplace", central.Laplace),
+            "epsilon": POSITIVE,
+            "cells": whole(2, 1024),
+            "runs": whole(4, 10**7),
+            "rng": RNG,
+        },
+    ),
+    "privacy.still_device.still_device_risk": Row(
+        still_device.still_device_risk,
+        lambda _: {"table": TABLE, "reports": 2, "trials": 3, "rng": rng()},
+        {
+            "table": NO_TABLE,
+            "reports": whole(1, 100_000),
+            "trials": whole(2, 10**8),
+            "rng": RNG,
+        },
+    ),
+    "privacy.still_device.one_report_risk": Row(
+        still_device.one_report_risk, given(table=TABLE), {"table": NO_TABLE}
+    ),
+    "privacy.local_privacy.cell_distances": Row(
+        local_privacy.cell_distances, given(shape=(2, 3)), {"shape": SHAPE}
+    ),
+    "privacy.local_privacy.local_privacy": Row(
+        local_privacy.local_privacy,
+        lambda _: {"channel": channel(), "prior": MAP},
+        {"channel": NO_CHANNEL, "prior": optional(OF_GRID)},
+    ),
+    "privacy.local_privacy.calibrate": Row(
+        local_privacy.calibrate,
+        given(privacy=lambda epsilon: 1 / epsilon, target=0.5, low=0.1, high=10),
+        {
+            "privacy": FUNCTION,
+            "target": (20, 0.01, *FINITE),
+            "low": (11, *POSITIVE),
+            "high": POSITIVE,
+        },
+    ),
+    "privacy.shuffling.amplified_delta": Row(
+        shuffling.amplified_delta,
+        given(epsilon0=1.0, n=10, epsilon=0.5, blanket=0.5),
+        {**SHUFFLED, "epsilon": NOT_NEGATIVE},
+    ),
+    "privacy.shuffling.amplified_epsilon": Row(
+        shuffling.amplified_epsilon,
+        given(epsilon0=1.0, n=10, delta=0.1, blanket=0.5),
+        {**SHUFFLED, "delta": DELTA},
+    ),
+    "privacy.shuffling.local_epsilon_for": Row(
+        shuffling.local_epsilon_for,
+        given(epsilon=20, delta=0.5, n=1),
+        {"epsilon": (21, *POSITIVE), "delta": DELTA, "n": whole(1, 10**9)},
+    ),
+    "privacy.discrete_laplace.sample": Row(
+        discrete_laplace.sample,
+        lambda _: {"size": 2, "numerator": 7, "denominator": 2, "entropy": rng().bytes},
+        {**LAPLACE, "size": whole(0, 2**53 - 1), "entropy": FUNCTION},
+    ),
+    "privacy.discrete_laplace.probability": Row(
+        discrete_laplace.probability,
+        given(k=[0, 1], numerator=1, denominator=1),
+        {**LAPLACE, "k": (*NO_ARRAYS, [nan], inf, [True])},
+    ),
+    "privacy.discrete_laplace.noise_deviation": Row(
+        discrete_laplace.noise_deviation,
+        given(epsilon=1.0, sensitivity=1),
+        {"epsilon": POSITIVE, "sensitivity": POSITIVE},
+    ),
+    "privacy.discrete_laplace.epsilon_for": Row(
+        discrete_laplace.epsilon_for,
+        given(deviation=1.0, sensitivity=1),
+        {"deviation": POSITIVE, "sensitivity": POSITIVE},
+    ),
+    "plotting.heat_map.heat_map_figure": Row(
+        heat_map.heat_map_figure,
+        lambda _: {"grid": GRID, "estimate": estimate(), "truth": MAP, "title": "t"},
+        {
+            "grid": NO_GRID,
+            "estimate": NO_ESTIMATE,
+            "truth": optional(OF_GRID),
+            "uncertainty": (3, MAP, "wide"),
+            "title": TEXT,
+        },
+    ),
+    "plotting.heat_map.save_figure": Row(
+        heat_map.save_figure,
+        lambda place: {"figure": figure(), "path": place / "a.svg", "dpi": 9},
+        {
+            "figure": (None, 3, "figure"),
+            "path": (*PATH, "a.gif", Path("/no/such/folder/a.svg")),
+            "dpi": whole(1),
+        },
+    ),
+    "plotting.transport_plot.plot_transport": Row(
+        transport_plot.plot_transport,
+        lambda _: {"p": MAP, "q": OTHER, "plan": transported(), "unit": "m", "title": "t"},
+        {
+            "p": MASSES,
+            "q": MASSES,
+            "plan": (None, 3, "plan", lp.transport(MAP, MAP.T)),
+            "unit": (*TEXT, None),
+            "arrows": whole(0),
+            "title": TEXT,
+        },
+    ),
+    "places.regions.rectangle": Row(
+        regions.rectangle,
+        given(grid=GRID, south=0, west=0, north=1, east=1),
+        {
+            "grid": NO_GRID,
+            "south": (*FINITE, 2e12, 2),
+            "west": (*FINITE, 2e12, 2),
+            "north": (*FINITE, 2e12),
+            "east": (*FINITE, 2e12),
+        },
+    ),
+    "places.regions.polygon": Row(
+        regions.polygon,
+        given(grid=GRID, geometry=[(0, 0), (0, 2), (2, 0)]),
+        {
+            "grid": NO_GRID,
+            "geometry": (None, 3, "x", [], [(0, 0)], {}, [(0, 0), (1, nan), (2, 0)], *NO_ARRAYS),
+        },
+    ),
+    "places.regions.cells": Row(
+        regions.cells,
+        given(grid=GRID, rows=range(1), columns=range(2)),
+        {
+            "grid": NO_GRID,
+            **dict.fromkeys(("rows", "columns"), (range(0), range(4), range(-1, 1), 3, None, [0])),
+        },
+    ),
+    "places.users.cells_by_user": Row(
+        users.cells_by_user,
+        given(users=["a", "b"], cells=[0, 1], shape=(2, 2)),
+        {
+            "users": (5, None, ["a"], [1.0, nan], np.array(["a", 1], object), [["a"], ["b", "c"]]),
+            "cells": (*CELLS[:9], [4, 0]),
+            "shape": SHAPE,
+        },
+        {"users": "user ids"},
+    ),
+    "collecting.report_files.write_reports": Row(
+        report_files.write_reports,
+        lambda place: {
+            **{"path": place / "a.csv", "collection": COLLECTION},
+            **{"rows": [0], "cols": [1], "ids": np.zeros((1, 16), np.uint8)},
+        },
+        {
+            "path": (*WRITTEN, "a.txt"),
+            "collection": NO_COLLECTION,
+            "rows": (*CELLS, []),
+            "cols": (*CELLS, []),
+            "ids": (*NO_ARRAYS, np.zeros((2, 16), np.uint8), np.zeros((1, 16))),
+        },
+        {"rows": "rows reports", "cols": "cols reports"},
+    ),
+    "collecting.results.write_estimate": Row(
+        results.write_estimate,
+        lambda place: {
+            **{"folder": place, "collection": COLLECTION, "estimate": estimate()},
+            **{"uncertainty": None, "summary": {}, "truth": MAP},
+        },
+        {
+            "folder": (*PATH, Path("/no/such/folder")),
+            "collection": NO_COLLECTION,
+            "estimate": NO_ESTIMATE,
+            "uncertainty": (3, MAP),
+            "summary": (None, 3, "text"),
+            "truth": optional(OF_GRID),
+        },
+    ),
+    "collecting.results.write_npz": Row(
+        results.write_npz,
+        lambda place: {
+            **{"path": place / "a.npz", "collection": COLLECTION, "estimate": estimate()},
+        },
+        {
+            "path": WRITTEN,
+            "collection": NO_COLLECTION,
+            "estimate": NO_ESTIMATE,
+            "uncertainty": (3, MAP),
+        },
+    ),
+    **{
+        f"collecting.results.{write.__name__}": Row(
+            write,
+            lambda place: {"path": place / "a", "grid": GRID, "estimate": estimate()},
+            {
+                "path": WRITTEN,
+                "grid": NO_GRID,
+                "estimate": NO_ESTIMATE,
+                "uncertainty": (3, MAP),
+            },
+        )
+        for write in (results.write_csv, results.write_geojson)
+    },
+    "collecting.results.write_json": Row(
+        results.write_json,
+        lambda place: {"path": place / "a.json", "document": {"a": 1}},
+        {"path": WRITTEN, "document": (None, 3, "text")},
+    ),
+    "collecting.results.read_estimate": Row(
+        results.read_estimate,
+        lambda place: {"path": npz(place)},
+        {"path": READ[:-1]},
+        {"path": "path ESTIMATE"},
+    ),
+    "collecting.results.estimate_summary": Row(
+        results.estimate_summary,
+        lambda _: {"collection": COLLECTION, "estimate": estimate()},
+        {"collection": NO_COLLECTION, "estimate": NO_ESTIMATE},
+    ),
+    "files.maps.read_map": Row(
+        maps.read_map,
+        lambda place: {"path": file_with(place, "a.csv", "row,col,n\n0,0,1\n"), "column": "n"},
+        {"path": READ, "column": (*TEXT, None, "nothing")},
+    ),
+    "files.plans.write_plan": Row(
+        plans.write_plan,
+        lambda place: {"path": place / "a.csv", "plan": transported()},
+        {"path": (*WRITTEN, "a.txt"), "plan": (None, 3, "plan")},
+    ),
+}
+
+NO_CONTRIBUTIONS: Bad = (
+    *(None, 3, "text", np.ones(2), np.ones((2, 2)), -np.ones((2, 2), int), np.zeros((0, 2), int)),
+    np.full((2, 2), 9),
+)
+DISTRIBUTED = {
+    "distributed.Cohort": Row(
+        distributed.Cohort,
+        given(shard_size=10, drop_out=0.1, tolerated=0.1, colluding=0.1, bits=20),
+        {
+            "shard_size": whole(1, 1 << 32),
+            **dict.fromkeys(("drop_out", "tolerated", "colluding"), number(-0.1, 1, inf)),
+            "bits": whole(1, 62),
+        },
+    ),
+    "distributed.Cohort.sum": Row(
+        distributed.Cohort().sum,
+        lambda _: {
+            **{"contributions": sparse.csr_array(np.ones((3, 2), int)), "epsilon": 1.0},
+            **{"sensitivity": 2, "rng": rng()},
+        },
+        {
+            "contributions": NO_CONTRIBUTIONS,
+            "epsilon": POSITIVE,
+            "sensitivity": (1, *whole(1, 1 << 32)),
+            "rng": RNG,
+        },
+        {"sensitivity": "sensitivity contributions"},
+    ),
+    "distributed.ClientCohort": Row(
+        distributed.ClientCohort,
+        given(shard_size=10, secure_sum=distributed.ModularSum),
+        {
+            "shard_size": whole(1, 1 << 32),
+            **dict.fromkeys(("drop_out", "tolerated", "colluding"), number(-0.1, 1, inf)),
+            "bits": whole(1, 62),
+            "secure_sum": (*FUNCTION, lambda modulus, threshold: None),
+        },
+    ),
+    "distributed.ManyLocations": Row(
+        distributed.ManyLocations,
+        given(scale=10, rounding="stochastic", most_places=3),
+        {
+            "scale": whole(1, 1 << 31),
+            "rounding": NAME,
+            "most_places": optional(whole(1, 1 << 31)),
+        },
+    ),
+    "distributed.ModularSum": Row(
+        distributed.ModularSum,
+        given(modulus=8, threshold=2),
+        {"modulus": (3, *whole(2, 1 << 62)), "threshold": whole(1, 1 << 32)},
+    ),
+    "distributed.NoiseShare": Row(
+        distributed.NoiseShare,
+        given(epsilon=1, sensitivity=1, least_survivors=9),
+        {
+            "epsilon": (21, *POSITIVE),
+            "sensitivity": whole(1, 1 << 32),
+            "least_survivors": whole(1, 1 << 32),
+        },
+    ),
+    "distributed.OneLocation": Row(distributed.OneLocation, given(pick="drawn"), {"pick": NAME}),
+    "distributed.PrefixTree": Row(
+        distributed.PrefixTree,
+        given(shape=(4, 4), nodes=frozenset({(1, 0, 0)})),
+        {"shape": (*SHAPE, (1 << 15, 1)), "nodes": (None, 3, {(0, 0, 0)}, {(9, 0, 0)}, {"a"}, [3])},
+    ),
+    "distributed.PrefixTree.from_density": Row(
+        distributed.PrefixTree.from_density,
+        given(density=MAP, share=0.2, depth=2),
+        {"density": MASSES, "share": SHARE, "depth": optional(whole(1))},
+    ),
+    "distributed.SideData": Row(
+        distributed.SideData,
+        given(width=0.2, confidence=0.9),
+        {
+            "histogram": (None, 3, distributed.Flat()),
+            "width": SHARE,
+            "confidence": SHARE,
+        },
+    ),
+    "distributed.SideData.run": Row(
+        distributed.SideData().run,
+        lambda _: {
+            **{"users": people(), "positive": np.arange(20) < 9, "epsilon": 1.0, "rng": rng()},
+        },
+        {
+            "users": NO_USERS,
+            "positive": (*NO_ARRAYS, [True], np.ones(20)),
+            "epsilon": POSITIVE,
+            "rng": RNG,
+        },
+    ),
+    "distributed.client_vector": Row(
+        distributed.client_vector,
+        lambda _: {
+            **{"contribution": [1, 0], "modulus": 8, "entropy": rng().bytes},
+            "share": distributed.NoiseShare(1, 1, 9),
+        },
+        {
+            "contribution": (None, 3, [1, 1], [-1], [0.5], ["a"]),
+            "share": (None, 3),
+            "modulus": (3, *whole(2, 1 << 62)),
+            "entropy": FUNCTION,
+        },
+        secret=("contribution",),
+    ),
+    "distributed.sum_clients": Row(
+        distributed.sum_clients,
+        lambda _: {
+            **{"cohort": distributed.Cohort(), "epsilon": 1.0, "sensitivity": 2, "rng": rng()},
+            "contributions": sparse.csr_array(np.ones((3, 2), int)),
+        },
+        {
+            "cohort": (None, 3),
+            "contributions": NO_CONTRIBUTIONS,
+            "epsilon": (21, *POSITIVE),
+            "sensitivity": (1, *whole(1, 1 << 32)),
+            "rng": RNG,
+            "entropy": optional(FUNCTION),
+            "secure_sum": FUNCTION,
+        },
+        {"sensitivity": "sensitivity contributions"},
+    ),
+    "distributed.noise.polya.privacy_loss": Row(
+        privacy_loss,
+        given(survivors=9, honest=10, epsilon=1.0, sensitivity=1),
+        {
+            "survivors": whole(0, 1 << 32),
+            "honest": whole(1, 1 << 32),
+            "epsilon": POSITIVE,
+            "sensitivity": whole(1, 1 << 32),
+        },
+    ),
+}
+
+# Releases: the fields of all of them by name, and the methods that each has.
+
+ADAPTIVE = number(-0.1, 0)
+FIELDS: dict[str, Bad] = {
+    "rule": RULE,
+    "radius": optional(whole(0)),
+    "squared_radius": optional(whole(0)),
+    "estimator": NAME[1:],
+    "smoothing": FLAG,
+    "usual_users": whole(1, 10**12),
+    "size": optional(whole(1)),
+    "unit": NAME,
+    "slots": ("nothing", "", 0, 1.5, 4097, None, True, ["all"]),
+    "weigh": NAME,
+    "most_points": whole(1, 65536),
+    "pivots": whole(2, 256),
+    "sectors": whole(2, 64),
+    "cohort": (None, 3, "cohort", distributed.Cohort),
+    "alpha": SHARE,
+    "c2": POSITIVE,
+    "blocks": whole(1, 4096),
+    "consistent": FLAG,
+    "width": whole(2),
+    "depth": (0, -1, 1.5, *NO_NUMBERS),
+    "per_level": FLAG,
+    "truth": optional(MASSES),
+    "calibration": ADAPTIVE,
+    "expansion": number(-0.1, 0.5),
+    "rounds": whole(1, 1000),
+    "start": (3, "tree", (4, 4)),
+    "schedule": NAME,
+    "threshold": (0, -1.0, "nothing", None, True, [1.0], nan),
+    "locations": (None, 3, "all"),
+    "top": number(0, -1, 101, inf),
+    "keep": whole(1, 1 << 16),
+    "decay": number(0, -0.1, 1.1, inf),
+    "inner": (None, 3, "dam", local.SquareWave(), local.LdpTrace()),
+    "to": (None, 3, "dam", local.SquareWave(), local.LdpTrace()),
+    "cells": whole(1),
+}
+
+
+def every_release() -> dict[str, lp.Release]:
+    matched = local.Matched(local.PlanarLaplace(), local.KRr(), cells=4)
+    return {**lp.releases(), "sw-ems": local.SquareWave(), "matched": matched}
+
+
+def rows_of(name: str, release: lp.Release) -> Iterable[tuple[str, Row]]:
+    settings = {each.name: getattr(release, each.name) for each in fields(release)}  # type: ignore[arg-type]
+    yield name, Row(type(release), given(**settings), {each: FIELDS[each] for each in settings})
+    yield f"{name}.claim", Row(release.claim, given(epsilon=1.0), {"epsilon": POSITIVE})
+    crowd = row_of_people if name == "sw-ems" else people
+    yield (
+        f"{name}.release",
+        Row(
+            release.release,
+            lambda _: {"users": crowd(), "epsilon": 1.0, "rng": rng()},
+            {"users": NO_USERS, "epsilon": POSITIVE, "rng": RNG},
+        ),
+    )
+    grid = Grid.plane(0, 0, 4, 4)
+    if name != "sw-ems":  # which takes maps of one row, and no grid makes one
+        yield (
+            f"{name}.run",
+            Row(
+                release.run,
+                lambda _: {"points": POINTS, "grid": grid, "epsilon": 1.0, "rng": rng()},
+                {"points": PLACES, "grid": NO_GRID, "epsilon": POSITIVE, "rng": RNG},
+            ),
+        )
+    if isinstance(release, local.LocalRelease):
+        yield (
+            f"{name}.local_privacy",
+            Row(
+                release.local_privacy,
+                given(cells=4, epsilon=1.0),
+                {"cells": whole(1, 4096), "epsilon": POSITIVE},
+            ),
+        )
+    if isinstance(release, central.Laplace | central.LaplaceTop | central.SparseEmd):
+        yield (
+            f"{name}.publish",
+            Row(
+                release.publish,
+                lambda _: {"users": people(), "epsilon": 1.0},
+                {"users": NO_USERS, "epsilon": POSITIVE},
+            ),
+        )
+
+
+def figure() -> Any:
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    return Figure((1, 1))
+
+
+RELEASE_ROWS = {
+    f"releases.{name}": row
+    for one, release in every_release().items()
+    for name, row in rows_of(one, release)
+}
+TABLE_OF_ROWS: dict[str, Row] = {
+    **{**METRICS, **ESTIMATION, **DATASETS, **COMPARISON, **TOP},
+    **{**DOCUMENTED, **DISTRIBUTED, **RELEASE_ROWS},
+}
+
+# What has to have a row: what these rooms name, and the functions of these modules.
+ROOMS = (lp, estimation, metrics, datasets, comparison, local, distributed, central)
+MODULES = (
+    *(plan, disk_radius, audit, discrete_laplace, local_privacy, shuffling, still_device),
+    *(
+        distinguish,
+        attack,
+        users,
+        regions,
+        heat_map,
+        transport_plot,
+        report_files,
+        results,
+        maps,
+        plans,
+    ),
+)
+ERROR = "an error"
+BASE = "a class to inherit from, or a protocol"
+RECORD = "a record that functions return; who takes one checks it"
+INNER = "called by public functions, with what they have checked"
+WITHOUT_ROW = {
+    **dict.fromkeys(("InputError", "LdpSpatialError", "SolverError"), ERROR),
+    **dict.fromkeys(("Channel", "Estimator", "Release", "StoppingRule", "LocalRelease"), BASE),
+    **dict.fromkeys(("SecureSum", "SecureSums"), BASE),
+    **dict.fromkeys(("Estimate", "GoodnessOfFit", "Points", "PrivacyClaim", "Released"), RECORD),
+    **dict.fromkeys(("ReportCounts", "Simulation", "SyntheticMap", "Transport"), RECORD),
+    **dict.fromkeys(("UserCells", "NoisySum", "ProportionMap", "Round"), RECORD),
+    **dict.fromkeys(("common_place", "disk_risk"), INNER),
+    **dict.fromkeys(("finite_width", "fit_verdict", "real_radius", "squared_radius"), INNER),
+}
+WITHOUT_KIND = {
+    "data": "any object: the table holds its text",
+    "progress": "a callback, called as it is",
+    "on_stage": "a callback, called as it is",
+}
+
+
+def test_every_public_callable_has_a_row() -> None:
+    known = {row.call for row in TABLE_OF_ROWS.values()}
+    public = {name: getattr(room, name) for room in ROOMS for name in room.__all__}
+    for module in MODULES:
+        for name, found in inspect.getmembers(module, inspect.isfunction):
+            if found.__module__ == module.__name__ and not name.startswith("_"):
+                public[name] = found
+    without = [name for name, found in public.items() if callable(found) and found not in known]
+    assert sorted(without) == sorted(WITHOUT_ROW)
+
+
+@pytest.mark.parametrize("name", TABLE_OF_ROWS)
+def test_every_parameter_has_a_kind_and_the_good_call_works(name: str, tmp_path: Path) -> None:
+    row = TABLE_OF_ROWS[name]
+    parameters = set(inspect.signature(row.call).parameters)
+    assert parameters - set(WITHOUT_KIND) == set(row.bad)
+    row.call(**row.good(tmp_path))
+
+
+def complaints(row: Row, parameter: str, place: Path) -> Iterable[str]:
+    """Say what is wrong with each refusal of a bad value, if anything is."""
+    words = row.terms.get(parameter, parameter).split()
+    for bad in row.bad[parameter]:
+        arguments = {**row.good(place), parameter: bad}
+        try:
+            row.call(**arguments)
+        except lp.InputError as error:
+            text = str(error)
+            if not any(word in text for word in words):
+                yield f"{shown(bad)}: names no {' or '.join(words)}: {text}"
+            scalar = isinstance(bad, str | int | float | complex | None)
+            told = (shown(bad), type(bad).__name__, "()", "none")
+            if scalar and parameter not in row.secret and not any(each in text for each in told):
+                yield f"{shown(bad)}: is not told: {text}"
+            if len(text) > 600:  # names of all releases
+                yield f"{shown(bad)}: too long: {text}"
+        except Exception as error:
+            yield f"{shown(bad)}: {type(error).__name__}: {str(error)[:100]}"
+        else:
+            yield f"{shown(bad)} of type {type(bad).__name__}: taken"
+
+
+PARAMETERS = [(name, parameter) for name, row in TABLE_OF_ROWS.items() for parameter in row.bad]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), PARAMETERS, ids=[f"{name}-{parameter}" for name, parameter in PARAMETERS]
+)
+def test_bad_values_are_refused_by_field_and_value(
+    name: str, parameter: str, tmp_path: Path
+) -> None:
+    wrong = list(complaints(TABLE_OF_ROWS[name], parameter, tmp_path))
+    assert not wrong, "\n".join(wrong)
