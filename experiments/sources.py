@@ -30,7 +30,10 @@ CABS = "cabspotting_5taxis.csv.gz"
 
 CHICAGO_SQUARE = (41.64, -87.90, 0.36)  # south, west, side in degrees
 NEW_YORK_SQUARE = (40.56, -74.05, 0.32)
-US_WEST, US_EAST, US_SOUTH, US_NORTH = -135.0, -60.0, 0.0, 50.0
+US_WEST = -135.0
+US_EAST = -60.0
+US_SOUTH = 0.0
+US_NORTH = 50.0
 PARTS = 300  # the partition of the box above from which city cells are taken
 
 
@@ -129,7 +132,9 @@ def city_cells(points: Points, side: int, least_users: int, most_cells: int) -> 
     y = (points.coordinates[:, 0] - US_SOUTH) / (US_NORTH - US_SOUTH) * PARTS
     x = (points.coordinates[:, 1] - US_WEST) / (US_EAST - US_WEST) * PARTS
     inside = (y >= 0) & (y < PARTS) & (x >= 0) & (x < PARTS)
-    y, x, who = y[inside], x[inside], users[inside]
+    y = y[inside]
+    x = x[inside]
+    who = users[inside]
     part = np.floor(y).astype(np.int64) * PARTS + np.floor(x).astype(np.int64)
     parts, checkins = np.unique(part, return_counts=True)
     found: list[UserCells] = []

@@ -15,7 +15,8 @@ def markdown(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def replace_block(path: Path, name: str, text: str) -> None:
     """Put ``text`` between ``<!-- name -->`` and ``<!-- /name -->`` of a document."""
-    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    begin = f"<!-- {name} -->"
+    end = f"<!-- /{name} -->"
     before, rest = path.read_text().split(begin)
     _, after = rest.split(end)
     path.write_text(f"{before}{begin}\n{text}\n{end}{after}")

@@ -30,7 +30,8 @@ class InputError(LdpSpatialError, ValueError):
     """
 
     def __init__(self, message: str, remedy: tuple[str, object] | None = None):
-        self._message, self._remedy = message, remedy
+        self._message = message
+        self._remedy = remedy
         if remedy is not None:
             message = message.replace("{remedy}", f"{remedy[0]}={remedy[1]!r}")
         super().__init__(message)

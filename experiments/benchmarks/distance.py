@@ -41,7 +41,8 @@ def squared_small() -> Table:
     """Squared cost on small maps, where POT's matrix is small too."""
     rows = []
     for cells in (5, 10, 15, 20, 32):
-        own, dense = [], []
+        own = []
+        dense = []
         for pair in _pairs("white noise", cells):
             own.append(_own(pair, 2, "euclidean", repeats=9)[0])
             began = time.perf_counter()
@@ -53,9 +54,12 @@ def squared_small() -> Table:
 
 def squared_64() -> Table:
     """Squared cost at 64 x 64 against POT's dense solver and OR-Tools on the two-hop network."""
-    rows, ratios = [], []
+    rows = []
+    ratios = []
     for name in CLASSES:
-        own, dense, flow = [], [], []
+        own = []
+        dense = []
+        flow = []
         for pair in _pairs(name, 64):
             seconds, cost = _own(pair, 2, "euclidean")
             began = time.perf_counter()
@@ -72,9 +76,11 @@ def squared_64() -> Table:
 
 def squared_128() -> Table:
     """Squared cost at 128 x 128 against OR-Tools; POT's matrix does not fit."""
-    rows, ratios = [], []
+    rows = []
+    ratios = []
     for name in CLASSES:
-        own, flow = [], []
+        own = []
+        flow = []
         for pair in _pairs(name, 128):
             seconds, cost = _own(pair, 2, "euclidean")
             own.append(seconds)
@@ -97,12 +103,14 @@ def squared_256() -> Table:
 
 def cityblock_256() -> Table:
     """W1 of the 1-norm at 256 x 256 against OR-Tools on the four-neighbour network."""
-    rows, ratios = [], []
+    rows = []
+    ratios = []
     for name, draw in (
         ("raw sparse check-ins, noisy estimate", checkins_against_estimate),
         ("smooth heat maps", smooth_heat_maps),
     ):
-        own, flow = [], []
+        own = []
+        flow = []
         for seed in SEEDS:
             pair = whole_masses(*draw((256, 256), seed), TOTAL)
             seconds, cost = _own(pair, 1, "cityblock", repeats=1)
@@ -118,7 +126,8 @@ def euclidean_64() -> Table:
     """W1 of the 2-norm at 64 x 64 against POT's dense solver on the surplus of each map."""
     rows = []
     for name in CLASSES:
-        own, dense = [], []
+        own = []
+        dense = []
         for pair in _pairs(name, 64):
             own.append(_own(pair, 1, "euclidean")[0])
             common = np.minimum(*pair)
@@ -133,7 +142,8 @@ def euclidean_64() -> Table:
 
 def memory() -> Table:
     """Peak memory of a process that computes one distance from two arrays."""
-    rows, least = [], 0.0
+    rows = []
+    least = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for cells in (4, 64, 128, 256):
             np.save(Path(folder, "maps.npy"), np.stack(_pairs("smooth field", cells)[0]))

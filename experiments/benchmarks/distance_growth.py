@@ -93,5 +93,6 @@ def _seconds(name: str, side: int) -> float:
 
 
 def _slope(seconds: list[float]) -> float:
-    first, last = SIDES.index(64), SIDES.index(256)
+    first = SIDES.index(64)
+    last = SIDES.index(256)
     return float(np.log(seconds[last] / seconds[first]) / np.log(SIDES[last] / SIDES[first]))

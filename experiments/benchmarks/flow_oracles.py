@@ -175,7 +175,8 @@ def solve(build: Callable[[], Network]) -> Solution:
     """
     began = time.perf_counter()
     network = build()
-    solver, costs = SimpleMinCostFlow(), network.costs
+    solver = SimpleMinCostFlow()
+    costs = network.costs
     arcs = solver.add_arcs_with_capacity_and_unit_cost(
         network.tails, network.heads, network.capacities, costs
     )
@@ -207,10 +208,14 @@ def two_hop_network(p: IntArray, q: IntArray) -> Network:
         The maps are no 2-D arrays of whole numbers >= 0, of one shape and one positive total.
     """
     _check(p, q)
-    sources, targets = np.argwhere(p > 0), np.argwhere(q > 0)
-    row_used, column_used = p.any(axis=1), q.any(axis=0)
-    rows, columns = np.flatnonzero(row_used), np.flatnonzero(column_used)
-    row_rank, column_rank = np.cumsum(row_used) - 1, np.cumsum(column_used) - 1
+    sources = np.argwhere(p > 0)
+    targets = np.argwhere(q > 0)
+    row_used = p.any(axis=1)
+    column_used = q.any(axis=0)
+    rows = np.flatnonzero(row_used)
+    columns = np.flatnonzero(column_used)
+    row_rank = np.cumsum(row_used) - 1
+    column_rank = np.cumsum(column_used) - 1
     sizes = np.cumsum([len(sources), len(rows) * len(columns), len(targets)])
     outer, between, inner = np.split(np.arange(sizes[-1], dtype=np.int32), sizes[:-1])
     between = between.reshape(len(rows), len(columns))
@@ -277,7 +282,8 @@ def _pairs(p: IntArray, q: IntArray, cost: str) -> tuple[IntArray, IntArray, Int
     _check(p, q)
     if cost not in COSTS:
         raise InputError(f"cost: must be one of {', '.join(COSTS)}, not {cost!r}")
-    sources, targets = np.argwhere(p > 0), np.argwhere(q > 0)
+    sources = np.argwhere(p > 0)
+    targets = np.argwhere(q > 0)
     down = sources[:, 0, None] - targets[:, 0]
     right = sources[:, 1, None] - targets[:, 1]
     return p[p > 0], q[q > 0], COSTS[cost](down, right)

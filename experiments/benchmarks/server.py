@@ -25,7 +25,8 @@ LOOSE = "`json.loads` a line, nothing else checked"
 def em_against_dense() -> Table:
     """EM at d = 64 against the dense matrix in NumPy, same stopping rule."""
     trial = draw_trial("mnormal", 64, EPSILON, 100_000, np.random.default_rng(1))
-    channel, counts = trial.channel, trial.counts
+    channel = trial.channel
+    counts = trial.counts
     own = seconds(lambda: estimate(channel, counts, "likelihood"))
     matrix = channel.matrix()
     began = time.perf_counter()
@@ -51,11 +52,14 @@ def em_against_dense() -> Table:
 def _dense_em(matrix: np.ndarray, counts: np.ndarray, tolerance: float) -> tuple[np.ndarray, int]:
     density = np.full(matrix.shape[1], 1 / matrix.shape[1])
     predicted = matrix @ density
-    likelihood, steps = counts @ np.log(predicted), 0
+    likelihood = counts @ np.log(predicted)
+    steps = 0
     while True:
         density = density * (counts / predicted @ matrix) / counts.sum()
         predicted = matrix @ density
-        before, likelihood, steps = likelihood, counts @ np.log(predicted), steps + 1
+        before = likelihood
+        likelihood = counts @ np.log(predicted)
+        steps = steps + 1
         if likelihood - before < tolerance:
             return density, steps
 
@@ -229,7 +233,8 @@ def direct_against_fft() -> Table:
             times = {}
             for method in ("direct", "fft"):
                 channel = StampChannel(table, method)
-                density, ratio = rng.random(channel.input_shape), rng.random(channel.output_shape)
+                density = rng.random(channel.input_shape)
+                ratio = rng.random(channel.output_shape)
                 times[method] = seconds(
                     lambda c=channel, f=density, r=ratio: (c.forward(f), c.adjoint(r)), 20
                 )

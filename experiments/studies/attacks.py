@@ -30,7 +30,8 @@ PLANAR_RATES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2)
 BLIND = float(cell_distances((CELLS, CELLS)).mean())  # a guess from the uniform prior
 TICKS = (0.2, 0.3, 0.5, 1, 2, 4)
 MAPS = {"normal": "Normal", "szipf": "SZipf"}
-LDP, GEO = "eps-LDP, per user", "geo-indistinguishability,\nepsilon per cell, per user"
+LDP = "eps-LDP, per user"
+GEO = "geo-indistinguishability,\nepsilon per cell, per user"
 
 LOCAL = {name: each for name, each in releases().items() if isinstance(each, LocalRelease)}
 SINGLE: Mapping[str, LocalRelease] = {
@@ -207,7 +208,8 @@ def _draw_panel(axes: Axes, points: list[Point], name: str) -> dict[str, Line2D]
     lines = {}
     for label in (*SINGLE, *GEOS):
         found = [p for p in points if p.label == label]
-        x, y = [p.privacy for p in found], [p.errors[name].mean() for p in found]
+        x = [p.privacy for p in found]
+        y = [p.errors[name].mean() for p in found]
         if label in GEOS:
             (line,) = axes.plot(x, y, color="black", linestyle="--", marker=hollow[label],
                                 markerfacecolor="white", markersize=7, label=label)  # fmt: skip

@@ -35,7 +35,8 @@ from ldpspatial.release.release import Release
 CELLS = (15, 32)
 EPSILONS = (1.4, 3.5, 5.0, 7.0)
 MAPS = ("Chicago", "New York", "normal", "szipf", "mnormal")
-BASELINE, OURS = "dam, em (published stop)", "recommended"
+BASELINE = "dam, em (published stop)"
+OURS = "recommended"
 NEAR = 1.1  # of the best rival's error
 SIEVE = "cross-validated"
 RIVALS: dict[str, Release] = {

@@ -74,7 +74,8 @@ class Outcome:
 
 def race(folder: Path, cap: int = 100) -> Outcome:
     """Let two processes, each with a reading thread, spend from one ledger up to its cap."""
-    path, log = folder / "ledger.db", folder / "log"
+    path = folder / "ledger.db"
+    log = folder / "log"
     Ledger.create(path, f"{cap}e-6")
     workers = [_worker(path, log, acknowledges=False) for _ in range(2)]
     for worker in workers:
@@ -84,7 +85,8 @@ def race(folder: Path, cap: int = 100) -> Outcome:
 
 def kills(folder: Path, number: int, seed: int) -> Outcome:
     """Kill one of two such processes at random moments, ``number`` times, and start it again."""
-    path, log = folder / "ledger.db", folder / "log"
+    path = folder / "ledger.db"
+    log = folder / "log"
     Ledger.create(path, 8)
     moments = random.Random(seed)  # noqa: S311  (when to kill)
     workers = [_worker(path, log, acknowledges=True) for _ in range(2)]

@@ -109,7 +109,8 @@ def crowds(data: Path, users: int, seed: int) -> dict[str, dict[int, UserCells]]
     found = {}
     for name in ("normal", "szipf"):
         law = synthetic_maps()[name]
-        at, square = law.draw(number, rng), (law.y0, law.x0, law.side)
+        at = law.draw(number, rng)
+        square = (law.y0, law.x0, law.side)
         found[name] = {d: user_cells(at, Grid.plane(*square, d)) for d in SIDES}
     cities = {
         "chicago": (CHICAGO_SQUARE, chicago(data)),

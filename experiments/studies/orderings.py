@@ -22,12 +22,20 @@ LEVEL = 0.95
 TWICE = 0.5  # of the other's error: "by more than a factor of two"
 NEAR = (0.8, 1.25)  # a ratio in between is level
 MAPS = ("normal", "mnormal", "szipf")
-DAM, HUEM, KRR = "dam, em", "huem, em", "k-rr, em"
-PLAIN, SMOOTH, JOINT = "mdsw, em", "mdsw, ems", "mdsw-joint, em"
+DAM = "dam, em"
+HUEM = "huem, em"
+KRR = "k-rr, em"
+PLAIN = "mdsw, em"
+SMOOTH = "mdsw, ems"
+JOINT = "mdsw-joint, em"
 SEM = "sem-geo-i matched to dam, inverse"
-PROJECTED, PUBLISHED = "k-rr, projection", "dam, em (published stop)"
-PAPER, TIED, MARGINS = "DAM paper", "coordinates that go together", "independent coordinates"
-ONE_CELL, NO_DISK = "a disk of one cell", "b = 0: both are k-RR"
+PROJECTED = "k-rr, projection"
+PUBLISHED = "dam, em (published stop)"
+PAPER = "DAM paper"
+TIED = "coordinates that go together"
+MARGINS = "independent coordinates"
+ONE_CELL = "a disk of one cell"
+NO_DISK = "b = 0: both are k-RR"
 
 Key = tuple[str, int, float]  # map, cells, epsilon
 
@@ -73,7 +81,8 @@ class Ordering:
 
 def orderings_expected() -> tuple[Ordering, ...]:
     """Return all expectations: of the paper, of the theory, and rows without one."""
-    blurred, both = MAPS[:2], (5, 15)
+    blurred = MAPS[:2]
+    both = (5, 15)
     found = [Ordering(name, d, 3.5, DAM, SMOOTH, most=TWICE, source=TIED)
              for name, d in product(blurred, both)]  # fmt: skip
     found += [Ordering(name, d, 3.5, DAM, PLAIN) for name, d in product(blurred, both)]

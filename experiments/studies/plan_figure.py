@@ -10,7 +10,9 @@ from ldpspatial import estimate, transport
 from ldpspatial.plotting.heat_map import save_figure
 from ldpspatial.plotting.transport_plot import plot_transport
 
-PEOPLE, CELLS, EPSILON = 20_000, 32, 3.5
+PEOPLE = 20_000
+CELLS = 32
+EPSILON = 3.5
 
 
 @click.command("plan-figure")

@@ -25,7 +25,8 @@ def still_device(trials: int, seed: int, write: bool) -> None:
 
     DAM on 15 x 15 cells, epsilon 1 and 3.5 a report, 1 to 365 reports.
     """
-    rows, errors = [], []
+    rows = []
+    errors = []
     for epsilon in tracked(EPSILONS, "epsilons"):
         table = response_table("dam", epsilon, CELLS)
         rng = np.random.default_rng(seed)

@@ -76,7 +76,8 @@ class StampChannel:
     @cached_property
     def _stamp(self) -> Array:
         """(2b + 1, 2b + 1) probabilities above the base, at [b + drow, b + dcol]."""
-        table, b = self.table, self.table.radius
+        table = self.table
+        b = self.table.radius
         stamp = np.zeros((2 * b + 1, 2 * b + 1))
         for x, row in enumerate(table.octant):
             for y, weight in enumerate(row):
@@ -137,13 +138,15 @@ class StampChannel:
             lifted = _gather(ratio, self._stamp, self.table.cells)
         else:
             # The stamp is its own mirror image, so correlation is convolution, shifted by 2b.
-            b, d = self.table.radius, self.table.cells
+            b = self.table.radius
+            d = self.table.cells
             lifted = self._convolve(ratio)[2 * b : 2 * b + d, 2 * b : 2 * b + d]
         return np.asarray(lifted + self._base * ratio.sum())
 
     def matrix(self) -> Array:
         """Return the dense (N, d^2) matrix, rows in the table's index order; for tests."""
-        table, d = self.table, self.table.cells
+        table = self.table
+        d = self.table.cells
         if table.output_size * d * d > MATRIX_LIMIT:
             raise InputError(f"cells must be smaller for a dense matrix, got {d}")
         out = np.array(table.output_cells())
@@ -167,7 +170,8 @@ def _shaped(field: str, values: Array, shape: tuple[int, int]) -> Array:
 @compiled
 def _scatter(density, stamp):  # type: ignore[no-untyped-def]
     """Add density[i, j] * stamp around every input cell."""
-    d, s = density.shape[0], stamp.shape[0]
+    d = density.shape[0]
+    s = stamp.shape[0]
     out = np.zeros((d + s - 1, d + s - 1))
     for i in range(d):
         for r in range(s):

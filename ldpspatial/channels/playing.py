@@ -58,7 +58,8 @@ def count_outputs(table: ResponseTable, rows: Ints, cols: Ints) -> Ints:
     InputError
         Arrays that are not of integers or of one length, or cells beyond those counts.
     """
-    radius, side = table.radius, table.cells + 2 * table.radius
+    radius = table.radius
+    side = table.cells + 2 * table.radius
     row, col = (
         whole_array(name, at, ("n",), -radius, side - radius) + radius
         for name, at in (("rows", rows), ("cols", cols))

@@ -104,7 +104,8 @@ def _show(made: Collection) -> None:
 
 def design_facts(made: Collection) -> dict[str, str]:
     """Return what to show of mechanism and grid."""
-    grid, table = made.grid, made.table
+    grid = made.grid
+    table = made.table
     south, west = grid.center(0, 0)
     north, east = grid.center(grid.cells - 1, grid.cells - 1)
     height, width = grid.cell_size

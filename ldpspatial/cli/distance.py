@@ -167,7 +167,8 @@ def _rows(maps: list[CellMap], result: Transport, unit: str, seconds: float) -> 
         value += f" = {result.value / height:.6g} cells"
     lower, upper = _outward(result.lower, result.upper)
     moving = (result.sources != result.targets).any(axis=1)
-    mass, ways = result.mass[moving], flow_lengths(result)[moving]
+    mass = result.mass[moving]
+    ways = flow_lengths(result)[moving]
     carried = "nothing"
     if len(mass):
         share = float(mass.sum())

@@ -174,7 +174,8 @@ def fit_grid(coordinates: NDArray[np.float64], cells: int) -> Grid:
     collection is public and chosen beforehand.
     """
     (south, west), (north, east) = coordinates.min(axis=0), coordinates.max(axis=0)
-    lat, lon = (south + north) / 2, (west + east) / 2
+    lat = (south + north) / 2
+    lon = (west + east) / 2
     per_lat, per_lon = metres_per_degree(lat)
     # A little room, so that rounding to grid units loses nobody at the edge.
     side = 1.001 * max((north - south) * per_lat, (east - west) * per_lon, cells)

@@ -90,7 +90,8 @@ def plan(
 
 
 def _show(result: Plan) -> None:
-    series, devices = result.series, f"{result.devices} devices"
+    series = result.series
+    devices = f"{result.devices} devices"
     if series is not None:
         devices = (
             f"{series.devices} devices, each answering {series.answers} of {series.windows} "
@@ -122,9 +123,11 @@ def _show(result: Plan) -> None:
 
 def _advice(result: Plan) -> str:
     """Say which grid to take, what to collect with on it, and how that measured."""
-    grid, best = result.recommended, result.recommended_design
+    grid = result.recommended
+    best = result.recommended_design
     other = next(design for design in result.designs if design is not best)
-    options, aside = f"--mechanism {best.mechanism}", ""
+    options = f"--mechanism {best.mechanism}"
+    aside = ""
     if best.squared_radius is not None:
         options += f" --squared-radius {best.squared_radius}{_single_cell(best)}"
         aside = f" (the radius is that of --for-users {result.devices})"
@@ -141,7 +144,8 @@ def _advice(result: Plan) -> str:
 
 def _no_advice(result: Plan) -> str:
     """Say how far off people are with either design, where not to collect at all is as good."""
-    grid, best = result.recommended, result.recommended_design
+    grid = result.recommended
+    best = result.recommended_design
     other = next(design for design in result.designs if design is not best)
     return (
         f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
@@ -204,7 +208,8 @@ def _single_cell(design: Design) -> str:
 
 
 def _measured(design: Design) -> str:
-    w2, chance = _metres(design.w2_m), _metres(design.standard_error_m)
+    w2 = _metres(design.w2_m)
+    chance = _metres(design.standard_error_m)
     return f"total {_metres(design.total_m)} m, W2 {w2} ± {chance} m"
 
 

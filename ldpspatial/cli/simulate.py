@@ -141,7 +141,8 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
     """Read or draw the positions, and make the square."""
     square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
     grid = make_grid(options["cells"], *square)
-    path, map_name = options["points"], options["map_name"]
+    path = options["points"]
+    map_name = options["map_name"]
     if (path is None) == (map_name is None):
         raise click.UsageError("Give a file of POINTS, or --map with --people.")
     if map_name is not None:

@@ -264,7 +264,8 @@ _CONTENT = {
 def _groups(database: Database, collection: Collection, source: str) -> list[Group]:
     """Return the number of reports of every distinct content, cells outside the domain as one."""
     table = collection.table
-    low, high = -table.radius, table.cells + table.radius - 1
+    low = -table.radius
+    high = table.cells + table.radius - 1
     inside = f"row BETWEEN {low:d} AND {high:d} AND col BETWEEN {low:d} AND {high:d}"
     return database.execute(
         f"SELECT CASE WHEN {inside} THEN row END, CASE WHEN {inside} THEN col END, "

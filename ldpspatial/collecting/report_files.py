@@ -103,7 +103,8 @@ def _is_output(
 def _report_batch(digest: str, part: Sequence[NDArray[Any]], in_text: bool) -> Any:
     """Return reports (rows, cols, ids) as an Arrow record batch."""
     rows, cols, ids = part
-    raw, names = ids.tobytes(), pa.repeat(digest, len(ids))
+    raw = ids.tobytes()
+    names = pa.repeat(digest, len(ids))
     if in_text:
         ends = np.arange(len(ids) + 1, dtype=np.int32) * (2 * ID_BYTES)
         digits = pa.py_buffer(raw.hex().encode())
@@ -111,6 +112,7 @@ def _report_batch(digest: str, part: Sequence[NDArray[Any]], in_text: bool) -> A
         schema = TEXT_REPORTS
     else:
         key = pa.Array.from_buffers(pa.binary(ID_BYTES), len(ids), [None, pa.py_buffer(raw)])
-        names, schema = names.dictionary_encode(), REPORTS
+        names = names.dictionary_encode()
+        schema = REPORTS
     cells = [pa.array(at.astype(np.int32)) for at in (rows, cols)]
     return pa.record_batch([key, *cells, names], schema=schema)

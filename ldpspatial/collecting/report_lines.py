@@ -78,7 +78,9 @@ def lines_to_parquet(files: Sequence[Path], target: Path) -> BadLines:
     InputError
         A file cannot be opened, or is not the whole of a gzip file.
     """
-    malformed, first, waiting = 0, "", []
+    malformed = 0
+    first = ""
+    waiting = []
     with pq.ParquetWriter(target, COLUMNS, use_dictionary=["row", "col", "collection"]) as writer:
         for file in files:
             read = 0
@@ -140,7 +142,8 @@ def _parse(lines: bytes) -> tuple[pa.RecordBatch, list[int]]:
 def _strict(text: bytes) -> Found:
     """Read one text as the client reads a report."""
     report = Report.from_json(text.decode())
-    collection, name = report.collection.encode(), report.id.encode()
+    collection = report.collection.encode()
+    name = report.id.encode()
     return b"%d" % report.col, collection, name, b"%d" % report.row, b""
 
 

@@ -227,9 +227,13 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as npz:
             held = {name: npz[name] for name in npz.files}
-            document, rule = str(held["collection"]), str(held["rule"])
-            density, counts, trace = held["density"], held["counts"], held["trace"].tolist()
-            iterations, converged = int(held["iterations"]), bool(held["converged"])
+            document = str(held["collection"])
+            rule = str(held["rule"])
+            density = held["density"]
+            counts = held["counts"]
+            trace = held["trace"].tolist()
+            iterations = int(held["iterations"])
+            converged = bool(held["converged"])
             likelihood = float(held["log_likelihood"])
             told = {name: each.item() for name, each in held.items() if each.shape == ()}
             if iterations != len(trace) - 1 or likelihood != trace[-1]:
@@ -243,7 +247,8 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
         ) from None
     with input_errors():
         collection = Collection.from_json(document)
-    channel, shares = StampChannel(collection.table), cell_map("density", density, collection.grid)
+    channel = StampChannel(collection.table)
+    shares = cell_map("density", density, collection.grid)
     if abs(shares.sum() - 1) > ROUNDING:
         raise InputError(f"density must sum to 1, got {shares.sum():g} in {str(file)!r}")
     return collection, Estimate(

@@ -149,7 +149,8 @@ def _input_cells(
             "check the square, and that latitude and longitude are not swapped"
         )
     if outsiders == "drop":
-        rows, cols = rows[inside], cols[inside]
+        rows = rows[inside]
+        cols = cols[inside]
     return rows, cols, outside
 
 

@@ -110,7 +110,8 @@ def error_curve(
         values = pc.unique(rows[column]).to_pylist()
         if column != setting and len(values) > 1:
             raise InputError(f"{column} must be one along a curve over {against}, got {values}")
-    at, errors = rows[setting].to_numpy(), rows[metric].to_numpy()
+    at = rows[setting].to_numpy()
+    errors = rows[metric].to_numpy()
     places = np.unique(at)
     groups = [errors[at == place] for place in places]
     centre, half = np.transpose([_mean_and_half_width(group) for group in groups])
@@ -193,7 +194,8 @@ def _labels(
     if against == "shuffled_epsilon":
         across += f" (delta {shuffle_delta:g})"
     measured = METRICS[metric].label
-    blocks, sigma = table["blocks"][0].as_py(), table["sigma"][0].as_py()
+    blocks = table["blocks"][0].as_py()
+    sigma = table["sigma"][0].as_py()
     if METRICS[metric].moves and blocks is not None:
         measured += f",\nbetween {blocks} x {blocks} blocks"
     if sigma:
@@ -205,7 +207,8 @@ def _shown(rows: pa.Table, places: Array, against: Against, shuffle_delta: float
     """Return the x of each place: itself, or what its claim comes to in another reading."""
     if against == setting_of(against):
         return np.asarray(places, dtype=np.float64)
-    at, replaced = rows["epsilon"].to_numpy(), rows["replacement_epsilon"].to_numpy()
+    at = rows["epsilon"].to_numpy()
+    replaced = rows["replacement_epsilon"].to_numpy()
     shown = np.array([replaced[at == place].mean() for place in places])
     if against == "shuffled_epsilon" and rows["model"][0].as_py() == "local":
         users = rows["users"][0].as_py()

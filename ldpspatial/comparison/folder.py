@@ -10,7 +10,8 @@ from ldpspatial.comparison.runs import SCHEMA, Row
 from ldpspatial.errors import InputError
 from ldpspatial.validate import file_path
 
-SETTINGS, RUNS = "comparison.json", "runs.jsonl"
+SETTINGS = "comparison.json"
+RUNS = "runs.jsonl"
 ROOT = "seed"
 
 
@@ -73,7 +74,8 @@ class RunFolder:
     def _row(self, number: int, line: bytes) -> tuple[str, Row]:
         try:
             held = json.loads(line)
-            key, row = held["key"], held["row"]
+            key = held["key"]
+            row = held["row"]
             if isinstance(key, str) and (self.schema is None or _fits(row, self.schema)):
                 return key, row
         except (ValueError, TypeError, KeyError, pa.ArrowException):  # no JSON, or another's

@@ -49,7 +49,8 @@ def random_rectangles(
     InputError
         An argument breaks its rule.
     """
-    shape, count = map_shape("shape", shape), whole_number("count", count, 1)
+    shape = map_shape("shape", shape)
+    count = whole_number("count", count, 1)
     check_generator(rng)
     smallest, largest = number_array("shares", shares, (2,), "(0, 1]").tolist()
     if smallest > largest:

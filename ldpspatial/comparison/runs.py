@@ -28,7 +28,9 @@ LIBRARIES = ("ldpspatial", "ldpspatial-client", "numpy", "scipy", "numba")
 Row = dict[str, Any]
 Array = NDArray[np.float64]
 
-_TEXT, _NUMBER, _WHOLE = pa.string(), pa.float64(), pa.int64()
+_TEXT = pa.string()
+_NUMBER = pa.float64()
+_WHOLE = pa.int64()
 SCHEMA = pa.schema(
     [
         ("data", _TEXT),

@@ -48,7 +48,8 @@ _QUARTERS = np.array(
     ]
 )
 _RIVER_HALF_WIDTH = 220.0
-_LAKE_CENTER, _LAKE_AXES = (2100.0, 2300.0), (850.0, 1250.0)
+_LAKE_CENTER = (2100.0, 2300.0)
+_LAKE_AXES = (850.0, 1250.0)
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,8 @@ def city(n: int, rng: np.random.Generator) -> Array:
 
 def _on_city_land(at: Array) -> NDArray[np.bool_]:
     """Tell which points (metres north, east of the market square) are in the city and dry."""
-    north, east = at[:, 0], at[:, 1]
+    north = at[:, 0]
+    east = at[:, 1]
     course: Array = -900 + 650 * np.sin(north / 1900)  # metres east
     river = np.abs(east - course) < _RIVER_HALF_WIDTH
     (lake_north, lake_east), (height, width) = _LAKE_CENTER, _LAKE_AXES

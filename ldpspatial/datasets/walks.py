@@ -9,7 +9,8 @@ from ldpspatial.places.points import Points
 from ldpspatial.validate import check_generator, number_array, positive, whole_number
 
 Array = NDArray[np.float64]
-MOST_WALKS, MOST_STEPS = 1 << 24, 1 << 20
+MOST_WALKS = 1 << 24
+MOST_STEPS = 1 << 20
 
 
 def density_walks(
@@ -90,7 +91,8 @@ def _walk(mass, first, starts, drawn):  # type: ignore[no-untyped-def]
     """Return the cells of the walks; walk w fills entries starts[w] to starts[w + 1]."""
     walked = np.empty(starts[-1], np.int64)
     for walk in range(first.size):
-        row, column = first[walk] // mass.shape[0], first[walk] % mass.shape[0]
+        row = first[walk] // mass.shape[0]
+        column = first[walk] % mass.shape[0]
         walked[starts[walk]] = first[walk]
         for k in range(starts[walk] + 1, starts[walk + 1]):
             row, column = _neighbour(mass, row, column, drawn[k])
@@ -104,7 +106,8 @@ def _neighbour(mass, row, column, uniform):  # type: ignore[no-untyped-def]
     side = mass.shape[0]
     weights = np.zeros(9)
     for way in range(9):
-        r, c = row + way // 3 - 1, column + way % 3 - 1
+        r = row + way // 3 - 1
+        c = column + way % 3 - 1
         if way != 4 and 0 <= r < side and 0 <= c < side:
             weights[way] = mass[r, c]
     left = uniform * weights.sum()

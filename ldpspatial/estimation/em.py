@@ -90,7 +90,8 @@ class EM(Estimator):
     ) -> Estimate:
         """Iterate until the rule is met; see :meth:`Estimator.fit`."""
         checked = check_counts(channel, counts)
-        stop, smooth = stopping_rule(self.stop, channel), smoother(self.smoothing)
+        stop = stopping_rule(self.stop, channel)
+        smooth = smoother(self.smoothing)
         fit = expectation_maximisation(
             channel, checked, stop, self.max_iterations, smooth, progress=progress
         )
@@ -98,7 +99,8 @@ class EM(Estimator):
 
     def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
         """Return the density that other counts give by the same rule."""
-        stop, smooth = stopping_rule(self.stop, found.channel), smoother(self.smoothing)
+        stop = stopping_rule(self.stop, found.channel)
+        smooth = smoother(self.smoothing)
         fit = expectation_maximisation(found.channel, counts, stop, max_iterations, smooth)
         return fit.density
 
@@ -196,7 +198,9 @@ class Iteration:
     ):
         size = channel.input_shape[0] * channel.input_shape[1]
         self.density = np.full(channel.input_shape, 1 / size) if start is None else start
-        self._channel, self._smooth, self._sparsity = channel, smooth, sparsity
+        self._channel = channel
+        self._smooth = smooth
+        self._sparsity = sparsity
         self._seen = np.flatnonzero(counts)
         self._reports = counts.ravel()[self._seen].astype(np.float64)
         self._ratio = np.zeros(counts.shape)

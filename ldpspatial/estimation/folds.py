@@ -86,7 +86,10 @@ def best_steps(
     runs = [kernel_iteration(kernels, whole - part, sparsity) for part in parts]
     # Without any report there is nothing to learn: such a run stays at the uniform density.
     taught = [run for run, part in zip(runs, parts, strict=True) if (part != whole).any()]
-    best, worse, step, largest = NOTHING, 0, 0, 0.0
+    best = NOTHING
+    worse = 0
+    step = 0
+    largest = 0.0
     for mark in _marks(most_steps):
         for run in taught:
             for _ in range(mark - step):
@@ -133,12 +136,14 @@ def lead(parts: list[Array], best: Prediction, other: Prediction) -> tuple[float
     Less than GAIN is no difference, so the error is GAIN at least. (Paths that predict the same
     differ by rounding; and a single report tells nothing of the error.)
     """
-    leads, reports = [], []
+    leads = []
+    reports = []
     for part, good, bad in zip(parts, best.folds, other.folds, strict=True):
         seen = part > 0
         leads.append(_log(good[seen]) - _log(bad[seen]))
         reports.append(part[seen])
-    ahead, n = np.concatenate(leads), np.concatenate(reports)
+    ahead = np.concatenate(leads)
+    n = np.concatenate(reports)
     mean = np.average(ahead, weights=n)
     return float(n @ ahead), max(sqrt(n @ (ahead - mean) ** 2), GAIN)
 

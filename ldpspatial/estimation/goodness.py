@@ -75,7 +75,8 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
         The channel knows only the reports that came.
     """
     instance("estimate", estimate, Estimate)
-    channel, counts = estimate.channel, estimate.counts
+    channel = estimate.channel
+    counts = estimate.counts
     if getattr(channel, "conditional", False):
         raise InputError(
             "goodness_of_fit needs a channel that knows all possible reports, got a "
@@ -85,7 +86,8 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
         channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=estimate.density
     )
     support = channel.support
-    n, seen = float(counts.sum()), counts[support]
+    n = float(counts.sum())
+    seen = counts[support]
     expected = n * channel.forward(fit.density)[support]
     residuals = np.zeros(support.shape)
     residuals[support] = (seen - expected) / np.sqrt(expected)
@@ -130,7 +132,8 @@ def _cell_moments() -> tuple[Array, Array, Array, Array]:
 
     The mean of the count, mean and variance of its deviance, and their covariance.
     """
-    means, counts = np.geomspace(1e-12, 300, 600), np.arange(600.0)
+    means = np.geomspace(1e-12, 300, 600)
+    counts = np.arange(600.0)
     law = means[:, None]
     mass = np.exp(xlogy(counts, law) - gammaln(counts + 1) - law)  # Poisson
     deviance = 2 * (xlogy(counts, counts / means[:, None]) - counts + means[:, None])

@@ -111,7 +111,8 @@ class Sieve(Estimator):
         """Return the density that other counts give with the same kernels and number of steps."""
         if not isinstance(found.details, Kernels):
             return super().again(found, counts, max_iterations)
-        kernels, steps = found.details, found.iterations - 1
+        kernels = found.details
+        steps = found.iterations - 1
         fit = fit_sieve(found.channel, counts, kernels.width, steps, kernels.sparsity)
         return fit.density
 
@@ -122,7 +123,8 @@ class Sieve(Estimator):
         """Return the sieve with kernels that it may have found; None for any other name."""
         if name != CROSS_VALIDATED:
             return None
-        width, sparsity = float(facts["width"]), float(facts["sparsity"])
+        width = float(facts["width"])
+        sparsity = float(facts["sparsity"])
         if width == ALL:
             is_found = sparsity == 0
         else:
@@ -185,7 +187,8 @@ def cross_validate(
     """
     if max_iterations == 1:  # the last step is all there is time for
         return Choice(0.0, 0, SPARSITY, 0.0, GAIN, is_cut=True)
-    parts, most = split(counts, folds), max_iterations - 1
+    parts = split(counts, folds)
+    most = max_iterations - 1
     widths = tried_widths(widths, channel.input_shape)
     singles = _single_widths(channel, parts, most, widths)
     best = max(singles, key=_score)

@@ -56,7 +56,8 @@ class Place:
         with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
             if kind == "geographic":
                 x = np.unwrap(x, period=360.0, axis=1)  # across the antimeridian
-            height, width = (y[-1, 0] - y[0, 0]) / (rows - 1), (x[0, -1] - x[0, 0]) / (columns - 1)
+            height = (y[-1, 0] - y[0, 0]) / (rows - 1)
+            width = (x[0, -1] - x[0, 0]) / (columns - 1)
             off_y = abs(y - (y[0, 0] + height * row)).max() if height > 0 else np.inf
             off_x = abs(x - (x[0, 0] + width * column)).max() if width > 0 else np.inf
         for what, line, off, side in (
@@ -67,7 +68,8 @@ class Place:
                 raise InputError(
                     f"{what} must rise evenly with the {line}, from 0 on, but in {name!r} does not"
                 )
-        south, west = float(y[0, 0] - height / 2), float(x[0, 0] - width / 2)
+        south = float(y[0, 0] - height / 2)
+        west = float(x[0, 0] - width / 2)
         return cls(kind, south, west, float(rows * height), float(columns * width))
 
     @property
@@ -90,7 +92,8 @@ class Place:
 
         Metres are those at the centre of the map.
         """
-        height, width = self.height / shape[0], self.width / shape[1]
+        height = self.height / shape[0]
+        width = self.width / shape[1]
         if self.kind == "plane":
             return height, width
         per_latitude, per_longitude = metres_per_degree(self.middle)
@@ -101,7 +104,8 @@ class Place:
         west = self.west - other.west
         if self.kind == "geographic":
             west = (west + 180.0) % 360.0 - 180.0
-        height, width = self.height / shape[0], self.width / shape[1]
+        height = self.height / shape[0]
+        width = self.width / shape[1]
         return (
             self.kind == other.kind
             and max(abs(self.south - other.south), abs(self.height - other.height)) < CLOSE * height

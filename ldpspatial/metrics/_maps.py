@@ -46,7 +46,8 @@ def checked_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatA
         positive and differ by at most 1e-6 of the larger one.
     """
     first, second = _of_one_shape(p, q)
-    total_p, total_q = _total("p", first), _total("q", second)
+    total_p = _total("p", first)
+    total_q = _total("q", second)
     if abs(total_p - total_q) > TOTAL_TOLERANCE * max(total_p, total_q):
         raise InputError(
             f"q must have the total of p, {total_p!r}, up to {TOTAL_TOLERANCE:g} relative, "
@@ -71,7 +72,8 @@ def checked_shares(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, Floa
 
 
 def _of_one_shape(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    first, second = _masses("p", p), _masses("q", q)
+    first = _masses("p", p)
+    second = _masses("q", q)
     if first.shape != second.shape:
         raise InputError(f"q must have the shape of p, {first.shape}, got {second.shape}")
     return first, second

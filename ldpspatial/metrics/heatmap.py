@@ -179,7 +179,8 @@ def earth_movers_distance(p: npt.ArrayLike, q: npt.ArrayLike, blocks: int | None
     if blocks is None:
         return wasserstein(first, second, order=1, ground="cityblock", cell=1 / longest)
     coarse = block_sums(first, blocks), block_sums(second, blocks)
-    high, wide = rows // blocks, columns // blocks
+    high = rows // blocks
+    wide = columns // blocks
     cell = (high / longest, wide / longest)
     return wasserstein(*coarse, order=1, ground="cityblock", cell=cell)
 

@@ -84,7 +84,8 @@ def sinkhorn_divergence(
     if equal_up_to_rounding(first, second):
         return 0.0
     relative = (sides[0] / unit, sides[1] / unit)
-    x, y = carrying_cells(first, relative), carrying_cells(second, relative)
+    x = carrying_cells(first, relative)
+    y = carrying_cells(second, relative)
     larger = max(len(x[1]), len(y[1]))  # it is paired with itself too
     check_pairs(larger, larger)
     own = (_self_cost(*x, weight, order) + _self_cost(*y, weight, order)) / 2

@@ -150,10 +150,12 @@ def _carried(
     cell: Cell,
     certify: bool,
 ) -> Transport:
-    order, sides = checked_order(order), cell_sides(cell)
+    order = checked_order(order)
+    sides = cell_sides(cell)
     _check_options(order, ground, sides, certify, p.shape)
     box, corner = _box_of_mass(p, q)
-    first, second = p[box], q[box]
+    first = p[box]
+    second = q[box]
     maps = _whole_maps(first, second, order, ground)
     if maps is None:
         bound = _bound(first, second, order, ground, sides)
@@ -164,7 +166,8 @@ def _carried(
     if certify:
         proof.check()
     cost, least, most = (unit**order * each for each in _real_costs(proof, maps, costs))
-    lower, upper = root_below(least, order), root_above(most, order)
+    lower = root_below(least, order)
+    upper = root_above(most, order)
     return Transport(
         min(max(root_near(cost, order), lower), upper),
         lower,
@@ -267,7 +270,8 @@ def _costs(
 
 def _solve(maps: WholeMaps, costs: GroundCost) -> Proof:
     solution = cheapest_plan(maps.supply, maps.demand, costs.whole)
-    plan, shape = solution.plan, maps.supply.shape
+    plan = solution.plan
+    shape = maps.supply.shape
     carried = plan.flow > 0
     return Proof(
         supply=maps.supply,

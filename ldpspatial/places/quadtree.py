@@ -140,7 +140,9 @@ def quadrants(node: Node) -> tuple[Node, Node, Node, Node]:
     >>> quadrants((1, 0, 1))
     ((2, 0, 2), (2, 0, 3), (2, 1, 2), (2, 1, 3))
     """
-    level, row, column = node[0] + 1, 2 * node[1], 2 * node[2]
+    level = node[0] + 1
+    row = 2 * node[1]
+    column = 2 * node[2]
     return (
         (level, row, column),
         (level, row, column + 1),
@@ -166,7 +168,8 @@ def node_of(prefix: str) -> Node:
     """Return the node of a prefix: the inverse of :func:`prefix_of`."""
     row = column = 0
     for digit in prefix:
-        row, column = 2 * row + int(digit) // 2, 2 * column + int(digit) % 2
+        row = 2 * row + int(digit) // 2
+        column = 2 * column + int(digit) % 2
     return len(prefix), row, column
 
 
@@ -191,7 +194,8 @@ def _interleaved(row: Ints, column: Ints, bits: int) -> Ints:
 
 def _apart(code: Codes, bits: int) -> tuple[Codes, Codes]:
     """Return the row and the column that :func:`_interleaved` made one number of."""
-    row, column = 0 * code, 0 * code
+    row = 0 * code
+    column = 0 * code
     for bit in range(bits):
         row = row | ((code >> (2 * bit + 1)) & 1) << bit
         column = column | ((code >> (2 * bit)) & 1) << bit

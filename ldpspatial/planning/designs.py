@@ -109,7 +109,8 @@ def measure_designs(
     disk = response_table("disk", table.epsilon, table.cells, squared_radius=square)
     played = ((table, "scaled", None), (disk, CROSS_VALIDATED, square))
     w2 = np.empty((len(played), len(laws), repeats))
-    total, uniform = np.empty_like(w2), np.empty((len(laws), repeats))
+    total = np.empty_like(w2)
+    uniform = np.empty((len(laws), repeats))
     for m, law in enumerate(laws.values()):
         for k in range(repeats):
             points = law.draw(devices, rng)

@@ -237,7 +237,8 @@ def plan(
                 measured[m, k, s] = astuple(rehearse(people, table, rng))
                 tell()
 
-    names, total = tuple(laws), side * float(uniform.mean())
+    names = tuple(laws)
+    total = side * float(uniform.mean())
     rows = tuple(
         _row(table, measured[:, :, s], uniform, names, side) for s, table in enumerate(tables)
     )

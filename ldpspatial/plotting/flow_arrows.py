@@ -73,14 +73,16 @@ def add_key(axes: Axes, mass: Array, text: Callable[[float], str]) -> None:
     axes.set_axis_off()
     if len(mass) == 0:
         return
-    largest, least = float(mass.max()), float(mass.min())
+    largest = float(mass.max())
+    least = float(mass.min())
     samples = {round_number(largest * share) for share in SAMPLES}
     samples = {sample for sample in samples if sample >= least / 2} or {round_number(largest)}
     y = float(np.mean(axes.get_ylim()))
     axes.text(0, y, "mass of an arrow:", fontsize=9, va="center_baseline")
     for k, sample in enumerate(sorted(samples)):
         x = 100.0 + 90.0 * k
-        start, end = np.array([[y, x]]), np.array([[y, x + 28]])
+        start = np.array([[y, x]])
+        end = np.array([[y, x + 28]])
         add_arrows(axes, start, end, np.array([sample]), largest)
         axes.text(x + 34, y, text(sample), fontsize=9, va="center_baseline")
 

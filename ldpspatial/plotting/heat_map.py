@@ -130,7 +130,8 @@ def heat_map_figure(
     columns = len(panels) // rows
     height, width = (PANEL * side / max(grid.cell_size) for side in grid.cell_size)
     slot = LEFT + max(width, NARROWEST) + RIGHT, BELOW + height + ABOVE
-    across, down = LABEL + columns * slot[0], LABEL + rows * slot[1] + (TITLE if title else 0)
+    across = LABEL + columns * slot[0]
+    down = LABEL + rows * slot[1] + (TITLE if title else 0)
     figure = Figure((across, down))
     for k, panel in enumerate(panels):
         column, row = divmod(k, rows)  # down the columns: truth and estimate stand side by side
@@ -198,7 +199,8 @@ def _panels(
 
 
 def _reports_as_received(grid: Grid, estimate: Estimate) -> _Panel | None:
-    counts, side = estimate.counts, estimate.counts.shape[0]
+    counts = estimate.counts
+    side = estimate.counts.shape[0]
     margin, rest = divmod(side - grid.cells, 2)
     if counts.shape != (side, side) or rest or margin < 0:
         return None
@@ -256,9 +258,11 @@ def _add_colour_bar(axes: Axes, panel: _Panel, width: float) -> None:
 
 
 def _label_axes(axes: Axes, grid: Grid, left: bool, bottom: bool) -> None:
-    across, up = "km east of the centre", "km north of the centre"
+    across = "km east of the centre"
+    up = "km north of the centre"
     if grid.kind == "plane":
-        across, up = "x from the centre (plane units)", "y from the centre (plane units)"
+        across = "x from the centre (plane units)"
+        up = "y from the centre (plane units)"
     if left:
         axes.set_ylabel(up, fontsize=10)
     if bottom:

@@ -30,7 +30,8 @@ def add_scale_bar(axes: Axes, area: Extent, unit: str) -> None:
     """Draw the bar with its length and unit in the lower left corner of an area of the map."""
     left, right, bottom, top = area
     length = scale_bar_length(right - left)
-    x, y = left + 0.05 * (right - left), bottom + 0.05 * (top - bottom)
+    x = left + 0.05 * (right - left)
+    y = bottom + 0.05 * (top - bottom)
     axes.plot(
         [x, x + length], [y, y], color="white", lw=2, solid_capstyle="butt", label="scale bar",
         scalex=False, scaley=False, path_effects=[withStroke(linewidth=3.5, foreground="black")],

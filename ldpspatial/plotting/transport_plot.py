@@ -109,7 +109,8 @@ def plot_transport(
         instance("title", title, str)
     difference = _difference(p, q, plan)
     frame = _frame(difference.shape, plan, unit)
-    found, block = single_flows(plan), None
+    found = single_flows(plan)
+    block = None
     if found.number_for(ENOUGH) > arrows:
         block = _block(frame)
         found = bundles(plan, block)
@@ -130,7 +131,8 @@ def plot_transport(
 def _difference(p: ArrayLike, q: ArrayLike, plan: Transport) -> Array:
     """Return q - p, both scaled to mass 1, once it is sure that the plan turns p into q."""
     total_variation(p, q)  # refuses what is no pair of maps
-    first, second = np.asarray(p, np.float64), np.asarray(q, np.float64)
+    first = np.asarray(p, np.float64)
+    second = np.asarray(q, np.float64)
     difference = np.asarray(second / second.sum() - first / first.sum())
     ends = np.concatenate([plan.sources, plan.targets])
     if (ends >= difference.shape).any():
@@ -154,7 +156,8 @@ def _frame(shape: tuple[int, ...], plan: Transport, unit: str) -> _Frame:
     cell = np.array(plan.cell)
     labels = f"y from the centre ({unit})", f"x from the centre ({unit})"
     if unit == "m":
-        cell, unit = cell / METRES_PER_KM, "km"
+        cell = cell / METRES_PER_KM
+        unit = "km"
         labels = "km north of the centre", "km east of the centre"
     return _Frame(shape, cell * (1 - np.array(shape)) / 2, cell, unit, labels, inches)
 
@@ -180,7 +183,8 @@ def _layout(frame: _Frame, says: str, title: str | None) -> tuple[Figure, Axes, 
     def axes(left: float, bottom: float, *size: float) -> Axes:
         return figure.add_axes((left / across, bottom / down, size[0] / across, size[1] / down))
 
-    left, bottom = LEFT + (width - wide) / 2, text + KEY + AXIS
+    left = LEFT + (width - wide) / 2
+    bottom = text + KEY + AXIS
     panel = axes(left, bottom, wide, high)
     bar = axes(left + wide + BAR_GAP, bottom, BAR_WIDTH, height)
     key = axes(MARGIN, text, across - 2 * MARGIN, KEY)
@@ -255,7 +259,8 @@ def _caption(
 ) -> str:
     if len(found) == 0:
         return "Nothing has to move: the maps are equal."
-    moved, cost = found.mass.sum(), found.cost.sum()
+    moved = found.mass.sum()
+    cost = found.cost.sum()
     says = "A cheapest way to turn the first map into the second moves "
     says += f"{share_text(moved)} of the mass. "
     if len(drawn) == len(found):

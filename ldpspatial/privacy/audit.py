@@ -136,7 +136,8 @@ def audit(source: ResponseTable | Collection, draws: int = 1_000_000) -> Audit:
     with input_errors():
         verify_table(table, Fraction(MAX_EPSILON))
     bound = Fraction(exp_below(claims[0]), ONE)
-    largest, realised = table.max_ratio(), _realised_ratio(table)
+    largest = table.max_ratio()
+    realised = _realised_ratio(table)
     tests, agree = check_samplers(table, n)
     return Audit(
         mechanism=table.mechanism,
@@ -180,14 +181,16 @@ def _realised_ratio(table: ResponseTable) -> Fraction:
     filters over the weights by offset: offset o stands at index o + b, base weight outside the
     disk. The filters compute in float64, which holds whole numbers below 2^53.
     """
-    b, d = table.radius, table.cells
+    b = table.radius
+    d = table.cells
     weights = np.full((d + 2 * b, d + 2 * b), table.base_weight, np.int64)
     disk = stamp(table)
     near = weights[: 2 * b + 1, : 2 * b + 1]
     near[disk > 0] = disk[disk > 0]
     # origin: the window of index k is [k - d + 1, k]. Beyond the array all is base weight.
     window = {"size": d, "origin": (d - 1) // 2, "mode": "constant", "cval": table.base_weight}
-    highest, lowest = maximum_filter(weights, **window), minimum_filter(weights, **window)
+    highest = maximum_filter(weights, **window)
+    lowest = minimum_filter(weights, **window)
     domain = weights_of_input(table, 0, 0) > 0
     pairs = np.unique(np.column_stack([highest[domain], lowest[domain]]), axis=0)
     return max(Fraction(int(high), int(low)) for high, low in pairs)

@@ -60,7 +60,8 @@ def sample(size: int, numerator: int, denominator: int, entropy: Entropy) -> Int
     top, bottom = _scale(numerator, denominator)
     function("entropy", entropy)
     out = np.empty(whole_number("size", size, 0, WEIGHT_LIMIT - 1), np.int64)
-    data, done = np.empty(0, np.uint8), 0
+    data = np.empty(0, np.uint8)
+    done = 0
     while done < len(out):
         more = min(DRAW_BYTES * (len(out) - done), CHUNK_BYTES)
         # Bytes of a draw that was not finished are read again, so draws depend on the stream of
@@ -125,7 +126,8 @@ def epsilon_for(deviation: float, sensitivity: float) -> float:
     >>> round(epsilon_for(1.357, 1), 3)
     1.0
     """
-    spread, most = positive("deviation", deviation), positive("sensitivity", sensitivity)
+    spread = positive("deviation", deviation)
+    most = positive("sensitivity", sensitivity)
     return most * log1p((1.0 + hypot(sqrt(2.0) * spread, 1.0)) / spread / spread)
 
 
@@ -148,7 +150,8 @@ def _below(data, at, bound):  # type: ignore[no-untyped-def]
     for shift in (1, 2, 4, 8, 16, 32):
         mask |= mask >> shift
     while True:
-        u, left = np.int64(0), mask
+        u = np.int64(0)
+        left = mask
         while left > 0:
             if at == data.size:
                 return np.int64(0), -1

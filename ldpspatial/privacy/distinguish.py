@@ -55,13 +55,17 @@ def lower_bound_epsilon(
     delta = number_in("delta", delta, "[0, 1]")
     error = (1 - confidence) / 2  # one half for the numerator, one for the denominator
     thresholds = _thresholds(p[::2], q[::2])
-    best, event = -np.inf, None
+    best = -np.inf
+    event = None
     for above, below in ((p, q), (q, p)):
         for sign in (1, -1):  # at least t, at most t
-            x, y, cuts = sign * above, sign * below, sign * thresholds
+            x = sign * above
+            y = sign * below
+            cuts = sign * thresholds
             bounds = _log_ratio(x[::2], y[::2], cuts, error, delta)
             if bounds.max() > best:
-                best, event = bounds.max(), (x[1::2], y[1::2], cuts[[bounds.argmax()]])
+                best = bounds.max()
+                event = (x[1::2], y[1::2], cuts[[bounds.argmax()]])
     return 0.0 if event is None else max(0.0, float(_log_ratio(*event, error, delta)[0]))
 
 

@@ -66,7 +66,8 @@ def local_privacy(channel: DenseChannel, prior: ArrayLike | None = None) -> floa
     known = np.full(cells, 1 / cells) if prior is None else _density(prior, channel.input_shape)
     joint = matrix * known  # outputs x cells
     seen = joint.sum(axis=1)
-    joint, seen = joint[seen > 0], seen[seen > 0]
+    joint = joint[seen > 0]
+    seen = seen[seen > 0]
     distances = cell_distances(channel.input_shape)
     return float((np.einsum("yx,yx->y", joint @ distances, joint) / seen).sum())
 
@@ -97,16 +98,19 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     """
     function("privacy", privacy)
     target = finite_number("target", target)
-    low, high = positive("low", low), positive("high", high)
+    low = positive("low", low)
+    high = positive("high", high)
     if not low < high:
         raise InputError(f"low must be below high, got {low} and {high}")
-    most, least = privacy(low), privacy(high)
+    most = privacy(low)
+    least = privacy(high)
     if not least <= target <= most:
         raise InputError(
             f"target must lie in [{least:.9g}, {most:.9g}], the local privacy at epsilon "
             f"{high:g} and {low:g}, got {target:.9g}"
         )
-    bottom, top = log(low), log(high)
+    bottom = log(low)
+    top = log(high)
 
     def epsilon(x: float) -> float:
         return {bottom: low, top: high}.get(x, exp(x))  # the bounds to the last digit

@@ -75,7 +75,8 @@ def check_samplers(table: ResponseTable, draws: int) -> tuple[tuple[SamplerTest,
 
     # More than half of all draws are accepted: four times the bytes cannot run out in practice.
     data = entropy.system(4 * SCALAR_DRAWS * entropy.DRAW_BYTES)
-    sampler, scalar = Sampler(table), BytesIO(data)
+    sampler = Sampler(table)
+    scalar = BytesIO(data)
     drawn = [sampler.draw(middle, middle, scalar.read) for _ in range(SCALAR_DRAWS)]
     out = tuple(np.array(drawn, np.int64).T)
     tests += _chi_square(table, "scalar", (middle, middle), out, share)
@@ -89,20 +90,24 @@ def _chi_square(
 ) -> list[SamplerTest]:
     """Compare reports of one input cell with the exact probabilities, in both binnings."""
     weights = weights_of_input(table, *cell)
-    side, n = len(weights), len(out[0])
-    rows, cols = out[0] + table.radius, out[1] + table.radius
+    side = len(weights)
+    n = len(out[0])
+    rows = out[0] + table.radius
+    cols = out[1] + table.radius
     inside = (rows >= 0) & (rows < side) & (cols >= 0) & (cols < side)
     counts = np.bincount(rows[inside] * side + cols[inside], minlength=side * side)
     domain = weights.ravel() > 0
     if counts[domain].sum() < n:
         return [SamplerTest(sampler, cell, b, n, np.inf, 0, 0.0, ok=False) for b in BINNINGS]
-    weights, counts = weights.ravel()[domain], counts[domain]
+    weights = weights.ravel()[domain]
+    counts = counts[domain]
     expected = weights * (n / table.total_weight)
     tests = []
     for name in BINNINGS:
         disk = (weights > table.base_weight).astype(np.int64)
         bins = _bins(expected) if name == "cells" else _both_or_neither(disk, expected)
-        seen, due = np.bincount(bins, counts), np.bincount(bins, expected)
+        seen = np.bincount(bins, counts)
+        due = np.bincount(bins, expected)
         statistic = float(((seen - due) ** 2 / due).sum())
         degrees = len(due) - 1
         p_value = float(chdtrc(degrees, statistic)) if degrees else 1.0
@@ -145,7 +150,8 @@ def weights_of_input(table: ResponseTable, row: int, col: int) -> Ints:
     Entry [r + b, c + b] is output cell (r, c). Cells of the disk count wherever they fall, so a
     disk that left the domain would show in the sum.
     """
-    b, side = table.radius, table.cells + 2 * table.radius
+    b = table.radius
+    side = table.cells + 2 * table.radius
     weights = np.zeros((side, side), np.int64)
     for k, out_row in enumerate(table.output_rows):
         margin = table.margin(out_row)

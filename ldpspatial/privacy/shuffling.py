@@ -141,7 +141,8 @@ def local_epsilon_for(epsilon: float, delta: float, n: int) -> float:
     >>> 0.99 < local_epsilon_for(0.0433, 1e-6, 10_000) < 1.01
     True
     """
-    low, high = number_in("epsilon", epsilon, LOCAL), float(MAX_EPSILON)
+    low = number_in("epsilon", epsilon, LOCAL)
+    high = float(MAX_EPSILON)
     target = number_in("delta", delta, "[0, 1]")
     if amplified_delta(high, n, low) <= target:
         return high
@@ -187,7 +188,8 @@ def _dominating_pair(epsilon0: float, n: int, share: float) -> tuple[Array, Arra
     question sends 1 or 0 with odds of e^epsilon0. The outcome is C and the number of ones. The
     other distribution has the ones and zeros exchanged. Only outcomes of positive loss matter.
     """
-    ratio, gain = math.exp(epsilon0), math.expm1(epsilon0)
+    ratio = math.exp(epsilon0)
+    gain = math.expm1(epsilon0)
     clones, weights, missing = _rungs(n - 1, share)
     bits = clones + 1
     most = np.minimum(bits, np.ceil(bits / 2 + _REACH * np.sqrt(bits) / 2).astype(np.int64) + 1)
@@ -242,7 +244,8 @@ def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> f
     gain = math.expm1(epsilon0)
     share, letter = _least_blanket(epsilon0), 0.5  # probability of a, and of b, in the blanket
     if blanket > share:
-        share, letter = blanket, min((1 - blanket) / (gain * blanket), 0.5)
+        share = blanket
+        letter = min((1 - blanket) / (gain * blanket), 0.5)
     given = min(letter / (1 - letter), 1.0)  # probability of a, where it is not b
     others, weights, missing = _rungs(n - 1, share)
     half = np.ceil((_REACH + 1) * np.sqrt(others * letter)).astype(np.int64) + 25

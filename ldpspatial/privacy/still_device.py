@@ -132,8 +132,10 @@ def still_device_risk(
     k = whole_number("reports", reports, 1, MAX_REPORTS)
     n = whole_number("trials", trials, 2, MAX_TRIALS)
     check_generator(rng)
-    stamp, half_widths = _log_stamp(table), np.array(table.half_widths, np.int64)
-    sums, squares = np.zeros(2), np.zeros(2)
+    stamp = _log_stamp(table)
+    half_widths = np.array(table.half_widths, np.int64)
+    sums = np.zeros(2)
+    squares = np.zeros(2)
     for devices in _chunks(n, max(CHUNK_REPORTS // k, 1)):
         rows, cols = np.repeat(rng.integers(table.cells, size=(2, devices)), k, axis=1)
         seen = [out.reshape(devices, k) for out in draw_reports(table, rows, cols, rng)]
@@ -165,7 +167,8 @@ def one_report_risk(table: ResponseTable) -> Fraction:
     0.0411
     """
     instance("table", table, ResponseTable)
-    b, d = table.radius, table.cells
+    b = table.radius
+    d = table.cells
     likeliest = np.zeros((d + 2 * b, d + 2 * b), np.int64)
     for row in table.output_rows:
         margin = table.margin(row)
@@ -200,7 +203,8 @@ def _attack(d, stamp, half_widths, rows, cols, found):  # type: ignore[no-untype
     for device in range(rows.shape[0]):
         scores[:] = 0.0
         for k in range(rows.shape[1]):
-            row, col = rows[device, k], cols[device, k]
+            row = rows[device, k]
+            col = cols[device, k]
             for i in range(max(row - b, 0), min(row + b, d - 1) + 1):
                 # The cells of row i whose disk holds the report: the disk is its own mirror image.
                 h = half_widths[abs(row - i)]

@@ -97,7 +97,8 @@ def attack(
     if claim.neighbours == "zero":  # no input says "a report of zeros"; replacing is two of them
         claim = claim.under_replacement()
     by_distance = bool(claim.distance)
-    here, there = 0, 1 if by_distance else side**2 - 1
+    here = 0
+    there = 1 if by_distance else side**2 - 1
     inputs = _neighbours(claim, here, there, side)
 
     seen = []

@@ -50,7 +50,8 @@ class BackOff:
 
     def left(self) -> float:
         """Return the seconds that are still to wait, 0 if none are."""
-        pause, now = self._read(), self._now()
+        pause = self._read()
+        now = self._now()
         length = pause.not_before - pause.since
         if not 0 < length <= self._longest_s:
             return 0.0

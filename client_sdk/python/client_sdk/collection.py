@@ -216,7 +216,8 @@ def parse_body(document: object) -> Collection:
 
 
 def _design(collection: Collection) -> dict[str, Any]:
-    grid, table = collection.grid, collection.table
+    grid = collection.grid
+    table = collection.table
     return {
         "grid": {
             "kind": grid.kind,

@@ -202,9 +202,12 @@ class Device:
                     "no window that this device answers is open: ask is_asked before a position "
                     "is read; nothing was drawn"
                 )
-            target, limit, event = what.collection(window), what.answers, _event_of(window)
+            target = what.collection(window)
+            limit = what.answers
+            event = _event_of(window)
         else:
-            target, limit = what, what.max_reports
+            target = what
+            limit = what.max_reports
         cell = target.grid.cell(lat, lon)
 
         def draw() -> tuple[str, str]:

@@ -37,5 +37,6 @@ def event_name(key: bytes, digest: str, event: str) -> bytes:
     """
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise ParameterError(f"key must be {KEY_BYTES} bytes")  # it is a secret: no value
-    digest, event = unicode_text("digest", digest), unicode_text("event", event)
+    digest = unicode_text("digest", digest)
+    event = unicode_text("event", event)
     return hmac.digest(key, f"{len(digest)}:{digest}{event}".encode(), hashlib.sha256)

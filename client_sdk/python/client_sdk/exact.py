@@ -22,7 +22,9 @@ def exp_below(exponent: Fraction) -> int:
     itself, so the sum falls short by less than 150 * 2**-BITS relatively. docs/protocol.md,
     section 3, states the same loop, so that any language can repeat it with big integers.
     """
-    total, term, n = 0, ONE, 0
+    total = 0
+    term = ONE
+    n = 0
     while term:
         total += term
         n += 1

@@ -79,14 +79,16 @@ class Grid:
         Local equirectangular projection with the WGS 84 radii of curvature at the centre: a
         50 km square at latitude 60 is off by less than 1 % of its side at its north edge.
         """
-        lat, lon = _latitude("lat", lat), _longitude("lon", lon)
+        lat = _latitude("lat", lat)
+        lon = _longitude("lon", lon)
         side = finite_number("side_m", side_m)
         if not 0 < side <= 2e7:
             raise ParameterError(f"side_m must be above 0 and at most 20000000, got {side_m}")
         if abs(lat) >= MAX_LATITUDE:
             raise ParameterError(f"lat must lie within {MAX_LATITUDE} degrees of the equator")
         per_lat, per_lon = metres_per_degree(lat)
-        height, width = side / per_lat, side / per_lon
+        height = side / per_lat
+        width = side / per_lon
         return cls._from_degrees(lat - height / 2, lon - width / 2, height, width, cells)
 
     @classmethod
@@ -131,7 +133,9 @@ class Grid:
         if not 0 < length <= 2 * PLANE_LIMIT:
             raise ParameterError(f"side must be above 0 and at most {2 * PLANE_LIMIT}, got {side}")
         _check_room(length, "plane units", cells)
-        south, west, extent = _units(corner[0]), _units(corner[1]), _units(length)
+        south = _units(corner[0])
+        west = _units(corner[1])
+        extent = _units(length)
         return cls("plane", south, west, extent, extent, cells)
 
     def cell(self, lat: float, lon: float) -> tuple[int, int]:
@@ -166,7 +170,8 @@ class Grid:
         the antimeridian works and a position beyond the west edge is nearest to the west edge.
         """
         y, x = check_position(lat, lon, self.kind)
-        dy, dx = _units(y) - self.south, _units(x) - self.west
+        dy = _units(y) - self.south
+        dx = _units(x) - self.west
         if self.kind == "geographic":
             # [-half, TURN - half) with half = the free part of the turn, split evenly.
             half = (TURN - self.width) // 2
@@ -194,7 +199,8 @@ class Grid:
 
 def metres_per_degree(lat: float) -> tuple[float, float]:
     """Return metres per degree of latitude and of longitude on WGS 84 at a latitude."""
-    equator, eccentricity2 = 6_378_137.0, 0.00669437999014
+    equator = 6_378_137.0
+    eccentricity2 = 0.00669437999014
     phi = math.radians(lat)
     bend = 1 - eccentricity2 * math.sin(phi) ** 2
     meridian = equator * (1 - eccentricity2) / bend**1.5

@@ -69,7 +69,8 @@ def draw_many(
     cells_out = np.empty_like(cells_in[0]), np.empty_like(cells_in[1])
     plan = _plan(table)
     mask = (1 << (table.total_weight - 1).bit_length()) - 1
-    n, done = len(cells_in[0]), 0
+    n = len(cells_in[0])
+    done = 0
     while done < n:
         # One draw fills at most one report, so no entropy is asked for and left over.
         draws = min(CHUNK_DRAWS, n - done)
@@ -115,7 +116,8 @@ def cells_of(grid: Grid, lats: ArrayLike, lons: ArrayLike) -> tuple[Ints, Ints, 
         bad = int((~good).sum())
         raise PositionError(f"{bad} of {len(y)} positions are not finite or out of range")
     if not geographic:
-        y, x = np.clip(y, -PLANE_FAR, PLANE_FAR), np.clip(x, -PLANE_FAR, PLANE_FAR)
+        y = np.clip(y, -PLANE_FAR, PLANE_FAR)
+        x = np.clip(x, -PLANE_FAR, PLANE_FAR)
     dy = np.floor(y * UNIT + 0.5).astype(np.int64) - grid.south
     dx = np.floor(x * UNIT + 0.5).astype(np.int64) - grid.west
     if geographic:

@@ -235,7 +235,8 @@ class Ledger:
                 here = self._spent_on(books, collection)
             _check_budget(books.head, here, asked, limit)
             report_id, report = draw()  # whose own errors pass through
-            report_id, report = unicode_text("report id", report_id), unicode_text("report", report)
+            report_id = unicode_text("report id", report_id)
+            report = unicode_text("report", report)
             with ledger_file.explained(file):
                 if books.get("pending", report_id) is not None:
                     raise ParameterError("report id must be new, got one that waits for its upload")
@@ -330,7 +331,8 @@ class Ledger:
             For a series: draws the numbers of the windows to answer. It is called only if this
             ledger has not kept that digest before, so nobody can have them drawn again.
         """
-        digest, document = unicode_text("digest", digest), unicode_text("document", document)
+        digest = unicode_text("digest", digest)
+        document = unicode_text("document", document)
         with self._books() as books:
             if books.get("joined", digest) is None:
                 windows = None if choose is None else " ".join(map(str, choose()))
@@ -352,7 +354,8 @@ class Ledger:
         self, event: str, collection: str, micro_epsilon: int, collection_limit: int | None
     ) -> bool:
         """Tell whether :meth:`spend_once` would draw: a new event, and budget for it."""
-        event, collection = unicode_text("event", event), unicode_text("collection", collection)
+        event = unicode_text("event", event)
+        collection = unicode_text("collection", collection)
         with self._books() as books:
             if books.get("events", event_name(books.head.key, collection, event)) is not None:
                 return False

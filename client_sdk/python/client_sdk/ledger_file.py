@@ -289,7 +289,8 @@ def is_first(file: Path) -> bool:
     if not file.is_file():
         return False
     header = _header(file)
-    version, application = header[60:64], header[68:72]
+    version = header[60:64]
+    application = header[68:72]
     return (int.from_bytes(application, "big"), int.from_bytes(version, "big")) == (
         APPLICATION_ID, FIRST_VERSION
     )  # fmt: skip
@@ -415,7 +416,8 @@ def _verify(connection: sqlite3.Connection, head: Head) -> None:
     """Read everything and compare it with the checksums."""
     if _value(connection, "PRAGMA quick_check(1)") != "ok":
         raise Damaged("cut off or damaged")
-    content, sums = 0, dict.fromkeys(TABLES, 0)
+    content = 0
+    sums = dict.fromkeys(TABLES, 0)
     for table in TABLES:
         for row in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
             values = _verified(table, row)

@@ -61,7 +61,8 @@ class Sampler:
 
     def draw(self, row: int, col: int, entropy: Entropy) -> tuple[int, int]:
         """Return the reported (row, col) for input cell (row, col) of the square."""
-        table, parts = self.table, self.parts
+        table = self.table
+        parts = self.parts
         if type(row) is not int or type(col) is not int or not table.is_input(row, col):
             raise ParameterError(
                 f"row and col must be whole numbers from 0 to {table.cells - 1} (not repeated here)"

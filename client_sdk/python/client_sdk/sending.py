@@ -224,7 +224,8 @@ class _HttpHandler(urllib.request.HTTPHandler):
 class _HttpsHandler(urllib.request.HTTPSHandler):
     def __init__(self, deadline: _Deadline, context: ssl.SSLContext | None):
         super().__init__(context=context)
-        self._deadline, self._trusted = deadline, context
+        self._deadline = deadline
+        self._trusted = context
 
     def https_open(self, request: urllib.request.Request) -> Any:
         return self.do_open(

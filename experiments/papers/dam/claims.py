@@ -154,7 +154,8 @@ def noted(table: str, errors: Errors) -> str:
 
 def judged(tally: Counter[str]) -> str:
     """Return what the counts say of a claim; level pairs speak neither for it nor against it."""
-    held, against = tally["lower"], tally["higher"]
+    held = tally["lower"]
+    against = tally["higher"]
     if not against:
         return ("true or level" if tally["level"] else "true") if held else "level"
     if not held:

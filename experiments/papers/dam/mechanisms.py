@@ -8,8 +8,12 @@ from experiments.uniform import Uniform
 from ldpspatial.release.local import Dam, DamNs, Huem, KRr, Matched, Mdsw, SemGeoI
 from ldpspatial.release.release import Release
 
-OURS, DAM, DAM_NS, HUEM = "DAM, our stop", "DAM", "DAM-NS", "HUEM"
-MDSW, MDSW_PLAIN = "MDSW", "MDSW, unsmoothed"
+OURS = "DAM, our stop"
+DAM = "DAM"
+DAM_NS = "DAM-NS"
+HUEM = "HUEM"
+MDSW = "MDSW"
+MDSW_PLAIN = "MDSW, unsmoothed"
 SEM, SEM_EM = "SEM-Geo-I", "SEM-Geo-I, EM"
 K_RR = "k-RR"
 UNIFORM = "uniform map"

@@ -37,7 +37,8 @@ def figure5(setup: Setup, side: int, cells: int, users: int) -> None:
     forbids to pass it on. The documents show the same for users drawn from assaults in Chicago, on
     128 x 128 cells with c = 0.5. Tables are of all repeats, figures of the first.
     """
-    texts, figures = [], {}
+    texts = []
+    figures = {}
     for place, c, unit in (
         (manhattan_place(setup.data, side), 0.1, -13),
         (chicago_place(setup.data, cells), 0.5, -9),

@@ -61,10 +61,12 @@ class Survey:
     def play(self, place: Place, people: UserCells, rng: np.random.Generator) -> Row:
         """Run and hold the map against the chances, weighted by where people are."""
         found = self.run(place, people, rng)
-        chance, weight = self.chance(place.density.shape), place.density
+        chance = self.chance(place.density.shape)
+        weight = place.density
         known = ~np.isnan(found.proportion)
         squared = np.where(known, found.proportion - chance, 0.5) ** 2
-        labels, length = found.tree.labels.ravel(), len(found.tree)
+        labels = found.tree.labels.ravel()
+        length = len(found.tree)
         people_in = np.bincount(labels, weight.ravel(), length)
         inhabited = people_in > 0
         truth = np.bincount(labels, (weight * chance).ravel(), length)[inhabited]
@@ -96,10 +98,12 @@ def figure9(setup: Setup, side: int, cells: int, users: int) -> None:
     and its picture goes to --out only: the map's licence forbids to pass it on. The documents show
     Chicago's assaults, with the focus where most of them are. The paper does not give its spread.
     """
-    manhattan, chicago = manhattan_place(setup.data, side), chicago_place(setup.data, cells)
+    manhattan = manhattan_place(setup.data, side)
+    chicago = chicago_place(setup.data, cells)
     densest = np.unravel_index(int(chicago.density.argmax()), chicago.density.shape)
     centre = float(densest[0] + 0.5) / cells, float(densest[1] + 0.5) / cells
-    rows, figures = [], {}
+    rows = []
+    figures = {}
     for place, c, focus in ((manhattan, 0.1, (1 - 900 / 1024, 200 / 1024)), (chicago, 0.5, centre)):
         histogram = AdaptiveHierarchical(calibration=c)
         surveys = [Survey(f"{w:g}", SideData(histogram, w), users, focus) for w in WIDTHS]

@@ -41,7 +41,8 @@ def shown(values: ArrayLike, digits: int = 2) -> str:
 def span(values: ArrayLike) -> str:
     """Return the least and the most of whole numbers, as "334-340", or the only one."""
     given = np.asarray(values)
-    least, most = int(given.min()), int(given.max())
+    least = int(given.min())
+    most = int(given.max())
     return f"{least:,}" if least == most else f"{least:,}-{most:,}"
 
 

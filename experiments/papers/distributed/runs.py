@@ -93,10 +93,12 @@ class Case:
         trace = trace_of(self.release, people, self.epsilon, rng)
         if trace is None:
             released = self.release.release(people, self.epsilon, rng)
-            claim, known = released.claim, dict(released.facts)
+            claim = released.claim
+            known = dict(released.facts)
             rounds = [released.density]
         else:
-            claim, known = self.release.claim(self.epsilon), dict(facts(trace))
+            claim = self.release.claim(self.epsilon)
+            known = dict(facts(trace))
             known["depth"] = depth_of(trace[-1])
             rounds = [density_of(step) for step in trace]
         squared = [mean_squared_error(place.density, density) for density in rounds]

@@ -26,7 +26,8 @@ from ldpspatial.release.distributed.levels.spatial_decomposition import (
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.release.release import Release
 
-ADAPTIVE, NON_PRIVATE = "adaptive hierarchical", "non-private, best level (oracle)"
+ADAPTIVE = "adaptive hierarchical"
+NON_PRIVATE = "non-private, best level (oracle)"
 # Of 10,000 clients that fail with chance 0.10 more than 0.12 practically never do.
 DROP_OUTS = Cohort(drop_out=0.1, tolerated=0.12)
 

@@ -89,7 +89,8 @@ def all_in_the_clear(users: Place, checkins: Place) -> list[str]:
     mean of the users' maps. Check-ins of equal mass are the other candidate.
     """
     pair = checkins.density, users.density
-    mse, error = f"{MSE_UNIT * mean_squared_error(*pair):.2f}", f"{l1(*pair):.2f}"
+    mse = f"{MSE_UNIT * mean_squared_error(*pair):.2f}"
+    error = f"{l1(*pair):.2f}"
     levels = users.density.shape[0].bit_length()
     length = sum(4**level for level in range(1, levels))
     paper = "1.2", "2.64", "5,460"
@@ -116,16 +117,21 @@ def sweep(runs: Runs) -> str:
         row = [variant.label, str(variant.bits)]
         for c in SWEEP:
             own = runs.of(variant.at(c))
-            mse, length = MSE_UNIT * own.values("mse"), own.values("vector_length").mean()
+            mse = MSE_UNIT * own.values("mse")
+            length = own.values("vector_length").mean()
             row.append(f"{shown(mse, 1)} ({length:,.0f})")
         rows.append(row)
     return markdown(["MSE (1e-7) (length)", "bits", *(f"c = {c:g}" for c in SWEEP)], rows)
 
 
 def _row(label: str, own: Runs, bits: str, paper: Paper | None) -> list[str]:
-    mse, error, length = "", "", ""
+    mse = ""
+    error = ""
+    length = ""
     if paper is not None:
-        mse, error, length = str(paper[0]), str(paper[1]), f"{paper[2]:,}"
+        mse = str(paper[0])
+        error = str(paper[1])
+        length = f"{paper[2]:,}"
     errors = MSE_UNIT * own.values("mse")
     wraps = [row.get("rounds_that_may_wrap", 0) > 0 for row in own.rows]
     return [

@@ -32,7 +32,8 @@ def covid(data: Path, conduct: Conduct, sides: tuple[int, ...]) -> None:
     stands in for the one of the replication, to March 2023.
     """
     found = counties(data)
-    parts, texts = [], []
+    parts = []
+    texts = []
     for side in sides:
         people = found.on(side)
         sigma = side / SIGMAS_A_SIDE

@@ -61,7 +61,8 @@ class Fixations:
             Whether a look weighs as long as it lasted, or every fixation weighs the same.
         """
         height, width = IMAGE
-        rows, columns = -(-height // pixels), -(-width // pixels)
+        rows = -(-height // pixels)
+        columns = -(-width // pixels)
         here = self.image == image
         row = (height - 1 - np.floor(self.y[here]).astype(np.int64)) // pixels
         column = np.floor(self.x[here]).astype(np.int64) // pixels
@@ -113,7 +114,9 @@ def counties(data: Path) -> Counties:
     Rows at (0, 0) are no places, and a county without deaths is a user without a position.
     """
     columns = table(data, COUNTIES)
-    latitude, longitude, deaths = columns["lat"], columns["lon"], columns[DEATHS]
+    latitude = columns["lat"]
+    longitude = columns["lon"]
+    deaths = columns[DEATHS]
     nowhere = (latitude == 0) & (longitude == 0)
     inside = (latitude >= SOUTH) & (latitude < NORTH) & (longitude >= WEST) & (longitude < EAST)
     beyond = ~nowhere & ~inside

@@ -33,7 +33,8 @@ def metric_panels(table: pa.Table, against: str, cluster: str, title: str) -> Fi
             colour = "crimson" if name == OURS else shades[name]
             axes.plot(found.x, found.mean, color=colour, marker=marker, markersize=4, label=name,
                       linewidth=2.2 if name == OURS else 1.2)  # fmt: skip
-            low, high = found.mean - found.half_width, found.mean + found.half_width
+            low = found.mean - found.half_width
+            high = found.mean + found.half_width
             axes.fill_between(found.x, low, high, color=colour, alpha=0.2, linewidth=0)
         better = "more" if SCORES[metric].grows else "less"
         axes.set_title(f"{SCORES[metric].label}: {better} is better", fontsize=9.5)

@@ -73,7 +73,8 @@ class Conduct:
         kept : str
             Folder below ``out``: one for each way to measure the same runs.
         """
-        wanted, numbers = list(epsilons), None if users is None else list(users)
+        wanted = list(epsilons)
+        numbers = None if users is None else list(users)
         tables = []
         for name, people in tracked(places.items(), "places", total=len(places)):
             tables.append(

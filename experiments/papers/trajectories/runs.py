@@ -15,13 +15,16 @@ from ldpspatial.release.local import DamPoints, DamTrajectory, LdpTrace, PivotTr
 from ldpspatial.release.local.trajectories.trajectory_release import Weigh
 from ldpspatial.release.release import Release
 
-SIDES, SIDE = (1, 5, 10, 15, 20), 15
-EPSILONS, EPSILON = (0.5, 1.0, 1.5, 2.0, 2.5), 1.5
+SIDES = (1, 5, 10, 15, 20)
+SIDE = 15
+EPSILONS = (0.5, 1.0, 1.5, 2.0, 2.5)
+EPSILON = 1.5
 SETTINGS = tuple(
     dict.fromkeys([(side, EPSILON) for side in SIDES] + [(SIDE, epsilon) for epsilon in EPSILONS])
 )
 TRUTHS: dict[str, Weigh] = {"users": "user", "visits": "visit"}
-OURS, PUBLISHED = "DAM, 1 report", "DAM, every point"
+OURS = "DAM, 1 report"
+PUBLISHED = "DAM, every point"
 RIVALS = ("LDPTrace, all slots", "LDPTrace, one slot", "PivotTrace")
 
 

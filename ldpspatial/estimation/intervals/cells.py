@@ -180,8 +180,10 @@ def informative_fisher(estimate: Estimate, level: float) -> Uncertainty | None:
 
 def fisher(estimate: Estimate, level: float) -> Uncertainty:
     """Return intervals from the inverse Fisher information at the estimate."""
-    channel, n = estimate.channel, estimate.n
-    shape, support = channel.input_shape, channel.support
+    channel = estimate.channel
+    n = estimate.n
+    shape = channel.input_shape
+    support = channel.support
     if is_conditional(channel):
         raise InputError(
             "method must be bootstrap where the channel knows only the reports that came, "
@@ -224,7 +226,8 @@ def bootstrap(
     progress: Callable[[int], None] | None = None,
 ) -> Uncertainty:
     """Return intervals from the spread of estimates of counts drawn from the estimate."""
-    channel, n = estimate.channel, estimate.n
+    channel = estimate.channel
+    n = estimate.n
     support = channel.support
     resampled = is_conditional(channel)
     law = (estimate.counts if resampled else channel.forward(estimate.density))[support]
@@ -319,7 +322,8 @@ def scaled_bounds(
     hold low of everybody at least and high at most: they are scaled, and the bounds scaled back,
     which leaves the weights of whole cells as they are.
     """
-    low, high = float(weights.min()), float(weights.max())
+    low = float(weights.min())
+    high = float(weights.max())
     if low == high:  # nowhere, or everywhere
         return low, high
     ends = of_unit((weights - low) / (high - low))

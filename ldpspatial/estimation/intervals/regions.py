@@ -208,7 +208,8 @@ class LikelihoodRegions:
         self._drop = max(drop / float(counts.sum()), ROUNDING)
         size = self._law.shape[1]
         self._reference = self._law.mean(axis=1)
-        nothing, flat = np.zeros(size), np.full(size, 1 / size)
+        nothing = np.zeros(size)
+        flat = np.full(size, 1 / size)
         slope = self._slope(flat)
         start = _Point(flat, slope.max() - slope + 0.1)
         # Within about half of the allowed drop, and as far from every edge as that permits.
@@ -233,7 +234,9 @@ class LikelihoodRegions:
         except linalg.LinAlgError:  # a first guess is all that is asked
             spread = float(away**2 @ (1 / stiffness))
         tilt = float(np.sqrt(2 * self._drop / spread))  # right if l were a parabola
-        bound, low, high = 1.0, 0.0, np.inf
+        bound = 1.0
+        low = 0.0
+        high = np.inf
         power, before = 2.0, (0.0, 0.0)  # of the tilt in the drop; logs of the last tilt and drop
         for step in range(TILTS):
             point = self._climb(tilt * weights, self._middle, GAP * self._drop / weights.size)
@@ -261,7 +264,8 @@ class LikelihoodRegions:
         Mehrotra's predictor and corrector on the conditions of optimality: slope + multipliers is
         the same number everywhere, and density * multipliers is ``target``.
         """
-        f, z = start.density, start.multipliers
+        f = start.density
+        z = start.multipliers
         level = float((self._slope(f) + tilt + z) @ f)
         for _ in range(NEWTON_STEPS):
             slope = self._slope(f) + tilt
@@ -282,7 +286,9 @@ class LikelihoodRegions:
             aim = max((ahead / mean) ** 3 * mean, target) - df * dz
             df, dz, dlevel = _step(f, z, off, aim, factor, ones)
             reach = min(1.0, 0.99 * _room(f, df, z, dz))
-            f, z, level = f + reach * df, z + reach * dz, level + reach * dlevel
+            f = f + reach * df
+            z = z + reach * dz
+            level = level + reach * dlevel
         return _Point(f, z)
 
     def _likelihood(self, density: Array) -> float:
@@ -329,5 +335,6 @@ def _step(
 
 def _room(f: Array, df: Array, z: Array, dz: Array) -> float:
     """Return how much of a step keeps everything >= 0; at most 1."""
-    at, by = np.concatenate([f, z]), np.concatenate([df, dz])
+    at = np.concatenate([f, z])
+    by = np.concatenate([df, dz])
     return float(np.min(-at[by < 0] / by[by < 0], initial=1.0))

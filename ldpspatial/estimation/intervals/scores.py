@@ -42,7 +42,9 @@ def score_bounds(
     """
     if not isinstance(channel, Scored):
         raise InputError(f"method scores needs reports that are sets, got {type(channel).__name__}")
-    n, reach, step = float(counts.sum()), standard_errors(level), channel.score_step
+    n = float(counts.sum())
+    reach = standard_errors(level)
+    step = channel.score_step
 
     def of_unit(unit: Array) -> tuple[float, float]:
         if n < 2:  # nobody to compare with

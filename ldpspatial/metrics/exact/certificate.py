@@ -109,7 +109,8 @@ def _check_plan(supply: Ints, demand: Ints, sources: Ints, targets: Ints, flow: 
     for cells in (sources, targets):
         if ((cells < 0) | (cells >= supply.shape)).any():
             raise SolverError("the plan leaves the grid")
-    sent, received = np.zeros_like(supply), np.zeros_like(demand)
+    sent = np.zeros_like(supply)
+    received = np.zeros_like(demand)
     np.add.at(sent, tuple(sources.T), flow)
     np.add.at(received, tuple(targets.T), flow)
     # Flows are positive and their exact total is that of the masses: no sum can have wrapped.
@@ -143,7 +144,8 @@ def _least_along(start: Ints, cost: Ints, axis: int) -> Ints:
     start = np.ascontiguousarray(np.moveaxis(start, axis, -1))
     length = start.shape[-1]
     both_ways = np.concatenate([cost[:0:-1], cost])
-    least, sums = np.full_like(start, _FAR), np.empty_like(start)
+    least = np.full_like(start, _FAR)
+    sums = np.empty_like(start)
     # Places from which no line has a target to start at are left out: often they are most.
     for place in np.flatnonzero((start < _FAR).any(axis=0)).tolist():
         np.add(start[:, place, None], both_ways[length - 1 - place :][:length], out=sums)
@@ -154,8 +156,10 @@ def _least_along(start: Ints, cost: Ints, axis: int) -> Ints:
 def _violated_by_pairs(source_value: Ints, target_value: Ints, cost: Ints) -> Any:
     """Return where (R, C) a source and some target have a sum above their cost."""
     violated = np.zeros(source_value.shape, bool)
-    sources, targets = np.argwhere(source_value > -_FAR), np.argwhere(target_value > -_FAR)
-    limit, value = source_value[tuple(sources.T)], target_value[tuple(targets.T)]
+    sources = np.argwhere(source_value > -_FAR)
+    targets = np.argwhere(target_value > -_FAR)
+    limit = source_value[tuple(sources.T)]
+    value = target_value[tuple(targets.T)]
     some = max(_PAIRS // max(len(targets), 1), 1)
     for begin in range(0, len(sources), some):
         part = sources[begin : begin + some]

@@ -86,7 +86,8 @@ def _deal_side(
 
 def _spread(group: Ints, place: Ints, shape: tuple[int, int]) -> Ints:
     """Return for each cell of the grid the range of the places in its group."""
-    low, high = np.full(shape[0] * shape[1], 2**31), np.zeros(shape[0] * shape[1], np.int64)
+    low = np.full(shape[0] * shape[1], 2**31)
+    high = np.zeros(shape[0] * shape[1], np.int64)
     np.minimum.at(low, group, place)
     np.maximum.at(high, group, place)
     spread: Ints = high - low
@@ -94,7 +95,8 @@ def _spread(group: Ints, place: Ints, shape: tuple[int, int]) -> Ints:
 
 
 def _order(group: Ints, by_rows: np.ndarray, rows: Ints, columns: Ints) -> Ints:
-    major, minor = np.where(by_rows, rows, columns), np.where(by_rows, columns, rows)
+    major = np.where(by_rows, rows, columns)
+    minor = np.where(by_rows, columns, rows)
     size = int(max(rows.max(), columns.max())) + 1
     order: Ints = np.argsort((group * size + major) * size + minor)
     return order
@@ -108,8 +110,10 @@ def _north_west(flow: Ints, tie: Ints, mass: Ints, mass_tie: Ints, dealt: Ints) 
     they do, and the next group begins.
     """
     arc = part = count = 0
-    flow_left, tie_left = flow[0], tie[0]
-    mass_left, mass_tie_left = mass[0], mass_tie[0]
+    flow_left = flow[0]
+    tie_left = tie[0]
+    mass_left = mass[0]
+    mass_tie_left = mass_tie[0]
     while True:
         arc_first = flow_left < mass_left or (flow_left == mass_left and tie_left <= mass_tie_left)
         both = flow_left == mass_left and tie_left == mass_tie_left
@@ -127,7 +131,9 @@ def _north_west(flow: Ints, tie: Ints, mass: Ints, mass_tie: Ints, dealt: Ints) 
             arc += 1
             if arc == len(flow):
                 return count
-            flow_left, tie_left = flow[arc], tie[arc]
+            flow_left = flow[arc]
+            tie_left = tie[arc]
         if both or not arc_first:
             part += 1
-            mass_left, mass_tie_left = mass[part], mass_tie[part]
+            mass_left = mass[part]
+            mass_tie_left = mass_tie[part]

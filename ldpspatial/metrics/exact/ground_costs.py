@@ -64,7 +64,8 @@ class PowerSum:
     @property
     def steps(self) -> tuple[Fraction, Fraction]:
         """See `GroundCost`."""
-        rows, columns = len(self.whole.rows), len(self.whole.columns)
+        rows = len(self.whole.rows)
+        columns = len(self.whole.columns)
         return (
             self.height**self.power * (rows**self.power - (rows - 1) ** self.power),
             self.width**self.power * (columns**self.power - (columns - 1) ** self.power),
@@ -74,7 +75,8 @@ class PowerSum:
         """See `GroundCost`."""
         # A whole cost is a fixed multiple of the real one along each axis, so the smaller of the
         # two multiples bounds the real cost of every plan.
-        cost, multiples = Fraction(0), []
+        cost = Fraction(0)
+        multiples = []
         for side, whole, moved in (
             (self.height, self.whole.rows, down),
             (self.width, self.whole.columns, right),
@@ -258,7 +260,8 @@ def _tabulated(
     steps = (float(side) * np.arange(n) for side, n in zip(sides, shape, strict=True))
     down, right = np.ix_(*steps)
     table = (np.hypot(down, right) if ground == "euclidean" else down + right) ** order
-    largest, nearest = float(table.max()), float(table[table > 0].min(initial=math.inf))
+    largest = float(table.max())
+    nearest = float(table[table > 0].min(initial=math.inf))
     scale = int(2.0 ** math.floor(math.log2(limit / largest))) if largest > 0 else 1
     if int(np.rint(largest * scale)) > limit:  # the logarithm was rounded
         scale //= 2

@@ -64,7 +64,8 @@ def cheapest_plan(supply: Ints, demand: Ints, cost: GridCost) -> Solution:
         network = _Network(plan, sources, targets, level_cost)
         with Halves(2 if supply.size >= TWO_THREADS_FROM else 1) as halves:
             added = network.optimise(halves)
-        pivots, rounds = pivots + sum(added), rounds + len(added)
+        pivots = pivots + sum(added)
+        rounds = rounds + len(added)
         plan = network.plan()
     return Solution(plan, network.source_value, network.target_value, pivots, rounds)
 
@@ -116,7 +117,9 @@ class _Network:
     def optimise(self, halves: Halves) -> list[int]:
         """Pivot until no arc is violated; return the number of pivots of each round."""
         added: list[int] = []
-        tree, value, limit = self.tree, self.target_value, self.source_value
+        tree = self.tree
+        value = self.target_value
+        limit = self.source_value
         while True:
             _read_values(tree.potential, self.cell, self.is_target, limit.ravel(), value.ravel())
             best, target = self.pricing.cheapest(value, limit, halves)
@@ -125,7 +128,8 @@ class _Network:
                 return added
             least = best.ravel()[violated]
             order = np.argsort(least - limit.ravel()[violated])
-            violated, least = violated[order], least[order]
+            violated = violated[order]
+            least = least[order]
             partner = target.ravel()[violated]
             pivots = improve(
                 tree,

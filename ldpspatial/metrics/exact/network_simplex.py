@@ -72,22 +72,27 @@ def plant(
     arcs = len(tails)
     n = arcs + 1
     begin, arcs_at = _arcs_by_node(tails, heads)
-    node, potential = np.empty(n, NODE), np.zeros(n, np.int64)
+    node = np.empty(n, NODE)
+    potential = np.zeros(n, np.int64)
     thread = np.empty(n, np.int32)
     old = np.empty(n, np.int64)
     waiting = np.empty((n, 2), np.int64)  # a stack of (arc to the parent, parent's new number)
     waiting[0] = -1
-    height, number, v = 1, 0, 0
+    height = 1
+    number = 0
+    v = 0
     while height > 0:
         height -= 1
         arc, parent = waiting[height]
-        node[number].parent, node[number].size = parent, 1
+        node[number].parent = parent
+        node[number].size = 1
         node[number].flow = node[number].tie = node[number].upward = 0
         if arc >= 0:
             upward = heads[arc] == old[parent]
             v = tails[arc] if upward else heads[arc]
             node[number].upward = upward
-            node[number].flow, node[number].tie = flow[arc], tie[arc]
+            node[number].flow = flow[arc]
+            node[number].tie = tie[arc]
             potential[number] = potential[parent] + (-cost[arc] if upward else cost[arc])
         old[number] = v
         for k in range(begin[v], begin[v + 1]):
@@ -132,12 +137,14 @@ def improve(tree: Tree, tails: NodeIds, heads: NodeIds, cost: Ints) -> int:
     node, thread, potential = tree
     added = 0
     for k in range(len(tails)):
-        tail, head = tails[k], heads[k]
+        tail = tails[k]
+        head = heads[k]
         reduced = cost[k] + potential[tail] - potential[head]
         if reduced >= 0:
             continue
         apex, leaving, on_tail_side = _leaving_arc(node, tail, head)
-        flow, tie = node[leaving].flow, node[leaving].tie
+        flow = node[leaving].flow
+        tie = node[leaving].tie
         _push(node, tail, head, apex, flow, tie)
         # The side of the tree below the leaving arc hangs on to the entering one by `moving`.
         moving, fixed, shift = (tail, head, -reduced) if on_tail_side else (head, tail, reduced)
@@ -167,8 +174,10 @@ def improve(tree: Tree, tails: NodeIds, heads: NodeIds, cost: Ints) -> int:
 @compiled
 def _leaving_arc(node: Any, tail: int, head: int) -> tuple[int, int, bool]:
     """Return the top of the cycle, the node below its emptiest backward arc, and its side."""
-    leaving, on_tail_side = -1, False
-    flow, tie = np.int64(0), np.int32(0)
+    leaving = -1
+    on_tail_side = False
+    flow = np.int64(0)
+    tie = np.int32(0)
     x, y = tail, head
     while x != y:
         at_tail = node[x].size <= node[y].size  # the smaller subtree cannot hold the other node
@@ -178,7 +187,10 @@ def _leaving_arc(node: Any, tail: int, head: int) -> tuple[int, int, bool]:
         if backward and (
             leaving < 0 or node[v].flow < flow or (node[v].flow == flow and node[v].tie < tie)
         ):
-            leaving, on_tail_side, flow, tie = v, at_tail, node[v].flow, node[v].tie
+            leaving = v
+            on_tail_side = at_tail
+            flow = node[v].flow
+            tie = node[v].tie
         if at_tail:
             x = node[v].parent
         else:
@@ -209,7 +221,8 @@ def _resize(node: Any, begin: int, end: int, change: int) -> None:
 @compiled
 def _cut(node: Any, thread: NodeIds, v: int) -> None:
     """Take the subtree of v out of the thread and of the `last` of all above it."""
-    last, before = node[v].last, node[v].before
+    last = node[v].last
+    before = node[v].before
     after = thread[last]
     thread[before], node[after].before = after, before
     w = node[v].parent
@@ -227,7 +240,8 @@ def _uproot(node: Any, thread: NodeIds, leaving: int) -> int:
     v = root
     while v >= 0:
         node[v].size -= size
-        root, v = v, node[v].parent
+        root = v
+        v = node[v].parent
     node[leaving].parent = -1
     last = node[leaving].last
     thread[last], node[leaving].before = leaving, last
@@ -257,14 +271,20 @@ def _hang(
     first, last = node[v].before, node[v].last  # bounds of the child's piece in the old thread
     after = thread[last]
     while True:
-        above, above_flow, above_tie = node[v].parent, node[v].flow, node[v].tie
-        above_upward, old_size = 1 - node[v].upward, node[v].size
-        node[v].parent, node[v].size, node[v].upward = parent, size, upward
+        above = node[v].parent
+        above_flow = node[v].flow
+        above_tie = node[v].tie
+        above_upward = 1 - node[v].upward
+        old_size = node[v].size
+        node[v].parent = parent
+        node[v].size = size
+        node[v].upward = upward
         node[v].flow, node[v].tie = flow, tie
         if v == top:
             break
         thread[end] = above
-        ahead, node[above].before = node[above].before, end
+        ahead = node[above].before
+        node[above].before = end
         end = first
         if node[above].last != last:
             thread[end], node[after].before = after, end
@@ -273,7 +293,9 @@ def _hang(
         first = ahead
         size = node[moving].size - old_size
         parent, v = v, above
-        flow, tie, upward = above_flow, above_tie, above_upward
+        flow = above_flow
+        tie = above_tie
+        upward = above_upward
     v = top
     while v != below:
         node[v].last = end

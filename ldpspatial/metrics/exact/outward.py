@@ -35,5 +35,6 @@ def _enclosed(cost: Fraction, order: int) -> tuple[Fraction, Fraction]:
         return cost, cost
     shift = PLACES - (cost.numerator.bit_length() - cost.denominator.bit_length()) // 2
     scaled = cost * Fraction(4) ** shift
-    root, unit = math.isqrt(math.floor(scaled)), Fraction(1, 2) ** shift
+    root = math.isqrt(math.floor(scaled))
+    unit = Fraction(1, 2) ** shift
     return root * unit, (root + (root * root != scaled)) * unit

@@ -110,8 +110,10 @@ def cheapest_in_rows(
         Set at the columns where one of these is not what it was.
     """
     width = value.shape[1]
-    place, offset = np.empty(width, np.int64), np.empty(width, np.int64)
-    best, where = np.empty(width, np.int64), np.empty(width, np.int64)
+    place = np.empty(width, np.int64)
+    offset = np.empty(width, np.int64)
+    best = np.empty(width, np.int64)
+    where = np.empty(width, np.int64)
     for i in range(begin, end):
         k = lines[i]
         row = present[k]
@@ -150,7 +152,8 @@ def cheapest_in_columns(
     `least` and `partner` are what `cheapest_in_rows` took and gave.
     """
     height, width = best.shape
-    along, where = np.empty(height, np.int64), np.empty(height, np.int64)
+    along = np.empty(height, np.int64)
+    where = np.empty(height, np.int64)
     for i in range(begin, end):
         column = columns[i]
         if slope >= 0:
@@ -166,7 +169,8 @@ def cheapest_in_columns(
 @compiled
 def _line_minima(offset: Ints, place: Ints, cost: Ints, best: Ints, where: Ints) -> None:
     """Fill in the least cost[|x - place[k]|] + offset[k] over k, and that k, for all x."""
-    n, last = len(best), len(offset) - 1
+    n = len(best)
+    last = len(offset) - 1
     step = 1
     while step < n:
         step *= 2
@@ -193,7 +197,8 @@ def _line_minima(offset: Ints, place: Ints, cost: Ints, best: Ints, where: Ints)
 @compiled
 def _sweep(offset: Ints, place: Ints, slope: int, best: Ints, where: Ints) -> None:
     """Do as `_line_minima` for cost[k] = slope * k."""
-    n, last = len(best), len(offset) - 1
+    n = len(best)
+    last = len(offset) - 1
     for x in range(place[0]):
         best[x], where[x] = _FAR, 0
     k = 0
@@ -202,7 +207,8 @@ def _sweep(offset: Ints, place: Ints, slope: int, best: Ints, where: Ints) -> No
         least += slope
         if k <= last and place[k] == x:
             if offset[k] < least:
-                least, arg = offset[k], k
+                least = offset[k]
+                arg = k
             k += 1
         best[x], where[x] = least, arg
     least, arg = _FAR, last
@@ -211,7 +217,8 @@ def _sweep(offset: Ints, place: Ints, slope: int, best: Ints, where: Ints) -> No
         least += slope
         if k >= 0 and place[k] == x:
             if offset[k] < least:
-                least, arg = offset[k], k
+                least = offset[k]
+                arg = k
             k -= 1
         if least < best[x]:
             best[x], where[x] = least, arg

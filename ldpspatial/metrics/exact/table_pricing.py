@@ -94,7 +94,8 @@ class TablePricing:
         """
         _take(value, self._targets)
         _take(limit, self._sources)
-        best, target = limit.copy(), np.full(limit.shape, -1, np.int32)
+        best = limit.copy()
+        target = np.full(limit.shape, -1, np.int32)
         tiles = (self._sources, self._targets)
         shared = (self._cost, *tiles, self._slack, self._least, best, target)
         halves(_price_tiles, len(self._sources.corner), *shared)
@@ -153,14 +154,16 @@ def _price_tiles(
     """Price the arcs from the tiles begin .. end - 1 of the sources; `least` is working space."""
     middle = cost.shape[1] // 2  # where nothing is moved by columns
     for i in range(begin, end):
-        limit, found = sources.value[i], least[i]
+        limit = sources.value[i]
+        found = least[i]
         row, column = sources.corner[i]
         for j in range(len(targets.corner)):
             rise = sources.rise[i] + targets.rise[j]
             if slack[i, j] >= rise:
                 slack[i, j] -= rise
                 continue
-            down, right = row - targets.corner[j, 0], column - targets.corner[j, 1]
+            down = row - targets.corner[j, 0]
+            right = column - targets.corner[j, 1]
             nearest = middle + max(abs(right) - SIDE + 1, 0)
             bound = cost[max(abs(down) - SIDE + 1, 0), nearest] - sources.peak[i] - targets.peak[j]
             if bound < 0:
@@ -189,7 +192,8 @@ def _name_cells(
     row: int, column: int, cost: Ints, targets: Tiles, best: Ints, target: NodeIds
 ) -> None:
     """Put the first cell that has the least in place of its tile, for all sources of one tile."""
-    middle, columns = cost.shape[1] // 2, best.shape[1]
+    middle = cost.shape[1] // 2
+    columns = best.shape[1]
     for y in range(row, min(row + SIDE, best.shape[0])):
         for x in range(column, min(column + SIDE, columns)):
             tile = target[y, x]
@@ -197,7 +201,8 @@ def _name_cells(
                 continue
             top, left = targets.corner[tile]
             for k in range(SIDE * SIDE - 1, -1, -1):
-                down, right = k // SIDE, k % SIDE
+                down = k // SIDE
+                right = k % SIDE
                 moved = cost[abs(y - top - down), middle + x - left - right]
                 if moved - targets.value[tile, down, right] == best[y, x]:
                     target[y, x] = (top + down) * columns + left + right
@@ -214,7 +219,8 @@ def _least_slack(
     """
     middle = cost.shape[1] // 2
     nearest = middle + max(abs(right) - SIDE + 1, 0)
-    value, limit = targets.value[j], sources.value[i]
+    value = targets.value[j]
+    limit = sources.value[i]
     slack: int = FAR
     least[:] = FAR
     for y in range(SIDE):
@@ -239,13 +245,20 @@ def _row_against_row(cost: Ints, value: Ints, least: Ints) -> None:
     """Lower `least` (SIDE,) to the least cost - value; the first cost is of 7 columns leftwards."""
     # Written out: the compiler makes vector instructions of a loop over x with a body like this,
     # not of two nested loops.
-    v0, v1, v2, v3 = value[7], value[6], value[5], value[4]
-    v4, v5, v6, v7 = value[3], value[2], value[1], value[0]
+    v0 = value[7]
+    v1 = value[6]
+    v2 = value[5]
+    v3 = value[4]
+    v4 = value[3]
+    v5 = value[2]
+    v6 = value[1]
+    v7 = value[0]
     for x in range(len(least)):
         a = min(cost[x] - v0, cost[x + 1] - v1)
         b = min(cost[x + 2] - v2, cost[x + 3] - v3)
         c = min(cost[x + 4] - v4, cost[x + 5] - v5)
         d = min(cost[x + 6] - v6, cost[x + 7] - v7)
-        a, c = min(a, b), min(c, d)
+        a = min(a, b)
+        c = min(c, d)
         a = min(a, c)
         least[x] = min(least[x], a)

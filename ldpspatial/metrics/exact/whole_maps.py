@@ -48,9 +48,12 @@ def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
     """
     path = snake(p.shape)
     path = path[(p.flat[path] > 0) | (q.flat[path] > 0)]  # sums change nowhere else
-    first, second = _exact(p.flat[path]), _exact(q.flat[path])
-    total_p, total_q = sum(first), sum(second)
-    first, second = [mass * total_q for mass in first], [mass * total_p for mass in second]
+    first = _exact(p.flat[path])
+    second = _exact(q.flat[path])
+    total_p = sum(first)
+    total_q = sum(second)
+    first = [mass * total_q for mass in first]
+    second = [mass * total_p for mass in second]
     if without_common:
         common = list(map(min, first, second))
         first = [mass - same for mass, same in zip(first, common, strict=True)]
@@ -59,10 +62,12 @@ def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
     divisor = math.gcd(*first, *second) or 1
     rounded = left // divisor > UNITS
     if rounded:
-        first, second = _rounded(first, left), _rounded(second, left)
+        first = _rounded(first, left)
+        second = _rounded(second, left)
         unit = Fraction(left, total_p * total_q * UNITS)
     else:
-        first, second = [mass // divisor for mass in first], [mass // divisor for mass in second]
+        first = [mass // divisor for mass in first]
+        second = [mass // divisor for mass in second]
         unit = Fraction(divisor, total_p * total_q)
     return WholeMaps(_map(first, path, p), _map(second, path, p), unit, rounded)
 
@@ -91,16 +96,20 @@ def differ_by_rounding(p: FloatArray, q: FloatArray) -> bool:
     """
     if _are_counts(p) and _are_counts(q):
         return False
-    first, second = _exact(p.ravel()), _exact(q.ravel())
-    total_p, total_q = sum(first), sum(second)
+    first = _exact(p.ravel())
+    second = _exact(q.ravel())
+    total_p = sum(first)
+    total_q = sum(second)
     pairs = ((a * total_q, b * total_p) for a, b in zip(first, second, strict=True))
     return all(abs(a - b) <= Fraction(ROUNDING) * max(a, b) for a, b in pairs)
 
 
 def exact_difference(p: FloatArray, q: FloatArray) -> Fraction:
     """Return the total variation of two maps of positive mass, each scaled to mass 1."""
-    first, second = _exact(p.ravel()), _exact(q.ravel())
-    total_p, total_q = sum(first), sum(second)
+    first = _exact(p.ravel())
+    second = _exact(q.ravel())
+    total_p = sum(first)
+    total_q = sum(second)
     apart = sum(abs(a * total_q - b * total_p) for a, b in zip(first, second, strict=True))
     return Fraction(apart, 2 * total_p * total_q)
 

@@ -52,7 +52,8 @@ class Budget:
 
     def pay_all(self) -> int:
         """Pay what remains."""
-        paid, self.micro = self.micro, 0
+        paid = self.micro
+        self.micro = 0
         return paid
 
 

@@ -175,7 +175,8 @@ class Matched(LocalRelease):
 
 @lru_cache(maxsize=256)
 def _match(matched: Matched, epsilon: float) -> Match:
-    inner, cells = matched.inner, matched.cells
+    inner = matched.inner
+    cells = matched.cells
     target = matched.to.local_privacy(cells, epsilon)
     if isinstance(inner, SemGeoI):
         return _match_sets(inner, cells, target)
@@ -197,7 +198,8 @@ def _match_sets(inner: SemGeoI, cells: int, target: float) -> Match:
         ends = [inf, MOST, *(least_epsilon(cells, k - 1) for k in range(2, most + 1))]
         low, high = 1, 2  # doubled first: small sets are the usual answer, and the quick one
         while high <= most and replace(inner, size=high).local_privacy(cells, ends[high]) <= target:
-            low, high = high, 2 * high
+            low = high
+            high = 2 * high
         high = min(high, most + 1)
         while high - low > 1:
             k = (low + high) // 2
@@ -205,7 +207,8 @@ def _match_sets(inner: SemGeoI, cells: int, target: float) -> Match:
                 low = k
             else:
                 high = k
-        held, last = replace(inner, size=low), ends[low]
+        held = replace(inner, size=low)
+        last = ends[low]
     found = calibrate(lambda e: held.local_privacy(cells, e), target, LEAST, last)
     privacy = held.sampled_local_privacy(cells, found)
     jumped = inner.subset_size(cells, found) != held.size

@@ -66,7 +66,7 @@ def test_support_is_the_output_domain(mechanism: str, cells: int, radius: int) -
 def channels(draw: st.DrawFn) -> StampChannel:
     cells = draw(st.integers(1, 9))
     table = response_table(
-        draw(st.sampled_from(MECHANISMS)),
+        draw(st.sampled_from(list(MECHANISMS))),
         draw(st.floats(0.05, 12)),
         cells,
         draw(st.one_of(st.none(), st.integers(0, 2 * cells))),

@@ -155,7 +155,8 @@ def _shown(difference: Difference) -> str:
 
 
 def _summary(found: Comparison, seed: int) -> str:
-    total, accepted = found.asked.total(), found.accepted.total()
+    total = found.asked.total()
+    accepted = found.accepted.total()
     lines = [
         f"{name:12} {found.asked[name]:8,} asked {found.accepted[name]:8,} accepted "
         f"{found.differing[name]:8,} differ"

@@ -181,12 +181,14 @@ def a_grid(dice: Dice, cells: int) -> Json:
     """Return a grid object within the limits of its kind, often at them."""
     least = 2 * cells
     if dice.chance(50):
-        edge, most = 10**15, 2 * 10**15
+        edge = 10**15
+        most = 2 * 10**15
         south = dice.pick(
             (-edge, edge, 0, dice.between(-edge, edge), dice.between(-(10**9), 10**9))
         )
         west = dice.pick((-edge, edge, 0, dice.between(-edge, edge), dice.between(-(10**9), 10**9)))
-        height, width = _side(least, most, dice), _side(least, most, dice)
+        height = _side(least, most, dice)
+        width = _side(least, most, dice)
         kind = "plane"
     else:
         edge = 85 * 10**7
@@ -194,7 +196,8 @@ def a_grid(dice: Dice, cells: int) -> Json:
         west = dice.pick(
             (-18 * 10**8, 18 * 10**8 - 1, 0, dice.between(-18 * 10**8, 18 * 10**8 - 1))
         )
-        height, width = _side(least, edge - south, dice), _side(least, 18 * 10**8, dice)
+        height = _side(least, edge - south, dice)
+        width = _side(least, 18 * 10**8, dice)
         kind = "geographic"
     return {"kind": kind, "south_e7": south, "west_e7": west, "height_e7": height,
             "width_e7": width, "cells": cells}  # fmt: skip
@@ -228,7 +231,8 @@ def _two_swapped(made: Json, dice: Dice) -> None:
 
 def _summed_up_again(made: Json, dice: Dice) -> None:
     """Change a weight, the base or the shape and let the sums follow: only the bound can tell."""
-    octant, base = made["weights"], made["base_weight"]
+    octant = made["weights"]
+    base = made["base_weight"]
     change = dice.below(4)
     row = dice.pick(octant)
     if change == 0:
@@ -258,7 +262,8 @@ def _at_the_bound(made: Json, dice: Dice) -> None:
 
 def _at_the_bound_of_53_bits(made: Json, dice: Dice) -> None:
     """Put the bound of the largest weight, or one more, where a double no longer tells them."""
-    micro, base = dice.between(1, 693_146), 1 << 52
+    micro = dice.between(1, 693_146)
+    base = 1 << 52
     most = base * exp_below(Fraction(micro, MICRO)) >> BITS
     _of_one_weight(made, 1, base, most + dice.below(2))
     made["micro_epsilon"] = micro
@@ -266,7 +271,8 @@ def _at_the_bound_of_53_bits(made: Json, dice: Dice) -> None:
 
 def _a_total_near_the_limit(made: Json, dice: Dice) -> None:
     """Take one weight and a base, so that the total is 2^53 and a little less or more."""
-    cells, base = dice.between(1, 2), 1 << dice.pick((10, 40, 50, 51, 52))
+    cells = dice.between(1, 2)
+    base = 1 << dice.pick((10, 40, 50, 51, 52))
     weight = (1 << 53) - (cells * cells - 1) * base + dice.pick((-2, -1, 0, 1))
     _of_one_weight(made, cells, base, max(min(weight, LAST_WEIGHT), 1))
 

@@ -105,7 +105,8 @@ def _more_answers_than_windows(made: Json, dice: Dice) -> None:
 
 
 def _numbers_swapped(made: Json, dice: Dice) -> None:
-    a, b = dice.pick(tuple(NUMBERS)), dice.pick(tuple(NUMBERS))
+    a = dice.pick(tuple(NUMBERS))
+    b = dice.pick(tuple(NUMBERS))
     made[a], made[b] = made[b], made[a]
 
 

@@ -215,7 +215,8 @@ def _swapped(text: str, dice: Dice) -> str:
     if len(found) < 2:
         return text
     first = dice.below(len(found) - 1)
-    a, b = found[first], found[dice.between(first + 1, len(found) - 1)]
+    a = found[first]
+    b = found[dice.between(first + 1, len(found) - 1)]
     between = text[a.end() : b.start()]
     return text[: a.start()] + b.group() + between + a.group() + text[b.end() :]
 

@@ -168,7 +168,8 @@ class AdaptiveHierarchical(Release):
         tree = PrefixTree.quadrants(shape) if self.start is None else self.start
         if tree.shape != shape:
             raise InputError(f"start must be a tree of the map {shape}, got {tree.shape}")
-        budget, added = Budget(epsilon), True
+        budget = Budget(epsilon)
+        added = True
         trace: list[Round] = []
         while budget.micro:
             last = not added or len(trace) + 1 == self.rounds
@@ -197,10 +198,12 @@ class AdaptiveHierarchical(Release):
     ) -> Round:
         """Pay for one round and ask."""
         clients, length = vectors.shape
-        scale, sensitivity = self.locations.scale, self.locations.sensitivity(length)
+        scale = self.locations.scale
+        sensitivity = self.locations.sensitivity(length)
         law = self.cohort, scale, sensitivity
         if self.schedule == "even":
-            wanted, needed = epsilon / self.rounds, 0.0
+            wanted = epsilon / self.rounds
+            needed = 0.0
         else:
             wanted = wanted_epsilon(self.calibration, clients, length, *law)
             needed = self.expansion * wanted

@@ -65,7 +65,8 @@ class NonPrivateTree(Release):
         """Count and grow until the tree has no new node, and return every round."""
         check_generator(rng)
         answers = self.locations.of(users, rng)
-        tree, trace = PrefixTree.quadrants(users.shape), list[Round]()
+        tree = PrefixTree.quadrants(users.shape)
+        trace = list[Round]()
         for _ in range(self.rounds):
             counts = np.asarray(answers(tree, rng).sum(axis=0), dtype=np.float64).ravel()
             trace.append(Round(tree, counts, 0, 0, self.threshold, 0.0, len(users)))
@@ -79,6 +80,7 @@ class NonPrivateTree(Release):
         """Run; ``epsilon`` has no effect."""
         check_run(users, epsilon, rng)
         trace = self.rounds_of(users, rng)
-        final, shown = trace[-1], facts(trace)
+        final = trace[-1]
+        shown = facts(trace)
         known = {name: shown[name] for name in ("rounds", "vector_length", "leaves")}
         return Released(final.tree.density(final.counts), self.claim(epsilon), known)

@@ -169,7 +169,8 @@ class PrefixTree:
         covering = np.flatnonzero(pixels)
         element = np.zeros(len(nodes), dtype=np.int64)
         element[covering] = np.arange(covering.size)
-        labels, areas = element[paint], pixels[covering]
+        labels = element[paint]
+        areas = pixels[covering]
         labels.setflags(write=False)  # shared by everybody who asks
         areas.setflags(write=False)
         return tuple(nodes[index] for index in covering.tolist()), labels, areas
@@ -258,7 +259,8 @@ class PrefixTree:
             raise InputError("a prefix tree must be a JSON document") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f"a prefix tree must have the format {FORMAT!r}")
-        shape, prefixes = document.get("shape"), document.get("nodes")
+        shape = document.get("shape")
+        prefixes = document.get("nodes")
         if not isinstance(shape, list) or [type(side) for side in shape] != [int, int]:
             raise InputError("shape of a prefix tree must be two whole numbers")
         if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):

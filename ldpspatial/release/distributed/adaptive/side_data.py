@@ -117,7 +117,8 @@ class SideData:
         """
         trace = self.rounds_of(users, positive, epsilon, rng)
         final = last_revealed(trace)
-        tree, shards = final.tree, len(self.histogram.cohort.shards(len(users)))
+        tree = final.tree
+        shards = len(self.histogram.cohort.shards(len(users)))
         has, has_not = final.counts.reshape(-1, 2).T
         proportion, lower, upper = proportion_interval(
             has, has_not, final.deviation, self.confidence, shards
@@ -162,7 +163,8 @@ class SideData:
 
     def _grown(self, step: Round, shards: int) -> PrefixTree:
         """Split and remove by the widths that the least noise still possible would allow."""
-        tree, deviation = step.tree, step.threshold / 2
+        tree = step.tree
+        deviation = step.threshold / 2
         has, has_not = step.counts.reshape(-1, 2).T
 
         def narrow(part: float) -> list[bool]:
@@ -216,13 +218,15 @@ def proportion_interval(
     [[0.3], [0.187], [0.421]]
     """
     a, b = (np.maximum(np.asarray(counts, dtype=np.float64), 0.0) for counts in (has, has_not))
-    people, variance = a + b, deviation**2
+    people = a + b
+    variance = deviation**2
     p = np.divide(a, people, out=np.full(a.shape, np.nan), where=people > 0)
     at = np.nan_to_num(p, nan=0.5)
     spread = people * at * (1 - at) + (at**2 + (1 - at) ** 2) * variance
     noisy = np.divide(variance, spread, out=np.zeros(a.shape), where=spread > 0)
     share = (at**4 + (1 - at) ** 4) * noisy**2 / shards
-    normal, laplace = ndtri((1 + confidence) / 2), -log(1 - confidence) / sqrt(2)
+    normal = ndtri((1 + confidence) / 2)
+    laplace = -log(1 - confidence) / sqrt(2)
     square = (normal + share * (laplace - normal)) ** 2
     # (a - p N)^2 <= z^2 [N p (1 - p) + (1 - 2 p + 2 p^2) v], in powers of p
     quadratic = people**2 + square * people - 2 * square * variance

@@ -175,9 +175,11 @@ def reconciled(coarse: NoisySum, fine: NoisySum, block_of: Ints) -> Array:
     counts = fine.counts.astype(np.float64)
     if not (coarse.survivors and fine.survivors):
         return counts
-    sums, sizes = np.bincount(block_of, counts), np.bincount(block_of)
+    sums = np.bincount(block_of, counts)
+    sizes = np.bincount(block_of)
     rescaled = fine.survivors / coarse.survivors  # those who answered differ by round
-    variance, of_sums = (rescaled * coarse.deviation) ** 2, sizes * fine.deviation**2
+    variance = (rescaled * coarse.deviation) ** 2
+    of_sums = sizes * fine.deviation**2
     share = variance / (of_sums + variance)
     change = (1 - share) * (rescaled * coarse.counts - sums)
     moved: Array = counts + (change / sizes)[block_of]

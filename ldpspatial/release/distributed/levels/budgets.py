@@ -26,7 +26,8 @@ def split_budget(epsilon: float, shares: Sequence[float]) -> list[int]:
     >>> split_budget(1.0, [1, 1, 1])
     [333333, 333333, 333333]
     """
-    whole, exact = Budget(epsilon).micro, [Fraction(positive("shares", share)) for share in shares]
+    whole = Budget(epsilon).micro
+    exact = [Fraction(positive("shares", share)) for share in shares]
     parts = [int(whole * share / sum(exact)) for share in exact]
     if min(parts) < 1:
         raise InputError(

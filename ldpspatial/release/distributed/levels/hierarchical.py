@@ -66,5 +66,6 @@ class NonPrivateBestLevel(ChosenByTruth):
         """Return the counts of those who do not drop out, without noise."""
         here = rng.random(len(cells)) >= self.cohort.drop_out
         total = np.bincount(levels.index_all(cells[here]).ravel(), minlength=levels.length)
-        people, none = (int(here.sum()),) * levels.depth, (0.0,) * levels.depth
+        people = (int(here.sum()),) * levels.depth
+        none = (0.0,) * levels.depth
         return NoisyCounts(levels, people, epsilon, levels.split(total), none, none)

@@ -83,8 +83,10 @@ class NoisyCounts(LevelCounts):
         sum (4 m^2 v + 5 v^2) / A^2 from Laplace noise of variance v, which clipping only lessens,
         and 4 (sum m^3 / A^2 - (sum m^2 / A)^2 / sum m) from the draw of the people.
         """
-        counts, areas = self.counts(level), self.levels.areas(level)
-        people, decay = self.people[level - 1], self.decays[level - 1]
+        counts = self.counts(level)
+        areas = self.levels.areas(level)
+        people = self.people[level - 1]
+        decay = self.decays[level - 1]
         variance = self.deviations[level - 1] ** 2
         kept = np.maximum(counts, 0)
         total = kept.sum()

@@ -85,7 +85,8 @@ class Levels(Quadtree):
         >>> Levels((2, 3)).density([[3, -1]], 1).tolist()
         [[0.25, 0.25, 0.0], [0.25, 0.25, 0.0]]
         """
-        used, areas = np.maximum(np.asarray(counts, np.float64), 0), self.areas(level)
+        used = np.maximum(np.asarray(counts, np.float64), 0)
+        areas = self.areas(level)
         total = used.sum()
         heights = used / (total * areas) if total > 0 else np.full(used.shape, 1 / areas.sum())
         block = self.block(level)

@@ -106,9 +106,11 @@ class SketchCounts(LevelCounts):
         density from half of the rows stands for that from all. The two halves tell the same story
         twice, so their errors are averaged, not pooled.
         """
-        people, areas = self.people[level - 1], self.levels.areas(level)
+        people = self.people[level - 1]
+        areas = self.levels.areas(level)
         halves = [range(first, len(self.hashes.offsets), 2) for first in (0, 1)]
-        estimates, errors = [], []
+        estimates = []
+        errors = []
         for used, held_out in (halves, halves[::-1]):
             counts = self.read(level, used)
             total = np.maximum(counts, 0).sum()

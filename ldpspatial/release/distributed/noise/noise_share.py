@@ -78,7 +78,9 @@ class NoiseShare:
         entropy : callable, number of bytes -> so many fresh random bytes
             `client_sdk.entropy.system` on a device; ``rng.bytes`` in a simulation.
         """
-        decay, parts, draw = self.decay, int(self.least_survivors), Uniform(entropy).below
+        decay = self.decay
+        parts = int(self.least_survivors)
+        draw = Uniform(entropy).below
         # X and Y from draws of their own: of one geometric number, they would not be independent.
         return [polya(decay, parts, draw) - polya(decay, parts, draw) for _ in range(length)]
 
@@ -143,7 +145,8 @@ def geometric(decay: Fraction, draw: Below) -> int:
     Canonne, Kamath and Steinke (2020), algorithm 2: with decay = s / t, draw u + t v with
     probability proportional to exp(-(u + t v) / t), and divide by s.
     """
-    s, t = decay.numerator, decay.denominator
+    s = decay.numerator
+    t = decay.denominator
     u = draw(t)
     while not exponential_coin(u, t, draw):
         u = draw(t)
@@ -176,7 +179,8 @@ class Uniform:
     def below(self, bound: int) -> int:
         """Return a uniform whole number in [0, bound), by rejection: no modulo, so no bias."""
         bits = (bound - 1).bit_length()
-        size, mask = (bits + 7) // 8, (1 << bits) - 1
+        size = (bits + 7) // 8
+        mask = (1 << bits) - 1
         while True:
             value = int.from_bytes(self._take(size), "big") & mask
             if value < bound:
@@ -184,6 +188,7 @@ class Uniform:
 
     def _take(self, size: int) -> bytes:
         if self._used + size > len(self._page):
-            self._page, self._used = self._entropy(max(size, PAGE_BYTES)), 0
+            self._page = self._entropy(max(size, PAGE_BYTES))
+            self._used = 0
         self._used += size
         return self._page[self._used - size : self._used]

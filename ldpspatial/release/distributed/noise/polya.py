@@ -77,7 +77,8 @@ def sum_of_shares(
     (length,) int64 array
         In floating point, for simulation; clients draw exactly (`NoiseShare`).
     """
-    a, stop = exp(-decay), -expm1(-decay)
+    a = exp(-decay)
+    stop = -expm1(-decay)
     if survivors == honest:
         return rng.geometric(stop, length) - rng.geometric(stop, length)
     means = rng.gamma(survivors / honest, a / stop, (2, length))

@@ -92,7 +92,8 @@ def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> Secur
         ``secure_sum`` has none for this modulus and threshold, or one of others.
     """
     function("secure_sum", secure_sum)
-    modulus, threshold = cohort.modulus, cohort.threshold(clients)
+    modulus = cohort.modulus
+    threshold = cohort.threshold(clients)
     asked = f"a shard of {clients} with modulus {modulus} and threshold {threshold}"
     try:
         protocol = secure_sum(modulus, threshold)

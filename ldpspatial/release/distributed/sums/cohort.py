@@ -151,7 +151,8 @@ class Cohort:
         shares = 0.0
         for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
             # E[V; V >= t] for binomial V of n and p is n p P(V' >= t - 1), V' of n - 1 and p.
-            stays, others = 1 - self.drop_out, self.threshold(size) - 1
+            stays = 1 - self.drop_out
+            others = self.threshold(size) - 1
             mean = size * stays * stats.binom.sf(others - 1, size - 1, stays)
             shares += number * mean / self.honest(size)
         return noise_deviation(epsilon, sensitivity) * sqrt(shares)
@@ -243,21 +244,26 @@ class Cohort:
             shares are made for.
         """
         counts = np.zeros(length, dtype=np.int64)
-        revealed, survivors, shares = 0, 0, 0.0
+        revealed = 0
+        survivors = 0
+        shares = 0.0
         for shard, total in zip(shards, totals, strict=True):
             if total is not None:
                 here = int(np.count_nonzero(shard.survives))
                 counts += decode(total, self.modulus)
-                revealed, survivors = revealed + 1, survivors + here
+                revealed = revealed + 1
+                survivors = survivors + here
                 shares += here / self.honest(len(shard.members))
-        clients, spread = sum(len(shard.members) for shard in shards), deviation * sqrt(shares)
+        clients = sum(len(shard.members) for shard in shards)
+        spread = deviation * sqrt(shares)
         return NoisySum(counts, len(shards), revealed, clients, survivors, spread)
 
     def _simulated(
         self, rows: sparse.csr_array, shard: Shard, decay: float, rng: np.random.Generator
     ) -> Ints | None:
         """Return the residues that a secure sum of the shard would reveal."""
-        here, size = int(np.count_nonzero(shard.survives)), len(shard.members)
+        here = int(np.count_nonzero(shard.survives))
+        size = len(shard.members)
         if here < self.threshold(size):
             return None
         counts = rows[shard.members[shard.survives]].sum(axis=0)

@@ -105,7 +105,8 @@ class MdswJoint(WaveRelease):
         side, position = _drawn_position(self.name, users, rng)
         table = square_wave_table(side, epsilon, parts=2)
         rows, columns = (table.draw(part, rng) + table.radius for part in position)
-        wave, size = table.matrix(), table.outputs
+        wave = table.matrix()
+        size = table.outputs
         counts = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size)
         channel = ProductChannel(wave, wave, epsilon)
         found = estimate(channel, counts, self.rule, self.smoother)

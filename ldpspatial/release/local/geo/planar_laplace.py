@@ -209,7 +209,8 @@ def planar_laplace_noise(size: int, rng: np.random.Generator) -> Array:
 
     The inverse of the radius' distribution, -(W(-1, (p - 1) / e) + 1), gives the same law.
     """
-    radius, angle = rng.standard_gamma(2, size), rng.uniform(0, 2 * pi, size)
+    radius = rng.standard_gamma(2, size)
+    angle = rng.uniform(0, 2 * pi, size)
     return np.asarray(radius * np.stack([np.sin(angle), np.cos(angle)]))
 
 
@@ -256,7 +257,8 @@ def _bends(cells: int, noise: Array) -> Array:
 def _rule(cells: int, rate: float) -> tuple[Array, Array]:
     """Return nodes and weights for integrals over noise from 0 on along one axis."""
     inner = np.concatenate([[0], 2.0 ** np.arange(-FINEST, 1), np.arange(2.0, cells + 1)])
-    edges, width = inner.tolist(), 1.0
+    edges = inner.tolist()
+    width = 1.0
     while edges[-1] < inner[-1] + REACH / rate:
         width = min(2 * width, WIDEST / rate)
         edges.append(edges[-1] + width)
@@ -272,11 +274,14 @@ def _one_position_each(points: Positions, grid: Grid, rng: np.random.Generator) 
     Shape (2, users): in heights of a cell from the south, in widths from the west.
     """
     if isinstance(points, Points):
-        ids, coordinates = points.users, points.coordinates
+        ids = points.users
+        coordinates = points.coordinates
     elif isinstance(points, tuple) and len(points) == 2 and np.ndim(points[1]) == 2:
-        ids, coordinates = np.asarray(points[0]), np.asarray(points[1])
+        ids = np.asarray(points[0])
+        coordinates = np.asarray(points[1])
     else:
-        ids, coordinates = None, np.asarray(points)
+        ids = None
+        coordinates = np.asarray(points)
     inside = np.flatnonzero(cells_of(grid, coordinates[:, 0], coordinates[:, 1])[2])
     if ids is not None:
         inside = rng.permutation(inside)  # a user's first one now is any of them

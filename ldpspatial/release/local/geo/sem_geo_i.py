@@ -126,7 +126,8 @@ class SemGeoI(LocalRelease):
         distances = cell_distances((cells, cells))
         by_step = np.array([weight / law.weights[0] for weight in law.weights])
         nearest, complete = _nearest_steps(cells, law.size)
-        sums, guesses = np.empty(len(nearest)), np.empty(len(nearest))
+        sums = np.empty(len(nearest))
+        guesses = np.empty(len(nearest))
         for first in range(0, len(nearest), SETS_AT_A_TIME):
             some = slice(first, first + SETS_AT_A_TIME)
             weights = by_step[nearest[some]]

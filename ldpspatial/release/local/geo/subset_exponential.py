@@ -86,7 +86,9 @@ class SubsetExponential:
         return np.asarray(by_kind[self.kinds[None, :], self.steps])
 
     def _hits_by_distance(self, rings: Sequence[int]) -> list[float]:
-        others, nearer, found = self.size - 1, 0, []
+        others = self.size - 1
+        nearer = 0
+        found = []
         reach = sum(rings)  # cells at this distance or farther
         for weight, ring in zip(self.weights, rings, strict=True):
             if not ring:
@@ -110,7 +112,9 @@ class SubsetExponential:
         return [self._outcomes(rings) for rings in self.rings]
 
     def _outcomes(self, rings: Sequence[int]) -> tuple[list[int], Ints]:
-        begin, rows, chances = 0, [], []
+        begin = 0
+        rows = []
+        chances = []
         for weight, ring in zip(self.weights, rings, strict=True):
             farther = sum(rings) - begin - ring
             for taken in range(max(1, self.size - farther), min(ring, self.size) + 1):
@@ -199,7 +203,8 @@ def check_claim(law: SubsetExponential, epsilon: Fraction, pairs: set[Pair]) -> 
     SolverError
         Some pair breaks the claim.
     """
-    squares, weights = law.squares, law.weights
+    squares = law.squares
+    weights = law.weights
     bounds = [_exp_distance(epsilon, square) for square in squares]  # from below
     kept = all(near >= far > 0 for near, far in pairwise(weights))
     for apart, bound in zip(squares[1:], bounds[1:], strict=True):
@@ -249,7 +254,8 @@ def _exp_distance(epsilon: Fraction, square: int) -> int:
 
 def _mass(weights: Sequence[int], rings: Sequence[int], size: int) -> int:
     """Return the weights of all sets: of those whose nearest cell is in one ring after another."""
-    mass, reach = 0, sum(rings)
+    mass = 0
+    reach = sum(rings)
     for weight, ring in zip(weights, rings, strict=True):
         mass += weight * (comb(reach, size) - comb(reach - ring, size))
         reach -= ring
@@ -270,7 +276,8 @@ def _within(square: int, other: int, apart: int) -> bool:
 def _below(total: int, count: int, rng: np.random.Generator) -> list[int]:
     """Return uniform whole numbers in [0, total), by rejection."""
     bits = (total - 1).bit_length()
-    length, mask = (bits + 7) // 8, (1 << bits) - 1
+    length = (bits + 7) // 8
+    mask = (1 << bits) - 1
     found: list[int] = []
     while len(found) < count:
         data = rng.bytes(length * (count - len(found)))

@@ -159,7 +159,8 @@ def _bucket_bounds(element, shift, g):  # type: ignore[no-untyped-def]
 @compiled
 def _support(values, functions, shifts, g, size):  # type: ignore[no-untyped-def]
     """Return how many users' reports support each value."""
-    counts, hashes = np.zeros(size, np.int64), np.empty(size, np.int64)
+    counts = np.zeros(size, np.int64)
+    hashes = np.empty(size, np.int64)
     for user in range(values.size):
         _hash_all(functions[user], hashes)
         low, end = _bucket_bounds(hashes[values[user]], shifts[user], g)
@@ -171,7 +172,8 @@ def _support(values, functions, shifts, g, size):  # type: ignore[no-untyped-def
 @compiled
 def _set_sizes(values, functions, shifts, g, size):  # type: ignore[no-untyped-def]
     """Return how many values each user's report supports."""
-    sizes, hashes = np.zeros(values.size, np.int64), np.empty(size, np.int64)
+    sizes = np.zeros(values.size, np.int64)
+    hashes = np.empty(size, np.int64)
     for user in range(values.size):
         _hash_all(functions[user], hashes)
         low, end = _bucket_bounds(hashes[values[user]], shifts[user], g)

@@ -10,7 +10,8 @@ def sum_over_sets(starts, cells, density):  # type: ignore[no-untyped-def]
     """Return the sum of the density over each set."""
     sums = np.empty(starts.size - 1)
     for i in range(sums.size):
-        first, end = starts[i], starts[i + 1]
+        first = starts[i]
+        end = starts[i + 1]
         a = b = c = d = 0.0  # four sums: additions that need not wait for one another
         for k in range(first, end - 3, 4):
             a += density[cells[k]]

@@ -87,7 +87,8 @@ def subset_frequencies(hits: ArrayLike, n: int, epsilon: float) -> Array:
     size = np.size(hits)
     if size == 1:
         return np.ones(1)
-    k, p = subset_size(size, epsilon), inclusion_probability(size, epsilon)
+    k = subset_size(size, epsilon)
+    p = inclusion_probability(size, epsilon)
     return unbiased_shares(hits, n, (k - p) / (size - 1), _lift(size, epsilon))
 
 
@@ -134,7 +135,9 @@ def _fill_subsets(values, own, starts, deck, cells, rng):  # type: ignore[no-unt
     floor(w u), uniform up to the 2^-53 of u.
     """
     for user in range(values.size):
-        value, first, end = values[user], starts[user], starts[user + 1]
+        value = values[user]
+        first = starts[user]
+        end = starts[user + 1]
         for k in range(end - first - own[user]):
             pick = k + int(rng.random() * (deck.size - k))
             deck[k], deck[pick] = deck[pick], deck[k]

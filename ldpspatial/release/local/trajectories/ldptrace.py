@@ -38,7 +38,8 @@ from ldpspatial.release.local.trajectories.trajectory_release import (
 from ldpspatial.release.release import Fact, Released
 from ldpspatial.validate import one_of
 
-LENGTH_PART, MOVES_PART = Fraction(1, 10), Fraction(9, 10)
+LENGTH_PART = Fraction(1, 10)
+MOVES_PART = Fraction(9, 10)
 QUANTILE = 0.9
 MOST_POINTS = 65_536
 START, MOVE, END = 0, 1, 2  # kinds of reports
@@ -108,7 +109,8 @@ class LdpTrace(LocalRelease):
         """Collect lengths, then moves, and draw trajectories from what was estimated."""
         claim = self.claim(epsilon)
         trails = trails_of(self.name, users)
-        side, n = users.shape[0], len(users)
+        side = users.shape[0]
+        n = len(users)
         walks = adjacent_moves(trails, side, self.most_points)
         bins = length_bins(self.most_points)
         law = _length_law(walks.lengths, bins, share_of(epsilon, LENGTH_PART), rng)
@@ -159,7 +161,8 @@ def slot_values(walks: Trails, domain: MoveDomain, slot: int, longest: int) -> t
     values : (users,) array
         A cell, or a symbol of the domain.
     """
-    first, beyond = walks.starts[:-1], walks.starts[1:]
+    first = walks.starts[:-1]
+    beyond = walks.starts[1:]
     if slot == 0:
         return START, walks.cells[first]
     if slot == longest:
@@ -180,7 +183,8 @@ def collect(
     rng: np.random.Generator,
 ) -> MarkovModel:
     """Collect the slots, all of every user or the given one of each, and estimate the model."""
-    domain, cells = MoveDomain(side), side * side
+    domain = MoveDomain(side)
+    cells = side * side
     counts = [np.zeros(size, np.int64) for size in (cells, domain.none + 1, cells)]
     sent = [0, 0, 0]
     for k in range(longest + 1):

@@ -95,7 +95,9 @@ def last_cells(model: MarkovModel, lengths: Ints) -> Array:
     targets = MoveDomain(model.side).targets.ravel()
     out = model.moves.sum(axis=1)
     chances = np.divide(model.moves, out[:, None], where=out[:, None] > 0, out=np.zeros((cells, 9)))
-    going, law, last = len(lengths), model.starts, np.zeros(cells)
+    going = len(lengths)
+    law = model.starts
+    last = np.zeros(cells)
     for ending in np.bincount(lengths)[1:]:
         last += law * np.where(out > 0, ending, going)
         going -= ending

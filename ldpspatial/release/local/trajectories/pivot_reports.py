@@ -66,7 +66,8 @@ def diameter(candidates):  # type: ignore[no-untyped-def]
 @compiled
 def distance(cells, k, row, column):  # type: ignore[no-untyped-def]
     """Return the Euclidean distance of cell k from another, in cells."""
-    down, across = cells[k, 0] - row, cells[k, 1] - column
+    down = cells[k, 0] - row
+    across = cells[k, 1] - column
     return np.sqrt(float(down * down + across * across))
 
 
@@ -139,7 +140,8 @@ def nearest_whole(total, parts):  # type: ignore[no-untyped-def]
 
     So that a mean that lies half-way between two cells favours no side.
     """
-    low, rest = total // parts, total % parts
+    low = total // parts
+    rest = total % parts
     return low + (2 * rest > parts or (2 * rest == parts and low % 2 == 1))
 
 

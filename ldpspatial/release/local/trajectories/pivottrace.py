@@ -35,7 +35,9 @@ from ldpspatial.release.local.trajectories.trajectory_release import (
 from ldpspatial.release.release import Fact, Released
 
 REGION_PART, COPY_PART = Fraction(1, 4), Fraction(3, 8)  # two copies
-PIVOTS_PART, DIRECTIONS_PART, TARGETS_PART = Fraction(1, 8), Fraction(3, 4), Fraction(1, 8)
+PIVOTS_PART = Fraction(1, 8)
+DIRECTIONS_PART = Fraction(3, 4)
+TARGETS_PART = Fraction(1, 8)
 MOST_PIVOTS, MOST_SECTORS = 256, 64
 RADII = (8, 4, 2, 1)  # of the activity region, as fractions 1 / r of the side
 
@@ -87,7 +89,8 @@ class PivotTrace(LocalRelease):
 
     def parts(self) -> tuple[tuple[Fraction, Fraction, Fraction], ...]:
         """Return for each copy the part of epsilon of one pivot, direction and target."""
-        odd, even = self.pivots - self.pivots // 2, self.pivots // 2
+        odd = self.pivots - self.pivots // 2
+        even = self.pivots // 2
         return tuple(
             (
                 COPY_PART * PIVOTS_PART / pivots,

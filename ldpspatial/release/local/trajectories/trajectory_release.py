@@ -152,12 +152,15 @@ def _walked_cells(starts, cells, side, ends):  # type: ignore[no-untyped-def]
     """Return the cells of the walks; walk u fills entries ends[u] to ends[u + 1]."""
     walked = np.empty(ends[-1], np.int64)
     for user in range(starts.size - 1):
-        k, at = starts[user], ends[user]
+        k = starts[user]
+        at = ends[user]
         walked[at] = cells[k]
         at += 1
         while at < ends[user + 1]:
-            row, column = cells[k] // side, cells[k] % side
-            down, across = cells[k + 1] // side - row, cells[k + 1] % side - column
+            row = cells[k] // side
+            column = cells[k] % side
+            down = cells[k + 1] // side - row
+            across = cells[k + 1] % side - column
             steps = max(abs(down), abs(across), 1)
             for step in range(1, min(steps, ends[user + 1] - at) + 1):
                 # Nearest whole number, halves up, on integers: floor(x + 1/2).

@@ -118,7 +118,8 @@ def grow(side: int, rounds: int, ask: Ask) -> tuple[HalvingTree, Array, Array]:
     """
     tree = root(side)
     wanted = np.arange(1)
-    total, precision = np.zeros(1), np.zeros(1)
+    total = np.zeros(1)
+    precision = np.zeros(1)
     for number in range(rounds):
         tree = tree.grown(wanted)
         born = np.arange(*tree.starts[-2:])

@@ -155,7 +155,8 @@ def halves(ranges: Ints) -> Ints:
 
 def split(bounds: Ints) -> tuple[Ints, Ints]:
     """Return the bounds of all children, parent after parent, and for each which parent it has."""
-    rows, columns = halves(bounds[:, :2]), halves(bounds[:, 2:])
+    rows = halves(bounds[:, :2])
+    columns = halves(bounds[:, 2:])
     quarters = np.concatenate(
         [np.repeat(rows, 2, axis=1), np.tile(columns, (1, 2, 1))], axis=2
     )  # (parents, 4, 4)
@@ -183,11 +184,14 @@ def consistent(tree: HalvingTree, values: Array, variances: Array) -> Array:
     -------
     (nodes,) array
     """
-    best, spread = values.astype(np.float64), variances.astype(np.float64)
-    sums, sum_spread = np.zeros_like(best), np.zeros_like(best)
+    best = values.astype(np.float64)
+    spread = variances.astype(np.float64)
+    sums = np.zeros_like(best)
+    sum_spread = np.zeros_like(best)
     inner = tree.child_counts > 0
     for level in range(tree.depth, 0, -1):
-        nodes, above = tree.level(level), tree.level(level - 1)
+        nodes = tree.level(level)
+        above = tree.level(level - 1)
         of = tree.parents[nodes] - above.start
         width = above.stop - above.start
         sums[above] = np.bincount(of, best[nodes], minlength=width)
@@ -280,12 +284,14 @@ def partition_privacy(side: int, partitions: Sequence[Ints], own: float, other: 
     inside, outside = own / other, (1 - own) / (1 - other)  # likelihoods, against another part
     # In x = ln t the trapezium rule is exact to rounding, as it is for all that decays so fast.
     t = np.exp(np.arange(log(1e-14 / inside), log(45 / outside), STEP))
-    distances, found = cell_distances((side, side)), []
+    distances = cell_distances((side, side))
+    found = []
     for parts in partitions:
         member = csr_array((np.ones(side**2), (parts, np.arange(side**2))))
         joint = member @ (member @ distances).T / side**4
         rate = t[:, None] * (np.bincount(parts) / side**2)
-        held, missed = other * np.exp(-rate * inside), (1 - other) * np.exp(-rate * outside)
+        held = other * np.exp(-rate * inside)
+        missed = (1 - other) * np.exp(-rate * outside)
         one = (held * inside + missed * outside) / (held + missed)
         twice = (held * inside**2 + missed * outside**2) / (held + missed)
         pairs = ((one @ joint) * one).sum(axis=1) + (twice - one**2) @ joint.diagonal()

@@ -76,13 +76,15 @@ class Hdg(LocalRelease):
         """Return the mean over the grids of the mean distance of an observer's guess, in cells."""
         check_side(cells)
         partitions = () if cells == 1 else _axes(cells, self.usual_users, epsilon).partitions()
-        keep, other = keep_probability(epsilon), 1 / hash_values(epsilon)
+        keep = keep_probability(epsilon)
+        other = 1 / hash_values(epsilon)
         return partition_privacy(cells, partitions, keep, other)
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect one report a user and estimate the density."""
         claim = self.claim(epsilon)
-        side, n = square_side(self.name, users), len(users)
+        side = square_side(self.name, users)
+        n = len(users)
         check_users(n)
         cells = users.one_cell_each(rng)
         facts = {"estimator": "weighted update"}
@@ -163,7 +165,8 @@ def _axes(side: int, users: int, epsilon: float) -> _Axes:
     fine_level, coarse_level = (
         min(_nearest_power(value), full_depth(side)) for value in granularities(users, epsilon)
     )
-    fine, coarse = ranges(side, fine_level), ranges(side, coarse_level)
+    fine = ranges(side, fine_level)
+    coarse = ranges(side, coarse_level)
     above = np.searchsorted(coarse[:, 0], fine[:, 0], side="right") - 1
     return _Axes(fine[:, 1] - fine[:, 0], above)
 
@@ -178,7 +181,8 @@ def _nearest_power(value: float) -> int:
 
 def _frequencies(part: Ints, cells: Ints, epsilon: float, rng: np.random.Generator) -> Array:
     """Return Norm-Sub of what the users in these cells report of their part."""
-    size, n = int(part.max()) + 1, len(cells)
+    size = int(part.max()) + 1
+    n = len(cells)
     if n == 0:  # fewer users than grids: nothing is known but the area
         return np.bincount(part) / len(part)
     return on_simplex(olh_frequencies(olh_counts(part[cells], size, epsilon, rng), n, epsilon))
@@ -189,7 +193,9 @@ def _agreeing(axes: _Axes, rows: Array, columns: Array, both: Array) -> _Grids:
     for _ in range(MOST_ROUNDS):
         rows, both = _consistent(axes, rows, both)
         columns, turned = _consistent(axes, columns, both.T)
-        rows, columns, both = on_simplex(rows), on_simplex(columns), on_simplex(turned.T)
+        rows = on_simplex(rows)
+        columns = on_simplex(columns)
+        both = on_simplex(turned.T)
     return _Grids(rows, columns, both)
 
 
@@ -201,7 +207,8 @@ def _consistent(axes: _Axes, line: Array, both: Array) -> tuple[Array, Array]:
     the difference is shared evenly by the terms.
     """
     terms = np.bincount(axes.above).astype(np.float64)
-    line_sums, both_sums = np.bincount(axes.above, line), both.sum(axis=1)
+    line_sums = np.bincount(axes.above, line)
+    both_sums = both.sum(axis=1)
     variance = 1 / (1 / terms + 1 / axes.coarse)
     agreed = variance * (line_sums / terms + both_sums / axes.coarse)
     agreed += (1 - agreed.sum()) * variance / variance.sum()
@@ -216,16 +223,20 @@ def _weighted_update(axes: _Axes, grids: _Grids, tolerance: float) -> tuple[Arra
     the (g1, g1) masses of those blocks.
     """
     matrix = np.outer(axes.lengths, axes.lengths) / axes.lengths.sum() ** 2
-    fine, above = np.arange(axes.fine), axes.above
+    fine = np.arange(axes.fine)
+    above = axes.above
     parts = (
         (grids.rows, fine[:, None] + 0 * fine),
         (grids.columns, fine + 0 * fine[:, None]),
         (grids.both.ravel(), above[:, None] * axes.coarse + above),
     )
-    change, iterations = np.inf, 0
+    change = np.inf
+    iterations = 0
     while change >= tolerance and iterations < MOST_ROUNDS:
-        before, matrix = matrix, _scaled(matrix, parts)
-        change, iterations = float(np.abs(matrix - before).sum()), iterations + 1
+        before = matrix
+        matrix = _scaled(matrix, parts)
+        change = float(np.abs(matrix - before).sum())
+        iterations = iterations + 1
     return matrix, iterations
 
 

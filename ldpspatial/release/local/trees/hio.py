@@ -62,7 +62,8 @@ class Hio(LocalRelease):
         check_users(len(users))
         cells = users.one_cell_each(rng)
         tree = full_tree(side, min(full_depth(side), len(cells)))
-        values, variances = np.ones(len(tree.parents)), np.zeros(len(tree.parents))
+        values = np.ones(len(tree.parents))
+        variances = np.zeros(len(tree.parents))
         group = assign_groups(len(cells), max(tree.depth, 1), rng)
         for level in range(1, tree.depth + 1):
             nodes = tree.level(level)

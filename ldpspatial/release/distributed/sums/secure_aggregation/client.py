@@ -78,7 +78,9 @@ class Client:
         if not 0 <= number < terms.clients or directory[number] != identity.public:
             raise InputError(f"number must be that of the identity in the directory, got {number}")
         self.terms, self.number = terms, number
-        self._identity, self._directory, self._entropy = identity, directory, entropy
+        self._identity = identity
+        self._directory = directory
+        self._entropy = entropy
         self._next: Step | None = Step.ADVERTISE
 
     def advertise(self) -> KeyAdvert:
@@ -197,7 +199,8 @@ class Client:
         self, step: Step, message: object = None, kind: type[Message] | None = None
     ) -> Iterator[None]:
         """Let a round happen once and in its turn; an error in it is the end."""
-        due, self._next = self._next, None
+        due = self._next
+        self._next = None
         if due is not step:
             raise ProtocolError(f"client {self.number} does not answer round {step.value} now")
         if kind is not None:

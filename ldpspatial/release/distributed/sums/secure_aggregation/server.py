@@ -71,7 +71,8 @@ class Server:
     ) -> None:
         self.terms = terms
         self.survivors: frozenset[int] = frozenset()
-        self._directory, self._entropy = directory, entropy
+        self._directory = directory
+        self._entropy = entropy
         self._step: Step | None = Step.ADVERTISE
         self._heard: set[int] = set()  # in this round
         self._left: set[int] = set(range(terms.clients))  # after the last round
@@ -124,7 +125,8 @@ class Server:
             Fewer than the threshold are left, or what they revealed does not give the sum. The
             session is over.
         """
-        step, self._step = self._step, None
+        step = self._step
+        self._step = None
         if step is None:
             raise AbortedError("the session is over")
         left, self._left, self._heard = self._heard, self._heard, set()
@@ -195,7 +197,8 @@ class Server:
     def _survivor_lists(self) -> Answers:
         self.survivors = frozenset(self._left)
         self._statements = survivor_statements(self.terms, self.survivors, self._adverts)
-        digest, n = self.terms.digest, self.terms.clients
+        digest = self.terms.digest
+        n = self.terms.clients
         return {client: Survivors(digest, client, self.survivors, n) for client in self._left}
 
     def _take_confirmation(self, message: Confirmation) -> None:
@@ -214,7 +217,8 @@ class Server:
 
     def _take_revealed(self, message: Revealed) -> None:
         sharing = self._neighbours[message.client] & self._shares_out.keys()
-        seeds, keys = dict(message.seeds), dict(message.keys)
+        seeds = dict(message.seeds)
+        keys = dict(message.keys)
         wanted = (
             seeds.keys() == sharing & self.survivors and keys.keys() == sharing - self.survivors
         )
@@ -224,7 +228,8 @@ class Server:
         self._revealed[message.client] = message
 
     def _unmask(self) -> Answers:
-        terms, total = self.terms, self._sum
+        terms = self.terms
+        total = self._sum
         shares: dict[int, dict[int, int]] = {owner: {} for owner in self._shares_out}
         for holder, message in sorted(self._revealed.items()):
             for owner, share in (*message.seeds, *message.keys):

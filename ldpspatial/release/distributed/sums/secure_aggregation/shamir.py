@@ -77,7 +77,8 @@ def _weights_at_zero(holders: tuple[int, ...], prime: int) -> list[int]:
 def _uniform(bound: int, entropy: Entropy) -> int:
     """Return a uniform number in [0, bound): of as many bits as it takes, by rejection."""
     bits = (bound - 1).bit_length()
-    size, mask = -(-bits // 8), (1 << bits) - 1
+    size = -(-bits // 8)
+    mask = (1 << bits) - 1
     while True:
         value = int.from_bytes(entropy(size), "big") & mask
         if value < bound:

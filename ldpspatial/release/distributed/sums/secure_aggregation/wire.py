@@ -33,7 +33,8 @@ class Reader:
 
     def take(self, size: int) -> bytes:
         """Return the next bytes, ``size`` of them."""
-        begin, self._place = self._place, self._place + size
+        begin = self._place
+        self._place = self._place + size
         if self._place > len(self._data):
             raise ProtocolError("a message is too short")
         return self._data[begin : self._place]
@@ -100,7 +101,9 @@ class Message(ABC):
             The bytes are no message of this kind in this session.
         """
         reader = Reader(data)
-        step, session, client = reader.take(1), reader.take(DIGEST_BYTES), reader.number()
+        step = reader.take(1)
+        session = reader.take(DIGEST_BYTES)
+        client = reader.number()
         require(step == bytes([cls.step]), "a message of another round")
         message = cls(session, client, **cls.fields(reader, terms))
         message.check(terms)
