@@ -1,6 +1,6 @@
-"""Channels given by their numbers: one matrix, or one matrix an axis.
+"""Channels given by their numbers: one matrix, or one matrix per axis.
 
-For mechanisms whose channel is no stamp that moves with the input. A disk mechanism's channel is a
+For mechanisms whose channel is not a stamp moving with the input. A disk mechanism's channel is a
 :class:`~ldpspatial.channels.disk.StampChannel`.
 """
 

@@ -1,8 +1,8 @@
-"""A collection played: what devices in given cells would report, and the counts of it.
+"""A simulated collection: what devices in given cells would report, and the counts.
 
 Reports are drawn by the client's own integer arithmetic, so their law is the channel's column of
 each cell and no other. To draw all counts at once, from the mean of those columns, would be
-another law: it draws the people again, too.
+another law: it would redraw the people as well.
 """
 
 import numpy as np

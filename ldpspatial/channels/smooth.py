@@ -25,7 +25,7 @@ class SmoothedChannel:
     channel : Channel
     width : float >= 0
         Standard deviation of the kernels in cells. They reflect at the edges, so that no mass
-        leaves the map. ``ALL``: weights are stacks of maps, one below the other, a width each.
+        leaves the map. ``ALL``: weights are stacks of maps, one below the other, one per width.
 
     Attributes
     ----------

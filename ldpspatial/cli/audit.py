@@ -53,7 +53,7 @@ def audit(
     A release that draws from no table of whole weights, of this package or another (module:Name),
     is attacked instead: it runs on two inputs that its claim calls neighbours, on a map of few
     cells, and its maps must not tell the two apart better than the claim allows. That finds a
-    release with too little noise, and proves nothing of one that passes.
+    release with too little noise, and proves nothing about one that passes.
 
     \b
     Examples:

@@ -59,7 +59,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 )  # fmt: skip
 @click.option(
     "--users", type=click.IntRange(1), multiple=True,
-    help="Draw so many users for each repeat; all by default, repeat for several.",
+    help="Draw this many users for each repeat; all by default, repeat for several.",
 )  # fmt: skip
 @click.option(
     "--metric", "metrics", type=click.Choice(list(METRICS)), multiple=True,
@@ -67,7 +67,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 )  # fmt: skip
 @click.option(
     "--sigma", type=click.FloatRange(0), default=0.0, show_default=True,
-    help="Compare heat maps: a Gaussian filter of so many cells.",
+    help="Compare heat maps: a Gaussian filter with a deviation of this many cells.",
 )  # fmt: skip
 @click.option(
     "--truth", type=click.Choice(TRUTHS), default="users", show_default=True,
@@ -75,7 +75,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 )  # fmt: skip
 @click.option(
     "--blocks", type=click.IntRange(1),
-    help="Measure W1 and W2 between so many blocks a side: faster on large grids.",
+    help="Measure W1 and W2 between this many blocks a side: faster on large grids.",
 )  # fmt: skip
 @click.option(
     "--shuffle-delta", type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -96,7 +96,7 @@ def compare(**options: Any) -> None:
     """Compare what each trust model costs, on the same people.
 
     Every row of POINTS (CSV, TSV or Parquet) is one position; with --user, one person may hold
-    many. Each release is played at each epsilon, several times, and its map is held against
+    many. Each release is run at each epsilon, several times, and its map is compared with
     theirs. Local releases trust nobody, distributed ones that enough clients are honest, central
     ones the server: a claim is stated in every row, and the same epsilon is not the same promise.
 
@@ -104,7 +104,7 @@ def compare(**options: Any) -> None:
     Writes into --out:
       runs.jsonl         finished runs; start again with the same --out and they are not repeated
       errors.csv, errors.parquet
-                         a row a run: setting, errors, claim, seed, versions
+                         one row per run: setting, errors, claim, seed, versions
       curves.csv         means with 95 % intervals
       METRIC-epsilon.png the error curves; METRIC-replacement.png over the epsilon of one relation;
                          METRIC-shuffled.png, with --shuffle-delta, with local reports shuffled
@@ -180,7 +180,7 @@ def _generator(out: Path, seed: int | None) -> np.random.Generator:
 
 
 def _report(table: pa.Table, metric: str) -> None:
-    """Print the curves of one metric, a line a release."""
+    """Print the curves of one metric, one line per release."""
     for part in parts(table):
         labels = pc.unique(part.table["release"]).to_pylist()
         curves = [error_curve(part.table, label, metric, part.setting) for label in labels]

@@ -22,7 +22,7 @@ from ldpspatial.metrics.transport import GROUNDS, Transport, transport_of_shares
 Array = NDArray[np.float64]
 DIGITS = 10  # of the distance and its bounds
 FIGURES = (".png", ".pdf", ".svg")
-SAME_TOTAL = Fraction(1, 10**9)  # relative difference of totals that is not worth a word
+SAME_TOTAL = Fraction(1, 10**9)  # relative difference of totals that is not worth mentioning
 LONGEST_NAME = 32  # characters, in a title
 
 
@@ -31,11 +31,11 @@ LONGEST_NAME = 32  # characters, in a title
 @click.argument("second", type=click.Path(path_type=Path))
 @click.option(
     "--order", type=click.IntRange(1, 2), default=2, show_default=True,
-    help="1: the mean way of the mass. 2: the root of the mean square, which far moves weigh on.",
+    help="1: the mean distance moved. 2: the root mean square, in which far moves weigh more.",
 )  # fmt: skip
 @click.option(
     "--ground", type=click.Choice(GROUNDS), default="euclidean", show_default=True,
-    help="Ways as the crow flies, or along rows and columns.",
+    help="Distances as the crow flies, or along rows and columns.",
 )  # fmt: skip
 @click.option(
     "--cell", type=click.FloatRange(0, min_open=True), metavar="METRES",
@@ -123,7 +123,7 @@ def _draw(figure: Path, p: Array, q: Array, result: Transport, unit: str, title:
 
     drawn = plot_transport(p, q, result, unit, title=title)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
+        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
         save_figure(drawn, figure)
 
 
@@ -195,7 +195,7 @@ def _total_text(total: Fraction) -> str:
 
 
 def _outward(lower: float, upper: float) -> tuple[str, str]:
-    """Return bounds with few digits that still are bounds."""
+    """Return bounds with few digits that are still bounds."""
     texts = []
     for bound, rounding in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING)):
         exact = Decimal(float(bound))

@@ -23,7 +23,7 @@ from ldpspatial.estimation import estimate as recover
 @click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
 @click.option(
     "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
-    help="Lines that are no report; reports of another collection, outside the output domain, "
+    help="Lines that are not reports; reports of another collection, outside the output domain, "
     "without an id where others have one, or with the id of a different report.",
 )  # fmt: skip
 @estimator_options

@@ -31,7 +31,7 @@ class Rule(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "rule"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what names none."""
+        """Refuse what names no estimator."""
         try:
             find_estimator(value)
         except InputError as error:

@@ -12,8 +12,8 @@ from client_sdk import ClientError, DesignWarning
 from ldpspatial import __version__
 from ldpspatial.errors import InputError, LdpSpatialError
 
-# Name, module below this package, and the first line of the help: who asks for the list of
-# commands, or for the version, does not wait for what they import.
+# Name, module below this package, and the first line of the help: a request for the list of
+# commands, or for the version, does not wait for their imports.
 COMMANDS = {
     "demo": ("simulate", "Play a collection in a synthetic city."),
     "simulate": ("simulate", "Play a whole collection on a file of positions."),

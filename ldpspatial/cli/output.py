@@ -64,7 +64,7 @@ def _check_replaceable(target: Path, out: Path, overwrite: bool, inputs: Iterabl
     held = os.listdir(target)
     if held and not overwrite:
         raise InputError(f"out must be a new or empty folder, got {out} (--overwrite replaces it)")
-    # Both, because a folder that somebody keeps a collection and its reports in is no result.
+    # Both, because a folder in which somebody keeps a collection and reports is not a result.
     if held and not {RESULTS[0], RESULTS[-1]} <= set(held):
         raise InputError(
             f"out must be new, empty or an earlier result to be replaced, got {out}, "
@@ -90,7 +90,7 @@ def _replace_results(source: Path, target: Path) -> None:
 def progress(label: str) -> Iterator[tuple[Stage, Advance]]:
     """Show what is being done on standard error; yield (name a stage, advance within it).
 
-    Nothing is shown where standard error is no terminal.
+    Nothing is shown where standard error is not a terminal.
     """
     columns = (
         SpinnerColumn(),

@@ -143,7 +143,7 @@ def _advice(result: Plan) -> str:
 
 
 def _no_advice(result: Plan) -> str:
-    """Say how far off people are with either design, where not to collect at all is as good."""
+    """Say how far off people are with either design, where not collecting at all is as good."""
     grid = result.recommended
     best = result.recommended_design
     other = next(design for design in result.designs if design is not best)
@@ -179,7 +179,7 @@ def _show_series(series: SeriesPlan, epsilon: float, cell_m: float) -> None:
     if series.windows > 1:
         click.echo(
             "All together they are a map of people who are in every window where they are in the "
-            "others, as they are here; of people who move they are none."
+            "others, as they are here; they are not a map of people who move."
         )
     # One report has an exact answer; the later entries of equal keys say the same more precisely.
     shown = {

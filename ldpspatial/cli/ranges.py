@@ -26,7 +26,7 @@ from ldpspatial.places.regions import polygon, rectangle
 SIDES = ("south", "west", "north", "east")
 GEOJSON = (".geojson", ".json")
 NAME = 40  # characters of a name on the screen
-ROUNDING = 1e-9  # a share no farther outside of its interval than this is not
+ROUNDING = 1e-9  # a share outside its interval by no more than this counts as inside
 CUT = 1e-3  # cells of which less is out, or in beside whole ones, are not cut: files round edges
 
 
@@ -40,7 +40,7 @@ class Region:
 
     @property
     def cut(self) -> NDArray[np.bool_]:
-        """Mask of the cells that are neither in it nor out of it."""
+        """Mask of the cells that are neither wholly in it nor wholly out of it."""
         least = CUT * self.weights.max()  # a region may be a speck of one cell
         held = (self.weights >= least) & (self.weights > 0)
         return np.asarray(held & (1 - self.weights >= CUT))
@@ -96,8 +96,8 @@ def ranges(
     Each region gets its share of all people, an interval, people (share times reports), and how
     much of its share is in cells that it cuts. A cut cell counts with its covered part, as if its
     people were spread evenly in it. Intervals cover that share of cells, every one at its level by
-    itself: of 100 at 95 %, about five miss. They know of the noise of the reports and not of
-    where people are within a cell: the people inside of a region that cuts cells are missed more
+    itself: of 100 at 95 %, about five miss. They account for the noise of the reports, not for
+    where people are within a cell: the people inside a region that cuts cells are missed more
     often. Draw regions along the edges of cells (those of estimate.geojson), or take finer cells.
 
     \b
@@ -284,5 +284,5 @@ def _show(answers: list[Answer], title: str) -> None:
     if outside:
         click.echo(
             f"{outside} of {len(answers)} shares outside of their intervals: the counts speak "
-            "against them, as often where nearly all people crowd into a few cells"
+            "against them, as is common where nearly all people crowd into a few cells"
         )

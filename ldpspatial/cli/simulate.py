@@ -149,7 +149,7 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
         if options["people"] is None or grid is not None:
             raise click.UsageError("--map needs --people, and brings its own square.")
         if options["lat"] is not None or options["lon"] is not None:
-            raise click.UsageError("--lat and --lon name columns of a file, which --map has not.")
+            raise click.UsageError("--lat and --lon name columns of a file, which --map lacks.")
         chosen = synthetic_maps()[map_name]
         drawn = chosen.draw(options["people"], np.random.default_rng())
         own = Grid.plane(chosen.y0, chosen.x0, chosen.side, options["cells"])
@@ -167,7 +167,7 @@ def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
 
 
 def _name_of(path: Path) -> str:
-    """Return what a collection may be called of a file's name, which may hold anything."""
+    """Return a name for a collection from a file's name, which may hold anything."""
     seen = "".join(
         character for character in path.name if character == " " or not character_fault(character)
     )

@@ -1,1 +1,1 @@
-"""After a collection: counting reports; the play of a whole collection."""
+"""After a collection: counting reports; simulating a whole collection."""

@@ -75,14 +75,14 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     """Count the reports of one collection, each once.
 
     A device sends a report again until it knows that it has arrived, so identical copies (the same
-    id, collection, row and col) are no error: one of them counts.
+    id, collection, row and col) are not an error: one of them counts.
 
     Parameters
     ----------
     paths : path or paths
         All of one kind: .parquet files; .csv and .csv.gz files; or .jsonl and .ndjson files, also
         gzipped (.jsonl.gz, .ndjson.gz), with the text of one report a line as devices send it,
-        perhaps followed by white space. Lines take about 20 bytes a report of the folder for
+        perhaps followed by white space. Lines take up about 20 bytes per report in the folder for
         temporary files.
     collection : Collection
         What the reports must belong to.
@@ -209,7 +209,7 @@ _WHOLE_CSV = (
 
 
 def _kind(files: list[Path]) -> str:
-    """Return what all of the files are: a key of ``_KINDS``."""
+    """Return the kind of all the files: a key of ``_KINDS``."""
     names = [file.name.lower() for file in files]
     for kind, suffixes in _KINDS.items():
         if names and all(name.endswith(suffixes) for name in names):
@@ -230,7 +230,7 @@ def _literal(file: Path) -> str:
 
 
 def _scan(database: Database, names: list[str], parquet: bool, types: Columns) -> Relation:
-    # No folder called row=3 shall be read as a column.
+    # A folder called row=3 must not be read as a column.
     if parquet:
         return database.read_parquet(names, union_by_name=True, hive_partitioning=False)
     packed = "gzip" if names[0].lower().endswith(".gz") else "none"

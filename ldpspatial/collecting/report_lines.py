@@ -25,7 +25,7 @@ from ldpspatial.errors import InputError
 SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 BLOCK = 1 << 17  # bytes read at a time; larger blocks leave the processor's cache
 ROWS = 1 << 17  # reports a row group of the Parquet file: what DuckDB scans best
-# A line longer than this holds more than LONGEST_REPORT code points, whichever they are, or no
+# A line longer than this holds more than LONGEST_REPORT code points, whatever they are, or is not
 # UTF-8, with or without the carriage return before its end.
 TOO_LONG = 4 * LONGEST_REPORT + 2
 
@@ -58,15 +58,15 @@ def lines_to_parquet(files: Sequence[Path], target: Path) -> BadLines:
     """Copy the reports of JSON lines to a Parquet file; return which lines are malformed.
 
     Lines end with a line feed, perhaps after a carriage return; the last one may go without.
-    Blank lines of at most 1024 characters are no reports and not malformed either.
+    Blank lines of at most 1024 characters are neither reports nor malformed.
 
     Parameters
     ----------
     files : sequence of Path
         Files of lines, gzipped where the name ends in .gz.
     target : Path
-        Is written, about 20 bytes a report. Columns ``row`` and ``col`` (int32), ``id`` (16
-        bytes) and ``collection`` (text), one row a well-formed report, whatever it names.
+        Is written, about 20 bytes per report. Columns ``row`` and ``col`` (int32), ``id`` (16
+        bytes) and ``collection`` (text), one row per well-formed report, whatever it names.
 
     Returns
     -------

@@ -71,7 +71,7 @@ def write_estimate(
     summary["intervals"] = _interval_summary(estimate, uncertainty)
     figure = heat_map_figure(collection.grid, estimate, truth, uncertainty, collection.name)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font has not
+        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
         save_figure(figure, folder / "heatmap.png")
     write_json(folder / "summary.json", summary)
 
@@ -268,7 +268,7 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
 class Lost(Estimator):
     """The estimator of a file that only its maker has, with a smoothing or rule without a name.
 
-    It is needed to estimate again, and for nothing else: it is refused then.
+    It is needed only to estimate again, which is refused.
     """
 
     kind = "lost"

@@ -29,13 +29,13 @@ Stage = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Simulation:
-    """One collection with the truth beside it.
+    """One collection together with the truth.
 
     Attributes
     ----------
     collection : Collection
     truth : (d, d) array
-        Share of the taking part users in each cell; sums to 1.
+        Share of the participating users in each cell; sums to 1.
     reports : (rows, cols)
         Reported output cell of each user, two (n,) arrays.
     estimate : Estimate
@@ -43,7 +43,7 @@ class Simulation:
         Users taking part, and positions outside the square (dropped or moved to its edge).
     w2_cells, w2_metres : float or None
         Exact W2 between truth and estimate, in cells of unit side and on the ground; metres
-        are None on a plane grid, and both are None where the exact solver was not asked.
+        are None on a plane grid, and both are None where the exact solver was not used.
     seconds : dict of str to float
         Wall time of each stage.
     """

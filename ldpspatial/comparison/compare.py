@@ -72,7 +72,7 @@ def compare(
     rng : numpy.random.Generator
         Gives the one seed that all runs derive theirs from.
     users : numbers of users, optional
-        Draw so many anew in every repeat, the same for all releases; all users by default.
+        Draw this many anew in every repeat, the same for all releases; all users by default.
     cells : sides of grids, optional
         Resolutions over the same square; that of ``grid`` by default.
     metrics : names in METRICS
@@ -84,14 +84,14 @@ def compare(
         drawing them counts too; or with that of the visits of those who were drawn, where every
         visit weighs the same and not every user.
     blocks : int, optional
-        Sum both maps into blocks x blocks parts before W1 and W2 are measured, which must divide
+        Sum both maps into blocks x blocks parts before measuring W1 and W2; blocks must divide
         the side: faster, and off by less than the height and the width of a block
         together.
     folder : path, optional
         Keep every finished run there, and play only what is missing. A comparison that goes on
         in a folder goes on with the seed that it began with.
     jobs : int, optional
-        Processes, -1 for one a core. By default what joblib is set to, one unless a
+        Processes, -1 for one per core. By default what joblib is set to, one unless a
         ``joblib.parallel_config`` is around the call: its backend may be a cluster.
     data : str
         Name of the data, for the table.
@@ -100,7 +100,7 @@ def compare(
     Returns
     -------
     pyarrow.Table
-        A row a run, ordered as asked for: setting, errors, the claim of that very run (its own
+        One row per run, ordered as asked for: setting, errors, the claim of that very run (its own
         relation, and under replacement), seconds, parameters, facts, seeds and versions.
 
     Raises
@@ -147,7 +147,7 @@ def compare_people(
 ) -> pa.Table:
     """Compare as :func:`compare` does on users whose cells are known, by side of the grid.
 
-    For maps that are no square, and for data that were put on their grids in another way.
+    For maps that are not square, and for data that were put on their grids in another way.
     """
     check_generator(rng)
     if not people:

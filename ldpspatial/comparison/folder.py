@@ -16,7 +16,7 @@ ROOT = "seed"
 
 
 class RunFolder:
-    """A file of settings, and one line a finished run.
+    """A file of settings, and one line per finished run.
 
     A folder belongs to one comparison. Its settings and its seed are written first; at every later
     start the settings must be equal, and the seed goes on: runs of other data never mix.

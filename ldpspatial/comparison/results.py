@@ -1,4 +1,4 @@
-"""A comparison as files that others open: tables of runs and of curves, and figures."""
+"""A comparison as files that other tools open: tables of runs and of curves, and figures."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Part:
     setting : {"epsilon", "users", "cells"}
         What varies.
     name : str
-        What tells it from other parts, for names of files; empty where it is all.
+        What tells it from other parts, for file names; empty if it is the only one.
     """
 
     table: pa.Table
@@ -60,7 +60,7 @@ def write_results(
     metrics: Sequence[str],
     shuffle_delta: float | None = None,
 ) -> list[Path]:
-    """Write errors.csv, errors.parquet, curves.csv and a figure a metric; return their paths.
+    """Write errors.csv, errors.parquet, curves.csv and one figure per metric; return their paths.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Errors of a map beside the truth, one number each."""
+"""Errors of a map against the truth, one number each."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ def score(
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
-    """Refuse names of metrics that are not there."""
+    """Refuse names of unknown metrics."""
     if not isinstance(metrics, Iterable):
         raise InputError(f"metrics must be names of {', '.join(METRICS)}, got {shown(metrics)}")
     for name in metrics:

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Smoothing:
-    """What EM has to tell of an estimate beside its path.
+    """What EM records of an estimate besides its path.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class EM(Estimator):
         cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
     ) -> tuple[Estimator, Any] | None:
         """Return EM with a rule and a smoothing that have names; None for any other."""
-        smoothing = str(facts.get("smoothing", "none"))  # older files do not tell
+        smoothing = str(facts.get("smoothing", "none"))  # older files do not say
         if name not in STOPPING_RULES or smoothing not in ("none", *SMOOTHERS):
             return None
         return cls(name, None if smoothing == "none" else smoothing), Smoothing(smoothing)
@@ -212,7 +212,7 @@ class Iteration:
         users = self.density * self._channel.adjoint(self._ratio)  # expected, by cell
         if self._sparsity:
             self._settle(np.maximum(users - self._sparsity, 0))
-        # All stay where nobody would be left who could have sent some report.
+        # No kernel is dropped where that would make a report that was seen impossible.
         if not self._sparsity or self.predicted.ravel()[self._seen].min() <= 0:
             self._settle(users if self._smooth is None else self._smooth(users))
         self._look()

@@ -15,7 +15,7 @@ from ldpspatial.estimation.stopping import STOPPING_RULES, StoppingRule, is_stop
 from ldpspatial.validate import outside, outside_names, shown
 
 RULES = (*STOPPING_RULES, CROSS_VALIDATED)
-ENTRY_POINTS = "ldpspatial.estimators"  # group; each leads to an Estimator or a class of them
+ENTRY_POINTS = "ldpspatial.estimators"  # group; each leads to an Estimator or its class
 KINDS: tuple[type[Estimator], ...] = (EM, Sieve)
 
 Rule = str | StoppingRule | Estimator
@@ -38,10 +38,10 @@ def estimate(
     counts : array of whole numbers >= 0
         Shaped like ``channel.support``, or the (N,) counts in the table's index order.
     rule : str, StoppingRule or Estimator
-        "scaled", "likelihood", "published" or a StoppingRule: :class:`EM`, stopped so.
+        "scaled", "likelihood", "published" or a StoppingRule: :class:`EM` with that rule.
         "cross-validated": :class:`Sieve`, which finds the smoothness of the map and the number of
         steps by predicting left-out reports; maps are far better, mostly by a third in W2, for
-        some hundred to some thousand times the work. Or another estimator: the name of an entry
+        some hundreds to thousands of times the work. Or another estimator: the name of an entry
         point, ``module:Name``, or the object itself, which brings its own choices.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step of EM (EMS).
@@ -101,7 +101,7 @@ def estimator_names() -> list[str]:
 def restored(
     name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
 ) -> tuple[Estimator, Any] | None:
-    """Return the estimator of a file and what it found, or None where nobody knows its name.
+    """Return the estimator of a file and what it found, or None where its name is unknown.
 
     Arguments and errors are those of :meth:`Estimator.restored`.
     """

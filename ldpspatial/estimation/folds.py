@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 PATIENCE = 2  # marks in a row that predict no better, before a path ends
 GAIN = 0.5  # nats that count as better: from mark to mark, and from model to model
-SLOW = 0.1  # or, from mark to mark, this part of the path's largest gain: EM begins slowly
+SLOW = 0.1  # or, from mark to mark, this fraction of the path's largest gain: EM begins slowly
 CLIMB = 10  # times its last gain that a path may still rise
 HOPELESS = 4.0  # standard errors behind the best at which a model is given up
 CROWDED = 10  # users a cell, below which there is less sparsity in proportion
@@ -39,7 +39,7 @@ class Prediction:
     folds : list of array
         The distribution of reports that is predicted for each fold.
     is_cut : bool
-        Whether the limit of steps ended it, and not a worse prediction.
+        Whether the limit of steps ended it, rather than a worse prediction.
     """
 
     steps: int
@@ -120,7 +120,7 @@ def predict_uniform(channel: Channel, parts: list[Array]) -> Prediction:
 
 
 def is_hopeless(parts: list[Array], rival: Prediction, other: Prediction) -> bool:
-    """Tell whether ``other`` is too far behind for what resembles it to be worth trying."""
+    """Tell whether ``other`` is too far behind for similar models to be worth trying."""
     behind, error = lead(parts, rival, other)
     return behind > HOPELESS * error
 

@@ -3,10 +3,10 @@
 The likelihood ratio (deviance) of the counts against the best-fitting density of the channel. At
 the maximum of the likelihood it is no larger than against the true density. How large that one may
 be is computed cell by cell, for expected counts of any size. So the p-value errs on the side of
-no alarm, up to two things:
+no alarm, with two qualifications:
 
 - The expected counts are those of the fit, not of the truth. Unlike Pearson's statistic, which
-  counts a report where a hundredth of one was expected as a hundred, the deviance hardly minds.
+  counts a report where a hundredth of one was expected as a hundred, the deviance hardly changes.
 - EM may stop short of the maximum. What the likelihood can still gain takes twice as much off
   the statistic, so twice an estimate of it is taken off before the p-value.
 
@@ -44,7 +44,7 @@ class GoodnessOfFit:
     expected : float
         Its mean where the counts come from the channel: near the number of output cells.
     p_value : float
-        Probability of so large a statistic where they do; rather too large than too small.
+        Probability of so large a statistic where they do; errs on the large side.
         1 where there are fewer than 20 reports.
     residuals : array
         (counts - expected) / sqrt(expected) by output cell: where the misfit lies.

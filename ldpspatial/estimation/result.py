@@ -1,4 +1,4 @@
-"""Estimator and Estimate: what turns counts into a map, and what it answers, of one type always."""
+"""Estimator and Estimate: what turns counts into a map, and its result, always of one type."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -86,7 +86,7 @@ class Estimator(ABC):
         Raises
         ------
         ValueError, KeyError, TypeError
-            The facts are none that this class finds.
+            The facts are not ones that this class finds.
         """
         return None
 
@@ -104,7 +104,7 @@ class Estimate:
     iterations : int
         Steps taken.
     converged : bool
-        False where a limit ended what would have gone on.
+        False where a limit stopped it early.
     trace : tuple of float
         Log-likelihood at the start and after each step.
     channel : Channel
@@ -113,7 +113,7 @@ class Estimate:
     estimator : Estimator
         What found it.
     details : dataclass or None
-        What this estimator alone has to tell.
+        What only this estimator reports.
     """
 
     density: Array

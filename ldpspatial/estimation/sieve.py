@@ -2,7 +2,7 @@
 
 Plain EM fits noise: its likelihood has its maximum at a map of isolated peaks, and on the way there
 some mass stays wherever nobody is. W2 pays for both, most for mass that lies far from everybody. In
-place of it:
+its place:
 
 - The density is a mixture of Gaussian kernels of one width, one kernel a cell (method of sieves:
   Grenander 1981; Snyder and Miller, IEEE Trans. Nucl. Sci. 1985, for maps behind a channel).
@@ -15,7 +15,7 @@ place of it:
 - Peaks on an even ground have no common width, and no cell there is empty. A mixture of kernels of
   all widths, without that prior, is taken where it predicts better than the best width by more than
   one standard error, and more sparsity does not do so in turn. The uniform map is taken where the
-  best width is not better by more than two: from next to no information, a map that was fitted to
+  best width is not better by more than two: with next to no information, a map that was fitted to
   noise is several times as far off.
 - One step of plain EM on cells ends it. From a prior f it gives the expected histogram of the very
   users who reported, given their reports, and that is what a map is held against: at large epsilon
@@ -264,7 +264,7 @@ def fit_sieve(
     sparsity: float,
     progress: Progress | None = None,
 ) -> Fit:
-    """Take so many steps on kernels of a width and a last one on cells.
+    """Take ``steps`` steps on kernels of a width and a last one on cells.
 
     Parameters
     ----------

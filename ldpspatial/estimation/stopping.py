@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class StoppingRule(Protocol):
-    """Looks at one step after another and says when the last one was the last."""
+    """Looks at each step in turn and says when to stop."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""How far one map is from another: the exact Wasserstein distance and cheaper company."""
+"""How far one map is from another: the exact Wasserstein distance and cheaper measures."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

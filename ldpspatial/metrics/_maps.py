@@ -57,7 +57,7 @@ def checked_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatA
 
 
 def checked_shares(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Check two maps whose totals may be any, even beyond float64, and return them as arrays.
+    """Check two maps of any totals, even beyond float64, and return them as arrays.
 
     Raises
     ------

@@ -142,14 +142,14 @@ def earth_movers_distance(p: npt.ArrayLike, q: npt.ArrayLike, blocks: int | None
     """Return the exact earth mover's distance: W1 with 1-norm ground distance, unit square.
 
     The longer side of the map has length 1: cells are squares of side 1 / max(rows, columns), also
-    where the map is no square.
+    where the map is not square.
 
     Parameters
     ----------
     p, q : array_like, shape (rows, columns)
         As in `similarity`.
     blocks : int, optional
-        Sum both maps into blocks x blocks equal parts first, which must divide rows and columns,
+        Sum both maps into blocks x blocks equal parts first (blocks must divide rows and columns)
         and measure between the centres of those. Faster, and off by less than the height and the
         width of a block together.
 
@@ -191,7 +191,7 @@ def block_sums(p: npt.ArrayLike, blocks: int) -> FloatArray:
     Raises
     ------
     InputError
-        `blocks` is no whole number that divides rows and columns.
+        `blocks` is not a whole number that divides rows and columns.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def _standardised(density: FloatArray) -> FloatArray | None:
     """Return a map with mean 0 and norm 1, or None where it is constant."""
     if density.max() - density.min() <= _ROUNDING * density.max():
         return None
-    centred = density / density.max()  # what is small squares to 0 otherwise
+    centred = density / density.max()  # small values would square to 0 otherwise
     centred -= centred.mean()
     standard: FloatArray = centred / np.linalg.norm(centred)
     return standard

@@ -19,7 +19,7 @@ from ldpspatial.metrics._maps import normalised_pair
 def mean_absolute_percentage_error(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     """Return MAPE: the mean over cells of |p - q| / p of the normalised maps, >= 0.
 
-    Where the truth is 0, its smallest positive value takes its place below the line (Bagdasaryan
+    Where the truth is 0, its smallest positive value takes its place as divisor (Bagdasaryan
     et al., appendix A.1).
 
     Parameters

@@ -131,8 +131,8 @@ def transport_of_shares(
 ) -> Transport:
     """Return what `transport` does, for maps of any two totals: each is a whole of 100 %.
 
-    For maps that are known to be shares, such as counts beside densities; `transport` takes totals
-    that differ for a mistake. Neither map is rounded before its total is divided out.
+    For maps that are known to be shares, such as counts beside densities; `transport` treats totals
+    that differ as a mistake. Neither map is rounded before its total is divided out.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def _bound(
     ground: str | SeparableCost,
     cell: tuple[float, float],
 ) -> float:
-    """Return an upper bound of the distance: all that differs goes all the way."""
+    """Return an upper bound of the distance: as if all that differs went all the way."""
     rows, columns = p.shape
     if isinstance(ground, SeparableCost):
         farthest = Fraction(int(ground.rows[rows - 1]) + int(ground.columns[columns - 1]))

@@ -34,8 +34,8 @@ def wasserstein(
     certify : bool
         Whether to prove the answer in code that shares nothing with the solver: that the plan
         carries p to q, that the dual values stay below the cost of every pair of cells, and that
-        both have the same value, all for the whole-number masses and costs that were solved. What
-        those differ from the given ones is bounded by `transport`.
+        both have the same value, all for the whole-number masses and costs that were solved. How
+        far those differ from the given ones is bounded by `transport`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Quadtrees: the squares that a square around a map is divided into, again and again.
+"""Quadtrees: the squares into which a square around a map is divided recursively.
 
 A map of any shape lies in the south-west corner of a square of 2^depth x 2^depth cells. Level i
 divides that square into 4^i equal nodes; level 0 is the whole of it, and nodes of level ``depth``
@@ -30,7 +30,7 @@ Codes = TypeVar("Codes", int, Ints)
 Node: TypeAlias = tuple[int, int, int]  # level, row, column
 
 ROOT: Node = (0, 0, 0)
-MAX_DEPTH = 14  # a map of 4^14 cells is as large as memory holds
+MAX_DEPTH = 14  # a map of 4^14 cells is as large as memory allows
 
 
 @dataclass(frozen=True)

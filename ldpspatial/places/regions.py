@@ -45,7 +45,7 @@ def rectangle(grid: Grid, south: float, west: float, north: float, east: float) 
     Raises
     ------
     InputError
-        A side is no number or out of range, the rectangle is empty or misses the map.
+        A side is not a number or out of range, the rectangle is empty or misses the map.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def polygon(grid: Grid, geometry: Any) -> Array:
     """
     instance("grid", grid, Grid)
     shapely = _shapely()
-    with np.errstate(invalid="ignore"):  # what is no number is refused below
+    with np.errstate(invalid="ignore"):  # what is not a number is refused below
         shape = _shape(shapely, geometry)
     _check_shape(shapely, grid, shape)
 

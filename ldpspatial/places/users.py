@@ -86,7 +86,7 @@ class UserCells:
     outside : int
         Positions that lay outside the map and were left out.
     users_outside : int
-        Users who had no other: they take no part.
+        Users with no position inside: they take no part.
     trails : Trails, optional
         The same visits in their order, for releases of trajectories.
     """
@@ -141,7 +141,7 @@ class UserCells:
         return density
 
     def refuse_none(self) -> None:
-        """Raise InputError where there is no user, whose density is none."""
+        """Raise InputError where there is no user, and so no density."""
         if len(self) == 0:
             raise InputError("users must be at least one for a density, got none")
 
@@ -160,7 +160,7 @@ class UserCells:
         return cells
 
     def most_visited(self) -> Ints:
-        """Return each user's most visited cell, the first of equals; shape (users,)."""
+        """Return each user's most visited cell, the first in a tie; shape (users,)."""
         cells: Ints = np.asarray(self.visits.argmax(axis=1)).ravel().astype(np.int64)
         return cells
 
@@ -218,7 +218,7 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
 
 
 def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) -> UserCells:
-    """Count visits from one (user, cell) pair a visit; a user's pairs come in order of time.
+    """Count visits from one (user, cell) pair per visit; a user's pairs come in order of time.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ def better_design(designs: tuple[Design, ...]) -> Design:
 def warnings_of_map(
     name: str, collection: str, lost: list[int], grids: int, designs: tuple[Design, ...]
 ) -> list[str]:
-    """Say where the estimate is no better than a uniform map of one map's people.
+    """Say where the estimate is no better than a uniform map for one map's people.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def warnings_of_map(
 
 
 def total_of_uniform(law: SyntheticMap, points: Array) -> float:
-    """Return the total of a uniform map, which is to know nothing, in sides of the square."""
+    """Return the total of a uniform map, i.e. of knowing nothing, in sides of the square."""
     flat = np.full((UNIFORM_CELLS, UNIFORM_CELLS), 1 / UNIFORM_CELLS**2)
     return People.on_grid(law, points, UNIFORM_CELLS).misfit(flat).total
 

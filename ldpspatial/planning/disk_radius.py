@@ -1,7 +1,7 @@
 """How large a plain disk should be: the least linearised W2 risk, from cells, epsilon and users.
 
-DAM's radius maximises a bound of mutual information (Du et al. 2024, section V-C), which weighs all
-scales alike and knows no number of users. W2 does not weigh them alike. For a small error of the
+DAM's radius maximises a bound on mutual information (Du et al. 2024, section V-C), which weighs all
+scales alike and ignores the number of users. W2 does not weigh them alike. For a small error of the
 density, its square is the H^-1 norm (Peyre, ESAIM: COCV 2018): a wave of the error with Laplacian
 eigenvalue l counts 1 / l. Reports tell of a wave of the density with information
 n ((p - q) S)^2 / g, S the disk's Fourier transform at that wave, p and q the probabilities in and
@@ -82,7 +82,7 @@ def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> 
     widths = [isqrt(squared_radius - x * x) for x in range(isqrt(squared_radius) + 1)]
     area = sum(2 * h + 1 for h in widths) * 2 - (2 * widths[0] + 1)
     outputs = cells * (cells + 2 * widths[0]) + 2 * sum(cells + 2 * h for h in widths[1:])
-    # Probabilities in units of that outside the disk, so that a large epsilon overflows nothing.
+    # Probabilities in units of that outside the disk, so that a large epsilon cannot overflow.
     q = 1 / (area * exp(epsilon) + outputs - area)
     rise = (exp(epsilon) - 1) * q
     uniform = q + rise * area / cells**2

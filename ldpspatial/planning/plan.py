@@ -1,7 +1,7 @@
 """What epsilon, cells and devices buy, before a collection starts.
 
 Whole collections are played on maps of known people, on grids of several sizes. What ranks them is
-the distance from the *people* to the estimate, what a grid itself loses included: the distance
+the distance from the *people* to the estimate, including what a grid itself loses: the distance
 between two cell maps alone would favour coarse grids. :mod:`ldpspatial.planning.rehearsal` defines
 it and proves the bound.
 """
@@ -100,7 +100,7 @@ class Plan:
     side_m : float
     epsilon : float
     devices : int
-        That report; in a series, those expected to answer one window.
+        Those that report; in a series, those expected to answer one window.
     mechanism : str
     maps : tuple of str
         Names of the maps that the people were drawn from.
@@ -109,12 +109,12 @@ class Plan:
     uniform_m : float
         The know-nothing line: the total of a uniform map on 32 x 32 cells, mean over maps.
     warnings : tuple of str
-        What a designer would want to hear, in plain sentences.
+        What a designer would want to know, in plain sentences.
     designs : tuple of Design
         On the recommended grid: the planned mechanism with plain EM, and the disk that
         :func:`ldpspatial.recommended` returns with its cross-validated estimate.
     series : SeriesPlan or None
-        Of a series only: the recommended design played on a window and on all windows, and the
+        For a series only: the recommended design played on a window and on all windows, and the
         risk of a device that stays.
     """
 
@@ -141,7 +141,7 @@ class Plan:
     def recommended_design(self) -> Design:
         """What to collect with on that grid: what was planned, unless the other is ahead of it.
 
-        Ahead is by more than two standard errors of the paired differences of the totals.
+        Ahead means by more than two standard errors of the paired differences of the totals.
         """
         return better_design(self.designs)
 
@@ -176,7 +176,7 @@ def plan(
     epsilon : number in [0.000001, 20], whole millionths
         Privacy loss of one report.
     devices : int in [1, 10,000,000]
-        Reports that will arrive, one a device. With ``windows`` and ``answers``, the devices of
+        Reports that will arrive, one per device. With ``windows`` and ``answers``, the devices of
         the series; the grids are then planned for the reports of one window.
     rng : numpy.random.Generator
     cells : sequence of int in [1, 64], optional
@@ -189,8 +189,8 @@ def plan(
         Collections played on each map.
     progress : callable (collections done, collections in all), optional
     windows, answers : int in [1, 100,000], optional
-        Both for a series: the collection is repeated in so many windows of time, of which each
-        device answers so many, drawn at random. A window is expected to hold devices x answers /
+        Both for a series: the collection is repeated in ``windows`` windows of time, of which each
+        device answers ``answers`` drawn at random. A window is expected to hold devices x answers /
         windows reports. devices x answers may be at most 10,000,000.
 
     Returns

@@ -1,4 +1,4 @@
-"""The release to take where nothing speaks for another: chosen without a look at any data."""
+"""The default release, where nothing favours another: chosen without looking at any data."""
 
 from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.release.local import Disk

@@ -1,4 +1,4 @@
-"""One collection played before it starts, and how far its map is from the people.
+"""One collection simulated before it starts, and how far its map is from the people.
 
 Let P be the people (n points of the square), c(x) the centre of the cell of point x, T the image
 of P under c (the true cell map) and E the estimated cell map, both on cell centres. The error that

@@ -5,7 +5,7 @@ at random when it joins, so a window is answered by devices * A / W of the devic
 spent A epsilon at the end. Two maps come out: one of each window, and one of all reports together,
 which is a map of anything only if people are where they are in every window.
 
-Both are measured against the map of *all* devices. A window's estimate so bears the noise of its
+Both are measured against the map of *all* devices. A window's estimate thus bears the noise of its
 reports and the chance of who answered.
 """
 
@@ -105,7 +105,7 @@ class Series:
         Raises
         ------
         InputError
-            One of the two is missing, more answers than windows, no report a window, or more
+            One of the two is missing, more answers than windows, no report per window, or more
             than ``most_reports`` in all.
         """
         if windows is None or answers is None:

@@ -1,4 +1,4 @@
-"""Audit of a response table: is it as private as it claims, and do the samplers obey it.
+"""Audit of a response table: whether it is as private as it claims, and the samplers obey it.
 
 Exact part: the definition of epsilon-LDP is evaluated on the whole numbers that devices draw from.
 For every output cell y the largest and the smallest weight over *all* input cells are compared;
@@ -92,7 +92,7 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong; an unknown name of the mechanism is not."""
+        """Whether nothing is wrong; an unknown mechanism name does not count."""
         exact = self.holds and self.same_total and self.as_promised is not False
         return exact and self.samplers_agree and all(test.ok for test in self.tests)
 
@@ -114,14 +114,14 @@ def audit(source: ResponseTable | Collection, draws: int = 1_000_000) -> Audit:
     Raises
     ------
     InputError
-        An argument breaks its rule, or the table is none that any device would draw from: its
+        An argument breaks its rule, or the table is not one that a device would draw from: its
         weights are not one octant of a disk, lie below the base weight or above e^20 times it, or
         exceed 53 bits in all.
 
     Notes
     -----
     The samplers take entropy from the operating system, so statistics differ from run to run;
-    a right sampler fails with probability 1e-6. Time and memory grow as
+    a correct sampler fails with probability 1e-6. Time and memory grow as
     (cells + 2 radius)^2: half a minute and 1.3 GB at 1024 cells and epsilon 1.
 
     Examples

@@ -1,4 +1,4 @@
-"""PrivacyClaim: what is promised, to whom, and in comparison of which inputs."""
+"""PrivacyClaim: what is promised, to whom, and between which inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ NEIGHBOURS: Mapping[Neighbours, str] = {
 
 @dataclass(frozen=True)
 class PrivacyClaim:
-    """What a release promises, to whom and in comparison of which inputs.
+    """What a release promises, to whom and between which inputs.
 
     Two claims can be compared only when their unit and neighbouring relation are the same; see
     :meth:`under_replacement`.
@@ -35,7 +35,7 @@ class PrivacyClaim:
     unit : {"report", "trajectory", "user"}
         What of a person the claim protects as a whole.
     neighbours : {"replace", "zero", "add or remove"}
-        Which two inputs are to be hard to tell apart (NEIGHBOURS spells them out).
+        Which two inputs must be hard to tell apart (NEIGHBOURS spells them out).
     notion : str
         "differential privacy", or another notion, which is not comparable with it: under
         "geo-indistinguishability" the loss between two positions is epsilon times their distance.
@@ -58,7 +58,7 @@ class PrivacyClaim:
         """Return what the claim implies when one user's data are replaced by any other.
 
         Replacing is removing and adding: by group privacy (Dwork and Roth 2014, section 2.3) twice
-        epsilon, and delta (1 + e^epsilon) times. A claim that is under replacement stays.
+        epsilon, and delta (1 + e^epsilon) times. A claim under replacement is returned as it is.
 
         Examples
         --------

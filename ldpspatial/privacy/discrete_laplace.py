@@ -1,7 +1,7 @@
 """Discrete Laplace noise: P(k) = (1 - a) / (1 + a) a^|k|, a = exp(-1 / scale).
 
 Noise of scale sensitivity / epsilon on a sum of that sensitivity gives epsilon-DP. Here are its
-law, and numbers of it that are drawn exactly.
+law, and exact draws from it.
 
 The sampler of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020,
 Algorithms 1 and 2): scale is a fraction, every decision compares whole numbers, and no float is
@@ -10,7 +10,7 @@ a seeded generator's where a simulation is to be repeated.
 
 Numbers fit 64 bits: numerator and denominator stay below 2^53, and the count of coins that came
 up heads in a row (each with probability 1/e) is cut at 1023, so all sums stay below 2^63. The cut
-is reached with probability e^-1023 < 10^-444; all that is said to be exact is exact but for it.
+is reached with probability e^-1023 < 10^-444; it is the only departure from exactness.
 """
 
 from math import exp, expm1, gcd, hypot, log1p, sqrt

@@ -1,7 +1,7 @@
 """How far apart two outputs provably are: a lower bound on epsilon from samples.
 
 A mechanism that claims epsilon must not give samples on neighbouring inputs whose bound exceeds it;
-a mechanism with too little noise should, where there are samples enough.
+a mechanism with too little noise should, given enough samples.
 """
 
 from typing import TypeAlias

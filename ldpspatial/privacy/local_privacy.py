@@ -2,7 +2,7 @@
 
 An observer sees a report, knows the mechanism and a prior of where people are, and guesses a cell
 from the posterior. Local privacy is the mean distance between guess and truth (Shokri et al., S&P
-2011; Du et al. 2024, equations 15 and 16). It is no promise: it depends on the prior, and a report
+2011; Du et al. 2024, equations 15 and 16). It is not a promise: it depends on the prior; a report
 may give more away than the mean says. Its use is to read on one axis what eps-LDP and
 geo-indistinguishability leave to an observer, two notions whose epsilons cannot be compared.
 """
@@ -52,7 +52,7 @@ def local_privacy(channel: DenseChannel, prior: ArrayLike | None = None) -> floa
     Raises
     ------
     InputError
-        A prior that is no density on the channel's cells.
+        A prior that is not a density on the channel's cells.
 
     Examples
     --------

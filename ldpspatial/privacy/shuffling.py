@@ -1,6 +1,6 @@
-"""What local reports would promise centrally if somebody trusted shuffled them.
+"""What local reports would promise centrally if a trusted party shuffled them.
 
-Nothing of this project shuffles: these bounds put a local curve beside central ones at equal
+Nothing in this project shuffles: these bounds put a local curve beside central ones at equal
 central epsilon. They hold for n people who each send one report of one epsilon0-locally private
 mechanism, and for one person's data replaced by any other. docs/shuffling.md has proof and limits.
 

@@ -1,6 +1,6 @@
 """How surely averaging locates a device that stays: the exact Bayes attacker on k of its reports.
 
-The attacker knows the table, holds every cell of the square for equally likely, sees k reports of
+The attacker knows the table, takes every cell of the square to be equally likely, sees k reports of
 a device that stayed in one cell, and names the cell of largest posterior; no other rule is right
 more often. Reports are drawn independently, so the log-likelihood of a cell is the sum over the
 reports of ln w(report - cell): the base weight drops out, and each report adds one stamp of

@@ -1,7 +1,7 @@
 """When an uploader may try again, kept beside the ledger: all uploaders of a device hold to it.
 
 The file holds two times and a number of failures, nothing of reports. A clock that is turned
-forward only ends a pause, and one that is turned back begins it again, once: no budget hangs on it.
+forward only ends a pause, and one that is turned back begins it again, once: no budget is at stake.
 """
 
 import json
@@ -30,7 +30,7 @@ class BackOff:
     Parameters
     ----------
     folder : Path
-        Where the file lies. Where it cannot be written, an uploader keeps its own failures in mind.
+        Where the file lies. Where it cannot be written, an uploader keeps its failures in memory.
     now : callable
         Seconds since 1970.
     longest_s : float
@@ -61,7 +61,7 @@ class BackOff:
         return max(pause.not_before - now, 0.0)
 
     def failed(self, pause_s: float) -> None:
-        """Write down one failure more, and wait for so long."""
+        """Write down one more failure, and wait for so long."""
         now = self._now()
         failures = min(self.failures + 1, MOST_FAILURES)
         self._write(_Pause(failures, now, now + min(pause_s, self._longest_s)))

@@ -26,7 +26,7 @@ def dumps(document: dict[str, Any]) -> str:
 
 
 def check_expected(digest: object) -> None:
-    """Refuse an expected id that is none, and so long that no message should repeat it."""
+    """Refuse an expected id that is not a text, or too long for a message to repeat."""
     if digest is not None and (not isinstance(digest, str) or len(digest) > LONGEST_DIGEST):
         raise ParameterError(f"digest must be a text of 64 hexadecimal digits, got {shown(digest)}")
 
@@ -80,7 +80,7 @@ def integer(value: object, field: str, low: int, high: int) -> int:
 
 
 def label(value: object, field: str, longest: int) -> str:
-    """Return a text that people see all of, 1 to ``longest`` code points."""
+    """Return a text without invisible characters, 1 to ``longest`` code points."""
     rule = f"{field} must be a text of 1 to {longest} visible characters"
     if not isinstance(value, str):
         raise CollectionError(f"{rule}, got {shown(value)}")

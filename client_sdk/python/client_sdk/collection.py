@@ -156,7 +156,7 @@ class Collection:
     ) -> "Collection":
         """Read and verify a document.
 
-        The longest text takes ten seconds and a gigabyte; an app that has less to give refuses
+        The longest text takes ten seconds and a gigabyte; an app with less to spare refuses
         long texts before it calls this.
 
         Parameters
@@ -208,7 +208,7 @@ def body_of(collection: Collection) -> dict[str, Any]:
 
 
 def parse_body(document: object) -> Collection:
-    """Return a collection of one report a device, called "window", from what ``body_of`` wrote."""
+    """Return a collection of one report per device, named "window", from what ``body_of`` wrote."""
     if not isinstance(document, dict):
         raise CollectionError("collection must be a JSON object")
     canonical.fields(document, _BODY_FIELDS, "collection")

@@ -1,8 +1,8 @@
-"""How many commits a ledger has had, kept beside it: an older ledger is found by it.
+"""How many commits a ledger has had, kept beside it: it exposes an older ledger.
 
 A folder with one empty file, whose name is the number. To write the next one is to rename the
 file, which is atomic and takes no room. And a name cannot be overwritten by an older one: whoever
-copies an older state back leaves two names, in whichever way he copies.
+copies an older state back leaves two names, whichever way it is copied.
 """
 
 import os
@@ -16,7 +16,7 @@ DIGITS = 20
 
 
 class CountError(ValueError):
-    """The count is not what this module leaves; the message says what it is instead."""
+    """The count is not as this module left it; the message says what it is instead."""
 
 
 def read(folder: Path) -> int:
@@ -42,7 +42,7 @@ def write(folder: Path, before: int, commits: int) -> None:
 
 
 def make(folder: Path, commits: int) -> None:
-    """Make the count where none is, or where a call that was killed left it empty."""
+    """Make the count where there is none, or where a call that was killed left it empty."""
     folder.mkdir(mode=0o700, exist_ok=True)
     os.close(os.open(_entry(folder, commits), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     file_lock.synchronise_folder(folder)

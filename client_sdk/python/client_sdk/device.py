@@ -89,7 +89,7 @@ class Device:
         lasting : bool
             The app's word that the folder outlives the page, that what is written to it is saved
             (``syncfs``) before a report is sent, and that one page at a time uses it. Needed in a
-            browser (Pyodide), where files are memory; without meaning elsewhere.
+            browser (Pyodide), where files are memory; no effect elsewhere.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Device:
         Raises
         ------
         LedgerError
-            There is none, or its ledger is damaged, a copy or locked. Stop reporting then, and
+            There is no device, or its ledger is damaged, a copy or locked. Stop reporting then, and
             do not install anew: that would refill the budget.
         """
         return cls(Ledger(_ledger_in(folder)))
@@ -147,7 +147,7 @@ class Device:
         """
         if not isinstance(digest, str):
             raise ParameterError(f"digest must be a text, got {type(digest).__name__}")
-        written_epsilon("max_epsilon", max_epsilon)  # None is no limit elsewhere
+        written_epsilon("max_epsilon", max_epsilon)  # elsewhere None means no limit
         what = _read(document, digest, max_epsilon)
         draw = partial(what.choose, entropy.system) if isinstance(what, Series) else None
         self._ledger.join(digest, what.to_json(), draw)
@@ -234,7 +234,7 @@ class Device:
     def windows(self, series: Series | str) -> tuple[int, ...]:
         """Return the windows of a series that this device answers, to wake up for them.
 
-        They are the device's own affair: together with the reports they would name it.
+        Keep them on the device: together with the reports they would identify it.
         """
         return self._series(series)[1]
 

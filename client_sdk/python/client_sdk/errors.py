@@ -4,7 +4,7 @@
 
     ClientError
     ├── ParameterError   (ValueError)    a bad value for a mechanism, grid or collection
-    ├── PositionError    (ValueError)    a position is not one (the message never repeats it)
+    ├── PositionError    (ValueError)    a position is not valid (the message never repeats it)
     ├── CollectionError  (ValueError)    a document or report is malformed, altered, not private
     ├── BudgetError      (RuntimeError)  the device has spent what it may spend
     ├── AlreadyGivenError (RuntimeError) the reading has had its report

@@ -24,8 +24,8 @@ def mark_of(path: Path) -> Mark:
     """Return the mark of a file.
 
     An inode alone is not enough: ext4 and XFS give that of a deleted file to the next one. They
-    count its generation up then, and Linux tells it. It is 0 where there is none to be had: on
-    other systems, whose inodes are not given out again, and on what stands between (overlayfs).
+    then increment its generation, which Linux reports. It is 0 where there is none: on
+    other systems, whose inodes are not reused, and on layers in between (overlayfs).
     """
     with io.FileIO(path, "r") as file:
         return Mark(os.fstat(file.fileno()).st_ino, _generation(file.fileno()))

@@ -42,7 +42,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Identity":
-        """Return the identity that a status tells."""
+        """Return the identity in the result of a stat call."""
         return cls(status.st_dev, status.st_ino, status.st_ctime_ns)
 
 
@@ -224,7 +224,7 @@ class _Gate:
     """Lets no process fork while another of its threads holds a lock.
 
     The child would have a copy of that thread's locks, SQLite's own within the process among them,
-    and nobody who gives them back. So a fork waits for such calls to end, and calls wait for the
+    and nobody to give them back. So a fork waits for such calls to end, and calls wait for the
     fork; not for longer than for a lock, lest two threads wait for each other for ever.
     """
 
@@ -335,5 +335,5 @@ else:
         return True
 
     def _release(descriptor: int) -> None:
-        # Said, and not left to closing: a process forked in between shares the open file.
+        # Unlocked explicitly, not merely closed: a process forked in between shares the open file.
         fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -17,7 +17,7 @@ from client_sdk.validate import MAX_CELLS, finite_number, is_number, whole_numbe
 
 UNIT = 10**7  # grid units per degree or per plane unit
 TURN = 360 * UNIT
-MAX_LATITUDE = 85  # beyond it a local projection is no map of anything
+MAX_LATITUDE = 85  # beyond it a local projection is not a useful map
 # Corners of plane squares. A side is at most twice this, and 4096 times a side is below 2**63 in
 # units of 1e-7, so that 64-bit integers hold every step.
 PLANE_LIMIT = 10**8

@@ -118,14 +118,14 @@ class Ledger:
         Parameters
         ----------
         path : str or os.PathLike
-            Where no file is yet, an empty one included, nor the count of a ledger that was used.
+            Where there is no file yet, not even an empty one, and no count of a used ledger.
         cap_epsilon : int, float, Decimal or str
             What the device may spend over all collections and all time, in epsilon; read by its
             shortest decimal text and rounded down to a micro-epsilon.
         collection_cap_epsilon : int, float, Decimal or str, optional
             What it may spend on any one collection; by default all of it.
         lasting : bool
-            Needed on Emscripten, see :meth:`Device.install`; without meaning elsewhere.
+            Needed on Emscripten, see :meth:`Device.install`; no effect elsewhere.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class Ledger:
     def acknowledge(self, report_ids: str | Iterable[str]) -> None:
         """Forget the texts of reports that have arrived, in one transaction; spending stays.
 
-        An id that is not pending is no error: acknowledged ids are not kept, and an upload may
+        An id that is not pending is not an error: acknowledged ids are not kept, and an upload may
         be confirmed twice.
         """
         self._forget(report_ids, discarded=False)
@@ -313,7 +313,7 @@ class Ledger:
             report_ids = [report_ids]
         try:
             ids = [unicode_text("report id", report_id) for report_id in report_ids]
-        except TypeError:  # what says that it can be gone through, and cannot
+        except TypeError:  # what claims to be iterable, and is not
             raise ParameterError("report ids must be texts") from None
         with self._books() as books:
             if _remove_reports(books, ids, discarded):
@@ -401,7 +401,7 @@ def _stored(books: Transaction, report_id: str | None) -> str:
 
 
 def _remove_reports(books: Transaction, ids: Iterable[str], discarded: bool) -> int:
-    """Delete reports that wait; their events keep that they were given, and no id."""
+    """Delete reports that wait; their events record only that they were given, no id."""
     forgotten = 0
     for report_id in ids:
         row = books.remove("pending", report_id)
@@ -418,7 +418,7 @@ def _remove_reports(books: Transaction, ids: Iterable[str], discarded: bool) -> 
 
 
 def _tightest(head: Head, here: int, limit: int | None) -> tuple[tuple[str, int, int], int]:
-    """Return the bound that leaves least (its name, it, what is spent of it), and what is left."""
+    """Return the bound that leaves least (name, value, what is spent), and what is left."""
     bounds = [
         ("the cap over all collections", head.device_cap, head.spent),
         ("the cap of one collection", head.collection_cap, here),

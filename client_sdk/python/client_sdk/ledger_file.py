@@ -8,7 +8,7 @@ Beside the ledger lie a file, ``.lock``, and a folder, ``.count``.
   Nor has a copy the inodes of the ledger and its count, which it remembers, too, with their
   generations (:mod:`client_sdk.file_identity`).
 - **.count** holds the number of commits (:mod:`client_sdk.commit_count`). It is written after each
-  of them, so a ledger that tells a smaller number is an older copy of itself. One commit more is
+  of them, so a ledger that states a smaller number is an older copy of itself. One commit more is
   a process that died in between.
 
 Every access opens the file anew under the lock. What it costs does not depend on how much is
@@ -85,7 +85,7 @@ _KINDS: dict[type, str] = {
 
 
 class Damaged(sqlite3.DatabaseError):
-    """The ledger is not what its last commit left."""
+    """The ledger is not as its last commit left it."""
 
 
 class Head(NamedTuple):
@@ -216,7 +216,7 @@ class Transaction:
 
 
 def new_head(caps: tuple[int, int], lock: Identity, file: Path, named: Path) -> Head:
-    """Return the head of a ledger in which nothing is.
+    """Return the head of an empty ledger.
 
     ``file`` is where the ledger lies now, ``named`` the name that it will have.
     """
@@ -468,7 +468,7 @@ def identity_of(lock: Identity) -> tuple[int, int]:
 
 
 def marks_of(file: Path, named: Path) -> Marks:
-    """Return the marks of ledger and count, which another file in their place has not."""
+    """Return the marks of ledger and count, which another file in their place does not have."""
     if _is_in_browser():
         return 0, 0, 0, 0
     return (*mark_of(file), *commit_count.mark(count_of(named)))

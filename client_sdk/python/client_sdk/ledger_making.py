@@ -18,7 +18,7 @@ from client_sdk.ledger_file import (
 
 
 def create(file: Path, caps: tuple[int, int]) -> None:
-    """Write a new ledger where none is; what a call left that was killed is taken over.
+    """Write a new ledger where there is none; what a killed call left is taken over.
 
     The ledger appears under its name when it is complete. Until then the count says 0, so nothing
     can have been spent.

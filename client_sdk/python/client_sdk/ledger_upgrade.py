@@ -35,7 +35,7 @@ def upgrade(file: Path) -> None:
             is_first = ledger_file.is_first(file)
         if not is_first:
             return
-        with suppress(FileExistsError):  # another process is at it, or died at it
+        with suppress(FileExistsError):  # another process is doing this, or died doing it
             file_lock.make(lock)
         with file_lock.locked(lock) as held:
             ledger_file.roll_back(file)

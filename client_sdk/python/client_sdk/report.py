@@ -12,7 +12,7 @@ HEX = frozenset("0123456789abcdef")
 _FIELDS = {"schema", "collection", "id", "row", "col"}
 _CELL_LIMIT = 1 << 20
 LONGEST = 1024  # code points
-# Every report is sent in as many bytes, in whichever cell and collection. The canonical text has
+# Every report is sent in the same number of bytes, whatever its cell. The canonical text has
 # 168 to 182: its digits would tell the cell's.
 BODY_BYTES = 192
 
@@ -41,7 +41,7 @@ class Report:
         return canonical.dumps({"schema": SCHEMA, **self.__dict__})
 
     def to_body(self) -> str:
-        """Return what is sent: the canonical text and spaces, 192 ASCII characters in all."""
+        """Return what is sent: the canonical text padded with spaces to 192 ASCII characters."""
         return self.to_json().ljust(BODY_BYTES)
 
     @classmethod

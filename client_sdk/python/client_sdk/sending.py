@@ -64,7 +64,7 @@ def answer_of_http(
 
     2xx is delivered. 4xx is final only where the body is a problem document (RFC 9457) whose type
     is registered in docs/protocol.md: anybody between device and server may answer 403 or 404.
-    Everything else passes.
+    Everything else is temporary.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def answer_of_http(
     Raises
     ------
     ParameterError
-        ``status`` is no whole number from 100 to 999.
+        ``status`` is not a whole number from 100 to 999.
     """
     code = whole_number("status", status, 100, 999)
     if 200 <= code < 300:
@@ -123,7 +123,7 @@ def https_sender(url: str, timeout_s: float = 30.0, context: ssl.SSLContext | No
         deadline = _Deadline(timeout)
         try:
             return _answer(_opener(context, deadline), request, timeout)
-        except ValueError as error:  # of http.client, over a length that is none
+        except ValueError as error:  # from http.client, over an invalid length
             raise http.client.HTTPException("the response is malformed") from error
         finally:
             deadline.cancel()
@@ -185,7 +185,7 @@ class _Deadline:
 
 
 class _Response(http.client.HTTPResponse):
-    """A response that skips interim ones, of which http.client knows 100 alone."""
+    """A response that skips interim ones, of which http.client knows only 100."""
 
     def _read_status(self) -> Any:
         for _ in range(MOST_INTERIM):
@@ -241,7 +241,7 @@ def _parts(url: object) -> urllib.parse.SplitResult:
     try:
         if isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url:
             parts = urllib.parse.urlsplit(url)
-            _ = parts.port  # raises where it is no number
+            _ = parts.port  # raises where it is not a number
             (parts.hostname or "").encode("idna")  # raises where no name server would be asked
             return parts
     except ValueError:

@@ -42,7 +42,7 @@ class Series:
     name : str
         What people call it, 1 to 100 visible characters.
     template : Collection
-        What the collections of the windows have in common; one report a device.
+        What the collections of the windows have in common; one report per device.
     first_start : int
         When the first window opens, in seconds since 1970-01-01 00:00 UTC, leap seconds not
         counted.
@@ -159,7 +159,7 @@ class Series:
         return k if 1 <= k <= self.windows else None
 
     def choose(self, entropy: Entropy) -> list[int]:
-        """Draw which windows a device answers: every set of ``answers`` windows is as likely.
+        """Draw which windows a device answers: all sets of ``answers`` windows are equally likely.
 
         Floyd's algorithm (Bentley and Floyd, CACM 1987): for j = windows - answers + 1 .. windows
         take a uniform number of 1..j, or j itself where that number was taken before.

@@ -1,4 +1,4 @@
-"""What servers, audits and measurements share with devices, under names that stay.
+"""What servers, audits and measurements share with devices, under stable names.
 
 An app needs none of this. Code on the other side builds on it, so that there is one rule, one exact
 number and one way to draw on both sides:

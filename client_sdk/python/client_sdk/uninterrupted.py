@@ -62,7 +62,7 @@ class _Work:
         try:
             try:
                 _thread.start_new_thread(self._run, ())
-            except RuntimeError:  # no thread is to be had: there are too many, or Python is exiting
+            except RuntimeError:  # no thread can start: there are too many, or Python is exiting
                 if not self._claim.acquire(blocking=False):
                     raise  # of a handler, and the work has begun
                 return self._function()
@@ -86,5 +86,5 @@ class _Work:
         except BaseException as error:
             self._error = error
         if os.getpid() != self._process:
-            os._exit(70)  # a child that was forked in here has nobody who waits for this
+            os._exit(70)  # a child that was forked in here has nobody waiting for this
         self._running.release()

@@ -1,4 +1,4 @@
-"""Uploader: from the device's ledger to the server, one report a request.
+"""Uploader: from the device's ledger to the server, one report per request.
 
 What the network and the server see must not depend on a position, and should not tie the reports
 of a device together. So the stored bytes are sent and nothing else, in the order of their random
@@ -6,7 +6,7 @@ ids, shuffled; each after a random delay, in a request of its own; all of one le
 times are drawn before anything of a report is looked at.
 
 A report leaves the outbox when the server has it, or when the server says that it will never
-count it. Anything else passes: the same bytes are sent again later, after a time that doubles
+count it. Anything else is temporary: the same bytes are sent again later, after a time that doubles
 with every failure and is drawn at random below that, and never before the server's Retry-After.
 """
 
@@ -29,7 +29,7 @@ FIRST_BACK_OFF_S = 30.0
 LONGEST_BACK_OFF_S = 6 * 3600.0
 IDLE_S = 900.0  # how often to look for new reports
 MAX_OUTBOX = 10**6
-UNREADABLE = "unreadable"  # what is no report, so that no server would take it
+UNREADABLE = "unreadable"  # what is not a report, so that no server would take it
 
 _chance = random.SystemRandom()
 
@@ -131,7 +131,7 @@ class Uploader:
         LedgerError
             The outbox cannot be read or written.
         ParameterError
-            ``send`` returned no :class:`Answer`.
+            ``send`` did not return an :class:`Answer`.
         Exception
             What ``send`` raises, other than the errors of a connection.
         """
@@ -182,7 +182,7 @@ class Uploader:
         return done
 
     def _attempt(self, text: str) -> Answer | None:
-        """Send one report; None if it is none."""
+        """Send one report; None if it is not one."""
         try:
             # Its stored bytes; those of the first version were stored without the spaces.
             body = Report.from_json(text).to_body().encode()
@@ -210,7 +210,7 @@ def _check_event(stop: object) -> None:
 
 
 def _checked(answer: object) -> Answer:
-    """Return an answer that is one: on a wrong one a report could be lost."""
+    """Return a valid answer: with an invalid one a report could be lost."""
     if not isinstance(answer, Answer):
         raise ParameterError(f"send must return an Answer, got {shown(answer)}")
     if not isinstance(answer.is_delivered, bool):

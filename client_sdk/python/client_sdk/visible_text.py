@@ -1,6 +1,6 @@
 """Visible text: the names of a document hold nothing that people cannot see.
 
-A character without ink would make two documents that look alike and have different digests, so
+An invisible character would make two documents that look alike and have different digests, so
 that a server could tell devices apart. Which characters are seen is a table of docs/protocol.md,
 section 5, made once from Unicode 13.0 and the same in every language; the ``unicodedata`` of the
 running Python would give another answer in every version. client_sdk/schema/visible-1.json holds

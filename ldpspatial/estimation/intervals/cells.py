@@ -12,9 +12,9 @@ Two methods, with different promises (docs/estimation.md has the measured covera
   too narrow at isolated peaks.
 
 A channel may know only the reports that came, as far as their likelihoods go: its attribute
-``conditional`` is then True. The law of all reports is not to be had from it. So "fisher", which
+``conditional`` is then True. The law of all reports cannot be had from it. So "fisher", which
 needs it, refuses, and "bootstrap" draws again from the reports that came (Efron 1979). Shares of
-regions are had from scores there (:mod:`ldpspatial.estimation.intervals.scores`).
+regions come from scores there (:mod:`ldpspatial.estimation.intervals.scores`).
 """
 
 from collections.abc import Callable
@@ -128,7 +128,7 @@ def cell_intervals(
     method : {"auto", "fisher", "bootstrap"}
         "fisher" covers at its level for every density, up to 64 x 64 cells; "bootstrap"
         is narrower, works at any size and is too narrow at isolated peaks. "auto": fisher to 20
-        cells a side where the counts determine every cell, bootstrap else.
+        cells a side where the counts determine every cell, otherwise bootstrap.
     rng : numpy.random.Generator
         Needed by "bootstrap" only.
     replicates : int >= 20
@@ -166,7 +166,7 @@ def cell_intervals(
 
 
 def informative_fisher(estimate: Estimate, level: float) -> Uncertainty | None:
-    """Return the fisher intervals where they tell something: what "auto" takes first.
+    """Return the fisher intervals where they are informative: what "auto" takes first.
 
     They do so up to 20 cells a side, where the counts determine every cell.
     """
@@ -213,7 +213,7 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
         spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
         return float((weights * unbiased).sum()), float(np.sqrt(spread + least))
 
-    if unbiased.size > 1:  # a single cell is everywhere
+    if unbiased.size > 1:  # a single cell is the whole map
         variance += least
     return _pointwise(estimate, level, "fisher", unbiased, variance, of_weights)
 
@@ -318,7 +318,7 @@ def scaled_bounds(
 ) -> tuple[float, float]:
     """Return the bounds of a share by a method for weights that reach from 0 to 1.
 
-    What a method adds, and where it cuts, is meant as parts of everybody. Weights from low to high
+    What a method adds, and where it cuts, is a share of all people. Weights from low to high
     hold low of everybody at least and high at most: they are scaled, and the bounds scaled back,
     which leaves the weights of whole cells as they are.
     """

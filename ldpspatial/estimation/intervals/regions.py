@@ -5,7 +5,7 @@ Four methods. "fisher" and "bootstrap" are those of :mod:`ldpspatial.estimation.
 "likelihood" inverts the likelihood-ratio test of the share under what every density obeys,
 f >= 0 and sum f = 1: its interval is the range of r.f over the densities f whose log-likelihood
 is within chi2_1(level) / 2 of the largest, r the weights. (Rust and Burrus 1972 for Gaussian
-noise. That the quantile with one degree of freedom is large enough where f >= 0 binds is no
+noise. That the quantile with one degree of freedom is large enough where f >= 0 binds is not a
 theorem: Batlle et al. 2023, arXiv 2310.02461, have counterexamples. One of ours: a region that is
 empty next to crowded cells has as many one-sided errors as cells, and not one. Where people are
 spread the interval covers at its level or above; docs/estimation.md has the measurements.)
@@ -47,7 +47,7 @@ Array = NDArray[np.float64]
 
 COUNT_METHODS = ("auto", "likelihood", "fisher", "bootstrap")  # of reports that can be counted
 METHODS = (*COUNT_METHODS, "scores")
-# To here a region takes seconds (docs/estimation.md); fisher before it, where it is informative.
+# Up to here a region takes seconds (docs/estimation.md); fisher before it, where it is informative.
 AUTO_LIKELIHOOD_CELLS = 32
 LIKELIHOOD_CELLS = 64  # the Hessian has d^4 entries, and its sum takes d^6 steps
 LEAST_DROP = 1e-6  # nats; a level so near 0 that less is allowed gives this much wider intervals
@@ -60,7 +60,7 @@ NEWTON_STEPS, TILTS = 80, 40
 
 @dataclass(frozen=True)
 class ShareIntervals:
-    """The intervals of any region by one method, which is "auto" no longer."""
+    """The intervals of any region by one method, "auto" already resolved."""
 
     method: str
     _density: Array
@@ -107,7 +107,7 @@ def region_share(
         ``estimate`` is the share in this density. It may lie outside an interval that comes
         from the reports alone ("likelihood", "fisher", "scores"), and often does so where
         nearly all people crowd into a few cells: no cell holds fewer than 0 people, so
-        that noise in the empty ones adds up at the cost of the crowded, and EM stops early.
+        noise in the empty cells adds up at the cost of the crowded ones, and EM stops early.
         The interval is left as it is; that of "fisher" is right there (docs/ranges.md).
 
     Raises
@@ -165,7 +165,7 @@ def share_intervals(
 
 
 def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return the weights of a region as float64, or refuse what is none."""
+    """Return the weights of a region as float64, or refuse invalid ones."""
     return number_array("region_weights", weights, shape, "[0, 1]", bools=True)
 
 
@@ -276,7 +276,7 @@ class LikelihoodRegions:
             curve[np.diag_indices(f.size)] += z / f
             try:
                 factor = linalg.cho_factor(curve, lower=True, overwrite_a=True)
-            except linalg.LinAlgError:  # rounding has the last word: bounds hold at any point
+            except linalg.LinAlgError:  # rounding stops it here: bounds hold at any point
                 break
             ones = linalg.cho_solve(factor, np.ones(f.size))
             mean = float(z @ f) / f.size
@@ -305,7 +305,7 @@ class LikelihoodRegions:
 
 
 def _columns(channel: Channel, seen: NDArray[np.bool_]) -> Array:
-    """Return the channel's matrix for the reports that were seen, a column an input cell."""
+    """Return the channel's matrix for the reports that were seen, one column per input cell."""
     rows, columns = channel.input_shape
     entries = rows * columns * int(seen.sum())
     if entries > MATRIX_LIMIT:

@@ -1,7 +1,7 @@
 """Intervals of shares from scores, an unbiased estimate of the share from each report alone.
 
 For channels that know only the reports that came (``conditional`` in
-:mod:`ldpspatial.estimation.intervals.cells`), but of these what they tell on average. Scores of
+:mod:`ldpspatial.estimation.intervals.cells`), but know what these tell on average. Scores of
 different people are independent, so their mean has the share as expectation and their spread over
 sqrt(n) as standard error, for every density: nothing of EM, and no law of all reports, is needed.
 """

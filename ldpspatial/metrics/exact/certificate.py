@@ -54,7 +54,7 @@ def check(
     ------
     SolverError
         The plan does not carry supply to demand, a pair of dual values is above the cost, the two
-        totals differ, a number is too large to be sure, or a part is no array of the given type
+        totals differ, a number is too large to be sure, or a part is not an array of the given type
         and shape.
     """
     parts = cost if isinstance(cost, tuple) else (cost,)

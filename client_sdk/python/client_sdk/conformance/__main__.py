@@ -46,7 +46,7 @@ program can ask, wait and ask again.
       under which name a ledger holds an event; the digest is any ASCII text but
       the empty one
 
-What is refused, and what is no request, is answered by {"ok": false,
+What is refused, and what is not a request, is answered by {"ok": false,
 "error": TEXT}. Error texts are for people and never compared. An "id" of a
 request comes back in its answer.
 """
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             serve(sys.stdin.buffer, sys.stdout)
         sys.stdout.flush()
-    except BrokenPipeError:  # who reads has seen enough; nothing more is written on exit
+    except BrokenPipeError:  # the reader has seen enough; nothing more is written on exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130

@@ -38,7 +38,7 @@ _ANY_COLLECTION = Collection("window", Grid("plane", 0, 0, 2, 2, 1), _ANY_TABLE,
 
 
 class RequestError(ValueError):
-    """A request that nobody can answer: no JSON object, an unknown operation, a wrong field."""
+    """A request that nobody can answer: not a JSON object, an unknown operation, a wrong field."""
 
 
 def collection(text: object, digest: object = None, max_micro_epsilon: object = None) -> Json:
@@ -178,7 +178,7 @@ def _parsed(line: str | bytes) -> Json:
 
 
 def _finite(value: Any) -> Any:
-    """Return what can be written back as JSON: 1e400 is read as no finite number."""
+    """Return what can be written back as JSON: 1e400 is read as an infinite number."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

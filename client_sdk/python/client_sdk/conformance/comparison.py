@@ -1,4 +1,4 @@
-"""Another implementation on the same requests, and where it answers otherwise."""
+"""Another implementation on the same requests, and where it answers differently."""
 
 import json
 import subprocess
@@ -91,7 +91,7 @@ def compare(
 
 
 def _content(line: str) -> str | None:
-    """Return an answer without its error in one spelling; None where it is no answer."""
+    """Return an answer without its error in one spelling; None where it is not an answer."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):

@@ -23,7 +23,7 @@ class Dice:
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
-        """Return True in so many of a hundred cases."""
+        """Return True in this many of a hundred cases."""
         return self.below(100) < percent
 
     def pick(self, things: Sequence[T]) -> T:
