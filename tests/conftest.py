@@ -1,0 +1,9 @@
+"""What holds for all tests, and for the processes that they start."""
+
+import os
+
+# NumPy's and SciPy's BLAS wait for each other in a busy loop, as many threads as there are cores.
+# On the small matrices of tests that gains nothing, and where as many tests run at once it takes
+# five times as long. They read this when they are loaded: no test has been imported by now.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
