@@ -37,13 +37,7 @@ class Step:
     quoted: str
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tutorial")
-
-
-@pytest.fixture(scope="module")
-def steps(folder: Path) -> list[Step]:
+def play(folder: Path) -> list[Step]:
     """Run the page."""
     found = []
     blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
@@ -97,7 +91,20 @@ def test_lines_are_told_apart() -> None:
     assert not matches("ldpspatial plan", "W2 205 m", "W2 230 m")
 
 
-def test_blocks_print_what_the_page_quotes(steps: list[Step]) -> None:
+def test_the_page_does_what_it_says(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    """Playing the page takes most of a minute, so it is played once for all that is to be seen."""
+    steps = play(tmp_path)
+    for check in (
+        check_blocks_print_what_the_page_quotes,
+        check_every_file_that_the_page_names_is_there,
+        check_the_interval_covers_the_truth_that_the_page_knows,
+        check_both_estimates_count_every_device_and_nothing_is_found_wrong,
+    ):
+        with subtests.test(check.__name__):
+            check(steps, tmp_path)
+
+
+def check_blocks_print_what_the_page_quotes(steps: list[Step], _: Path) -> None:
     assert sum(bool(step.quoted) for step in steps) == 7
     for step in steps:
         printed = iter(step.printed.splitlines())
@@ -108,8 +115,7 @@ def test_blocks_print_what_the_page_quotes(steps: list[Step]) -> None:
             )
 
 
-@pytest.mark.usefixtures("steps")
-def test_every_file_that_the_page_names_is_there(folder: Path) -> None:
+def check_every_file_that_the_page_names_is_there(_: list[Step], folder: Path) -> None:
     results = ["heatmap.png", "estimate.npz", "estimate.csv", "estimate.geojson", "summary.json"]
     files = ["people.csv", "district.geojson", "collection.json", "devices.jsonl", "shares.csv"]
     files += [f"{out}/{name}" for out in ("few", "result") for name in results]
@@ -119,7 +125,9 @@ def test_every_file_that_the_page_names_is_there(folder: Path) -> None:
     assert feature["properties"]["name"] == "satellite town"
 
 
-def test_the_interval_covers_the_truth_that_the_page_knows(steps: list[Step], folder: Path) -> None:
+def check_the_interval_covers_the_truth_that_the_page_knows(
+    steps: list[Step], folder: Path
+) -> None:
     """Stretched three times about its middle, the interval misses less often than once in 1e6.
 
     At 95 % it is 1.96 standard errors to each side, so 5.9 then, of which the cut cells take 0.2.
@@ -136,8 +144,9 @@ def test_the_interval_covers_the_truth_that_the_page_knows(steps: list[Step], fo
     assert f"{lower:.2%}  {upper:.2%}" in steps[-1].printed
 
 
-@pytest.mark.usefixtures("steps")
-def test_both_estimates_count_every_device_and_the_check_finds_nothing_wrong(folder: Path) -> None:
+def check_both_estimates_count_every_device_and_nothing_is_found_wrong(
+    _: list[Step], folder: Path
+) -> None:
     few, result = (
         json.loads((folder / out / "summary.json").read_text()) for out in ("few", "result")
     )
