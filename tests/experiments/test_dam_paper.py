@@ -34,7 +34,7 @@ from tests.support.experiment_runs import run_and_resume
 PEOPLE = 20  # in each part of a city
 FEW = {
     "a-d": Row("a-d", "cells", (Setting(2, 3.5), Setting(3, 3.5)), published_sinkhorn=False),
-    "o-s": Row("o-s", "epsilon", (Setting(3, 5.0), Setting(3, 7.0)), published_sinkhorn=True),
+    "o-s": Row("o-s", "epsilon", (Setting(3, 3.5), Setting(3, 5.0)), published_sinkhorn=True),
 }
 COMMANDS: dict[str, tuple[click.Command, list[str], list[str]]] = {  # options, endings of figures
     "dam-figure8": (figure8, ["--users", "30"], [""]),

@@ -32,7 +32,7 @@ from experiments.papers.dam.mechanisms import (
 )
 from experiments.papers.dam.plays import Errors
 from experiments.papers.dam.report import draw_rows, means_table
-from experiments.papers.dam.settings import ROWS, Row, Setting
+from experiments.papers.dam.settings import Row, Setting
 
 AT, NEXT = Setting(10, 3.5), Setting(15, 3.5)  # radii 2 and 3
 ROW = Row("e-i", "cells", (AT, NEXT), published_sinkhorn=True)
@@ -137,10 +137,10 @@ def test_a_release_that_did_not_run_leaves_a_gap() -> None:
 
 
 def test_another_notion_than_eps_ldp_is_named_wherever_a_mechanism_stands() -> None:
-    settings = {setting for row in ROWS.values() for setting in row.settings}
+    # In the first of these EM decodes SEM-Geo-I, in the second it does not: all labels there are.
     claims = [
         (label, release.claim(at.epsilon))
-        for at in settings
+        for at in (Setting(5, 3.5), Setting(5, 1.4))
         for label, release in releases(at).items()
     ]
     assert {label for label, claim in claims if claim.notion != "differential privacy"} == {*GEO}

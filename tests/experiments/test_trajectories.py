@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.generated import generated
+from experiments.papers.trajectories import report, runs
 from experiments.papers.trajectories.figure14 import figure14
 from experiments.papers.trajectories.places import (
     SAN_FRANCISCO_SQUARE,
@@ -55,6 +56,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three small grids and two epsilons, for what plays them and what reports on them."""
+    few = {"SIDES": (1, 5, 6), "SIDE": 6, "EPSILONS": (1.0, 1.5),
+           "SETTINGS": ((1, 1.5), (5, 1.5), (6, 1.5), (6, 1.0))}  # fmt: skip
+    for name, value in few.items():
+        monkeypatch.setattr(runs, name, value)
+        monkeypatch.setattr(report, name, value)
+    monkeypatch.setattr(report, "ENDS", (5, 6))
+
+
+@pytest.mark.usefixtures("few_settings")
 def test_the_command_runs_resumes_and_writes_the_docs(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
