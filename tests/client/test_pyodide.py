@@ -95,74 +95,95 @@ def page(modules: Path, lasting: Path, script: str, status: int = 0) -> str:
     return run.stdout
 
 
-def test_every_module_but_the_kernels_imports_and_loads_the_standard_library_only(
-    modules: Path, tmp_path: Path
-) -> None:
-    out = page(
-        modules,
-        tmp_path,
-        """
+IN_ONE_PAGE = {
+    "every module but the kernels imports, and loads the standard library only": """
 before = {name.partition(".")[0] for name in sys.modules}
-import json
 from client_sdk import Randomizer
 report = Randomizer(NOON).report(*HERE)
 agree(report.collection, NOON.digest)
 agree(len(report.to_body()), 192)
 foreign = device_walk.import_everything() - before
-print(json.dumps([sys.platform, sorted(foreign), device_walk.digests()]))
+agree([sys.platform, sorted(foreign)], ["emscripten", []])
+(here / "digests.json").write_text(json.dumps(device_walk.digests()))
 """,
-    )
-    assert json.loads(out) == ["emscripten", [], device_walk.digests()]
+    "the memory of a page is no place for a ledger, whatever the app says": """
+for folder in ("/home/pyodide/device", "/new/folder", "/lasting/../home/other", "relative"):
+    for lasting in (False, True):
+        refuses(folder, lasting)
+refuses(f"{here}/device", False)
+Device.install(f"{here}/device", 8, lasting=True)
+expect(LedgerError, lambda: Device.install(f"{here}/device", 8, lasting=True))  # once
+""",
+    "a link to the memory of a page is seen through": """
+os.mkdir("/memory")
+os.symlink("/memory", f"{here}/leads_away")
+refuses(f"{here}/leads_away", True)
+refuses(f"{here}/leads_away/device", True)
+os.mkdir(f"{here}/device")
+os.symlink(f"{here}/device", "/leads_here")
+agree(Device.install("/leads_here", 8, lasting=True).remaining(), 8_000_000)
+agree(len(os.listdir(f"{here}/device")), 3)
+""",
+    # There flock takes every lock; within a page SQLite keeps its own.
+    "using the ledger while drawing is an error and not a report": """
+from client_sdk import Ledger
+ledger_file.BUSY_SECONDS = 0.05
+ledger = Ledger.create(f"{here}/ledger.db", 8, lasting=True)
+def nested():
+    return Ledger(f"{here}/ledger.db").spend("c", 1, None, lambda: ("2", "report 2"))
+for inside in (ledger.spent, nested):
+    told = expect(LedgerError, lambda: ledger.spend("c", 1, None, lambda: (str(inside()), "x")))
+    agree("locked" in told, True)
+agree((ledger.spent(), ledger.pending()), (0, []))
+""",
+    "an older ledger beside its count is refused": """
+device_walk.installs(here)
+file = here / "device" / "ledger.db"
+device = Device.open(file.parent)
+older = file.read_bytes()
+device.report(NOON, *HERE, event="visit 2")
+newer = file.read_bytes()
+file.write_bytes(older)
+for call in (lambda: Device.open(file.parent), lambda: device.report(NOON, *HERE), device.pending):
+    agree("an older copy of this ledger was put in its place" in expect(LedgerError, call), True)
+file.write_bytes(newer)
+agree(Device.open(file.parent).spent(), 4_000_000)
+""",
+}
+RUN_IN_ONE_PAGE = """
+import json, traceback
 
-
-REFUSES = """
 def refuses(folder, lasting):
     told = expect(LedgerError, lambda: Device.install(folder, 8, lasting=lasting))
     for advice in ("gone after a reload", "pass lasting=True", "nothing was installed"):
         agree(advice in told, True)
     agree(os.path.lexists(folder) and os.listdir(folder), [])
+
+told = []
+for k, script in enumerate(SCRIPTS):
+    here = Path(f"/lasting/{k}")
+    here.mkdir()
+    try:
+        exec(script, {**globals(), "here": here})
+        told.append("")
+    except Exception:
+        told.append(traceback.format_exc())
+print(json.dumps(told))
 """
 
 
-def test_the_memory_of_a_page_is_no_place_for_a_ledger_whatever_the_app_says(
-    modules: Path, tmp_path: Path
-) -> None:
-    page(
-        modules,
-        tmp_path,
-        REFUSES
-        + """
-for folder in ("/home/pyodide/device", "/new/folder", "/lasting/../home/other", "relative"):
-    for lasting in (False, True):
-        refuses(folder, lasting)
-refuses("/lasting/device", False)
-Device.install("/lasting/device", 8, lasting=True)
-expect(LedgerError, lambda: Device.install("/lasting/device", 8, lasting=True))  # once
-""",
-    )
-    assert sorted(os.listdir(tmp_path / "device")) == [
-        "ledger.db",
-        "ledger.db.count",
-        "ledger.db.lock",
-    ]
-
-
-def test_a_link_to_the_memory_of_a_page_is_seen_through(modules: Path, tmp_path: Path) -> None:
-    page(
-        modules,
-        tmp_path,
-        REFUSES
-        + """
-os.mkdir("/memory")
-os.symlink("/memory", "/lasting/leads_away")
-refuses("/lasting/leads_away", True)
-refuses("/lasting/leads_away/device", True)
-os.mkdir("/lasting/device")
-os.symlink("/lasting/device", "/leads_here")
-agree(Device.install("/leads_here", 8, lasting=True).remaining(), 8_000_000)
-agree(len(os.listdir("/lasting/device")), 3)
-""",
-    )
+def test_what_needs_no_reload(modules: Path, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    """A page takes seconds to start: these share one, each with names and a folder of its own."""
+    script = RUN_IN_ONE_PAGE.replace("SCRIPTS", repr([*IN_ONE_PAGE.values()]))
+    told = json.loads(page(modules, tmp_path, script))
+    for name, error in zip(IN_ONE_PAGE, told, strict=True):
+        with subtests.test(name):
+            assert error == ""
+    with subtests.test("answers are those of this Python"):
+        assert json.loads((tmp_path / "0" / "digests.json").read_text()) == device_walk.digests()
+    with subtests.test("a device's folder holds three files"):
+        names = ["ledger.db", "ledger.db.count", "ledger.db.lock"]
+        assert sorted(os.listdir(tmp_path / "1" / "device")) == names
 
 
 def test_a_device_keeps_its_account_through_reloads_and_crashes(
@@ -180,27 +201,6 @@ def test_a_device_keeps_its_account_through_reloads_and_crashes(
         status = device_walk.DIED if stages[0].startswith("dies") else 0
         calls = [f"device_walk.STAGES[{stage!r}](Path('/lasting'))" for stage in stages]
         page(modules, tmp_path, "\n".join(calls), status)
-
-
-def test_using_the_ledger_while_drawing_is_an_error_and_not_a_report(
-    modules: Path, tmp_path: Path
-) -> None:
-    """There flock takes every lock; within a page SQLite keeps its own."""
-    page(
-        modules,
-        tmp_path,
-        """
-from client_sdk import Ledger
-ledger_file.BUSY_SECONDS = 0.05
-ledger = Ledger.create("/lasting/ledger.db", 8, lasting=True)
-def nested():
-    return Ledger("/lasting/ledger.db").spend("c", 1, None, lambda: ("2", "report 2"))
-for inside in (ledger.spent, nested):
-    told = expect(LedgerError, lambda: ledger.spend("c", 1, None, lambda: (str(inside()), "x")))
-    agree("locked" in told, True)
-agree((ledger.spent(), ledger.pending()), (0, []))
-""",
-    )
 
 
 def test_a_page_that_dies_at_any_write_has_given_its_report_or_not(
@@ -261,26 +261,6 @@ print(json.dumps(found))
     assert kept == sorted(kept)
     assert not kept[0]
     assert kept[-1]
-
-
-def test_an_older_ledger_beside_its_count_is_refused(modules: Path, tmp_path: Path) -> None:
-    page(
-        modules,
-        tmp_path,
-        """
-device_walk.installs(Path("/lasting"))
-file = Path("/lasting/device/ledger.db")
-device = Device.open(file.parent)
-older = file.read_bytes()
-device.report(NOON, *HERE, event="visit 2")
-newer = file.read_bytes()
-file.write_bytes(older)
-for call in (lambda: Device.open(file.parent), lambda: device.report(NOON, *HERE), device.pending):
-    agree("an older copy of this ledger was put in its place" in expect(LedgerError, call), True)
-file.write_bytes(newer)
-agree(Device.open(file.parent).spent(), 4_000_000)
-""",
-    )
 
 
 def test_a_copy_of_all_three_files_is_not_noticed_there(modules: Path, tmp_path: Path) -> None:
@@ -345,7 +325,7 @@ for stage in {stages!r}:
     device_walk.STAGES[stage](Path("/kept"))
 await sync(FS, False)
 """
-        for stages in (["opens", "answers"], ["uploads"], ["stays"])
+        for stages in (["opens", "answers", "uploads"], ["stays"])
     ]
     browser = BROWSER.replace("KIND", kind)
     out = page(
