@@ -262,6 +262,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
     """Any sequence of calls and restarts answers as two dictionaries would."""
 
     caps = (5_000, 3_000)
+    accounts = ("a", "b", "ü", "unused")
     folder: Path
 
     def __init__(self) -> None:
@@ -272,6 +273,7 @@ class LedgerAgainstModel(RuleBasedStateMachine):
         self.reports: dict[str, str] = {}
         self.events: dict[tuple[str, str], str | None] = {}  # report id while it waits
         self.discarded = 0
+        self.turn = 0
 
     @rule(
         name=st.sampled_from(["a", "b", "ü"]),
@@ -340,17 +342,31 @@ class LedgerAgainstModel(RuleBasedStateMachine):
 
     @invariant()
     def answers_match(self) -> None:
+        """Ask for the sums after each call, and for one account and one event in turn."""
         total = sum(self.spending.values())
         assert (self.ledger.spent(), self.ledger.remaining()) == (total, self.caps[0] - total)
-        for name in ("a", "b", "ü", "unused"):
-            here = self.spending.get(name, 0)
-            assert self.ledger.spent(name) == here
-            assert self.ledger.remaining(name) == min(self.caps[0] - total, self.caps[1] - here)
         assert self.ledger.pending() == [report for _, report in sorted(self.reports.items())]
         assert self.ledger.waiting() == len(self.reports)
         assert self.ledger.discarded() == self.discarded
-        for (name, event), _ in self.events.items():
-            assert not self.ledger.would_draw(event, name, 1, None)
+        self.turn += 1
+        self.account_matches(self.accounts[self.turn % len(self.accounts)])
+        if self.events:
+            self.event_was_given(*list(self.events)[self.turn % len(self.events)])
+
+    def teardown(self) -> None:
+        """Ask for all of them in the end."""
+        for account in self.accounts:
+            self.account_matches(account)
+        for name, event in self.events:
+            self.event_was_given(name, event)
+
+    def account_matches(self, name: str) -> None:
+        total, here = sum(self.spending.values()), self.spending.get(name, 0)
+        assert self.ledger.spent(name) == here
+        assert self.ledger.remaining(name) == min(self.caps[0] - total, self.caps[1] - here)
+
+    def event_was_given(self, name: str, event: str) -> None:
+        assert not self.ledger.would_draw(event, name, 1, None)
 
 
 def test_any_sequence_of_calls_matches_the_model(tmp_path: Path) -> None:
