@@ -1,5 +1,7 @@
 # On a machine with Python, git and make, each target sets up all that it needs in .venv.
 #   make demo    a first map from a synthetic city, in demo-output/
+#   make quick   a file of tests of every room, and those of the client that privacy depends on:
+#                tables, sampling, the ledger and its lock; half a minute on two cores
 #   make test    linters, type checker and all tests
 #   make check   linters, type checker and the import-direction test alone
 #   make bench   every speed that the docs state, beside its alternative; rewrites docs/benchmarks.md
@@ -8,11 +10,20 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PROJECTS = pyproject.toml client_sdk/python/pyproject.toml
+CLIENT = response verify sampling randomizer report ledger ledger_lock device
+ROOMS = places/test_users metrics/test_transport_edges channels/test_smooth estimation/test_em \
+	privacy/test_audit files/test_maps datasets/test_synthetic plotting/test_transport_plot \
+	release/test_release release/local/test_dam planning/test_designs \
+	collecting/test_count_reports comparison/test_range_queries cli/test_cli_collection
+QUICK = tests/test_imports.py $(CLIENT:%=tests/client/test_%.py) $(ROOMS:%=tests/ldpspatial/%.py)
 
-.PHONY: demo test check test-pythons bench clean
+.PHONY: demo quick test check test-pythons bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/ldpspatial demo
+
+quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 $(QUICK)
 
 test: check
 	$(BIN)/python -m pytest -n 2

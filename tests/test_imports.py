@@ -101,6 +101,12 @@ def test_every_room_has_a_floor() -> None:
     assert {room(p) for p in server_files()} == set(FLOOR)
 
 
+def test_the_quick_tests_visit_every_room_of_more_than_a_file() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rooms = {name for name in FLOOR if (SERVER / name).is_dir()}
+    assert {name for name in rooms if f"{name}/test_" not in makefile} == set()
+
+
 def test_rooms_import_rooms_of_lower_floors_only() -> None:
     for path in server_files():
         here = room(path)
