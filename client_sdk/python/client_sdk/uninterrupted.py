@@ -29,6 +29,8 @@ def uninterrupted(function: Function) -> Function:
         # In a page (Emscripten) there are no threads, and no signals but the app's own.
         if sys.platform == "emscripten" or threading.get_ident() != threading.main_thread().ident:
             return function(*arguments, **named)
+        if sys.is_finalizing():  # a new thread would end before it did anything
+            return function(*arguments, **named)
         return _Work(functools.partial(function, *arguments, **named)).result()
 
     return call  # type: ignore[return-value]
