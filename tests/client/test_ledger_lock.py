@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,51 +212,6 @@ def test_a_lock_file_can_be_locked_as_soon_as_it_has_its_name(
     file_lock.make(path)
     monkeypatch.undo()
     assert seen == [file_lock.Identity.of(path.stat())]
-
-
-@posix
-@pytest.mark.parametrize("caller", ["the main thread", "another"])
-def test_a_fork_during_a_call_gives_one_report_and_not_two(
-    path: Path, tmp_path: Path, caller: str
-) -> None:
-    ledger = Ledger.create(path, 8)
-    told = tmp_path / "child"
-
-    def fork() -> tuple[str, str]:
-        child = os.fork()
-        if child:
-            os.waitpid(child, 0)
-            return "1", "report 1"
-        return "2", "report 2"
-
-    parent = os.getpid()
-    given: list[str] = []
-
-    def spend() -> None:
-        try:
-            report = ledger.spend("c", 1, None, fork)
-        except LedgerError as error:
-            if os.getpid() == parent:
-                raise
-            told.write_text(str(error))
-            os._exit(0)
-        if os.getpid() != parent:
-            told.write_text("given")
-            os._exit(0)
-        given.append(report)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside a thread
-        if caller == "the main thread":  # where a child has nobody who waits for its call
-            told.write_text("dropped by a fork")
-            spend()
-        else:
-            thread = threading.Thread(target=spend)
-            thread.start()
-            thread.join()
-    assert given == ["report 1"]
-    assert "dropped by a fork" in told.read_text()
-    assert (ledger.spent(), ledger.pending()) == (1, ["report 1"])
 
 
 def test_a_ledger_written_by_others_during_a_call_keeps_the_report_in(path: Path) -> None:

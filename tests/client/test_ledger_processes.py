@@ -3,13 +3,10 @@
 import contextlib
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,17 +17,10 @@ from client_sdk import (
     Ledger,
     LedgerBusyError,
     LedgerError,
-    file_lock,
     ledger_file,
 )
 from tests.support.draws import draw, never
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-def run(script: str, *arguments: object) -> str:
-    command = [sys.executable, "-W", "error", "-c", script, *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+from tests.support.scripts import needs_fork, run
 
 
 @pytest.fixture
@@ -182,132 +172,6 @@ def test_a_reader_with_sqlite_takes_no_commit_back_whatever_other_code_closes(
     assert ledger.spent() == 150
 
 
-FORKED = """
-import os, signal, sys, threading, time
-from client_sdk import Ledger, file_lock
-path = sys.argv[1]
-ledger = Ledger(path)
-drawing, forked = threading.Event(), threading.Event()
-
-def draw():
-    drawing.set()
-    forked.wait()
-    return "1", "report 1"
-
-thread = threading.Thread(target=lambda: ledger.spend("c", 1, None, draw))
-thread.start()
-drawing.wait()
-file_lock.LOCK_SECONDS = 0.5  # the fork waits in vain for the call to end
-child = os.fork()
-file_lock.LOCK_SECONDS = 20
-if child == 0:
-    if sys.argv[2] == "uses it":
-        ledger.spend("c", 1, None, lambda: ("2", "report 2"))
-    else:
-        sys.stdin.read()
-    os._exit(0)
-if sys.argv[2] == "uses it":
-    forked.set()
-    thread.join()
-    os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@needs_fork
-def test_a_child_forked_while_a_thread_is_in_a_call_can_use_the_ledger(path: Path) -> None:
-    ledger = Ledger.create(path, 8)
-    run(FORKED, path, "uses it")
-    assert ledger.pending() == ["report 1", "report 2"]
-
-
-@needs_fork
-def test_a_forked_child_keeps_no_lock_of_a_parent_that_died(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_lock, "LOCK_SECONDS", 2.0)
-    ledger = Ledger.create(path, 8)
-    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(path), "idles"]
-    parent = subprocess.Popen(command, stdin=subprocess.PIPE)
-    parent.wait(timeout=60)
-    try:
-        assert ledger.spend("c", 1, None, draw("3")) == "report 3"
-    finally:
-        assert parent.stdin is not None
-        parent.stdin.close()
-
-
-INTERRUPTED = """
-import os, signal, sys
-from client_sdk import Ledger, LedgerError, file_lock
-file_lock.LOCK_SECONDS = 1
-ledger = Ledger(sys.argv[1])
-
-class Interrupted(Exception):
-    pass
-
-def interrupt(*_):
-    raise Interrupted
-
-signal.signal(signal.SIGALRM, interrupt)
-for k in range(int(sys.argv[2])):
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.0002 + (k * 37 % 100) * 0.00002)
-        while True:
-            ledger.spent()
-    except Interrupted:  # which is kept, with all that it refers to, until the block is left
-        ledger.spent()
-print(ledger.spent())
-"""
-
-
-@needs_fork
-def test_an_interrupted_call_leaves_no_lock(path: Path) -> None:
-    Ledger.create(path, 8)
-    command = [sys.executable, "-c", INTERRUPTED, str(path), "1500"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout == "0\n", done.stderr[-2000:]
-
-
-SPENDS_AND_FORKS = """
-import os, sys, threading, warnings
-from client_sdk import Ledger
-
-warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
-ledger = Ledger(sys.argv[1])
-over = threading.Event()
-
-def spend():
-    report_id = os.urandom(16).hex()
-    ledger.spend("c", 1, None, lambda: (report_id, "report " + report_id))
-
-def spend_on():
-    while not over.is_set():
-        spend()
-
-threads = [threading.Thread(target=spend_on) for _ in range(2)]
-for thread in threads:
-    thread.start()
-for _ in range(int(sys.argv[2])):
-    child = os.fork()
-    if child == 0:
-        spend()
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-over.set()
-for thread in threads:
-    thread.join()
-print(ledger.spent() - ledger.waiting())
-"""
-
-
-@needs_fork
-def test_children_forked_while_threads_spend_find_no_lock_of_theirs(path: Path) -> None:
-    """Neither ours nor SQLite's own, which a thread that is not there would never give back."""
-    Ledger.create(path, 8)
-    assert run(SPENDS_AND_FORKS, path, 60) == "0\n"
-
-
 KILLED = """
 import os, random, signal, sys
 from client_sdk import Ledger
@@ -438,40 +302,6 @@ def test_a_ledger_whose_making_was_killed_is_there_in_full_or_can_be_made(tmp_pa
     assert made < 30
 
 
-INTERRUPTED_WHILE_MADE = """
-import random, signal, sys
-from client_sdk import Ledger, LedgerError
-
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-signal.signal(signal.SIGALRM, interrupt)
-rng = random.Random(3)
-interrupted = 0
-for k in range(int(sys.argv[2])):
-    path = f"{sys.argv[1]}/{k}.db"
-    try:
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.012))
-        Ledger.create(path, 8)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:
-        interrupted += 1
-    try:
-        ledger = Ledger.create(path, 8)
-    except LedgerError:
-        ledger = Ledger(path)
-    assert ledger.spend("c", 1, None, lambda: ("1", "report 1")) == "report 1"
-print(interrupted)
-"""
-
-
-@needs_fork
-def test_a_ledger_whose_making_was_interrupted_is_there_in_full_or_can_be_made(
-    tmp_path: Path,
-) -> None:
-    assert int(run(INTERRUPTED_WHILE_MADE, tmp_path, 200)) > 20
-
-
 def test_no_ledger_is_deleted_for_its_name(tmp_path: Path) -> None:
     """Another ledger may have the name under which a new one is made."""
     other = Ledger.create(tmp_path / "ledger.db.new", 8)
@@ -479,55 +309,6 @@ def test_no_ledger_is_deleted_for_its_name(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"ledger\.db\.new exists"):
         Ledger.create(tmp_path / "ledger.db", 8)
     assert other.pending() == ["report 1"]
-
-
-READS = """
-import sqlite3, sys, time
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN")
-connection.execute("SELECT * FROM head").fetchall()
-print("reads", flush=True)
-time.sleep(60)
-"""
-
-
-@needs_fork
-@pytest.mark.parametrize("waits_for", ["a reader", "the lock"])
-def test_a_child_that_is_forked_while_a_call_waits_keeps_no_lock(
-    path: Path, waits_for: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_lock, "LOCK_SECONDS", 5.0)
-    ledger = Ledger.create(path, 8)
-    held, other, done = contextlib.ExitStack(), None, []
-    if waits_for == "a reader":
-        other = subprocess.Popen(
-            [sys.executable, "-c", READS, str(path)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert other.stdout is not None
-        assert other.stdout.readline() == "reads\n"
-    else:
-        held.enter_context(file_lock.locked(path.with_name("ledger.db.lock")))
-    call = threading.Thread(target=lambda: done.append(ledger.spend("c", 1, None, draw("1"))))
-    call.start()
-    time.sleep(0.2)  # it waits now; if it did not, there would be nothing to find
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside a thread
-        child = os.fork()
-    if child == 0:
-        time.sleep(60)
-        os._exit(0)
-    try:
-        held.close()
-        if other is not None:
-            other.kill()
-            other.communicate(timeout=60)
-        call.join(60)
-        assert done == ["report 1"]
-        assert ledger.spend("c", 1, None, draw("2")) == "report 2"
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
 
 
 def test_two_processes_that_make_one_ledger_get_one(path: Path) -> None:

@@ -15,22 +15,18 @@ import errno
 import os
 import struct
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from client_sdk import forks
+from client_sdk.forks import Opened
 from client_sdk.uninterrupted import is_abandoned
 
 LOCK_SECONDS = 20.0  # waiting is not in turn, so somebody may wait for many others
-_READ_AND_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)  # which Windows has
 POLL_SECONDS = 0.001  # short, or a process that spends all the time would starve the others
-
-# Descriptors of this process and the file that each stands for. A forked child must not keep them;
-# and a number that other code has closed may be that of another file by now.
-_held: dict[int, tuple[int, int]] = {}
 
 
 class Identity(NamedTuple):
@@ -49,10 +45,10 @@ class Identity(NamedTuple):
 class HeldLock:
     """A lock that is held; :meth:`check` tells whether it still is."""
 
-    def __init__(self, path: Path, descriptor: int):
+    def __init__(self, path: Path, opened: Opened):
         self._path = path
-        self._descriptor = descriptor
-        self.identity = Identity.of(os.fstat(descriptor))
+        self._opened = opened
+        self.identity = Identity.of(os.fstat(opened.descriptor))
 
     def check(self) -> None:
         """Raise OSError unless this process still holds the lock, on the file that is there."""
@@ -63,7 +59,7 @@ class HeldLock:
         if sys.platform == "emscripten":  # keeps no lock; Device.install asks for the app's word
             return
         for _ in range(2):  # the second time, the first opening has been closed
-            other = os.open(self._path, _READ_AND_WRITE)
+            other = os.open(self._path, forks.READ_AND_WRITE)
             try:
                 if _take(other):
                     _release(other)
@@ -73,14 +69,14 @@ class HeldLock:
 
     def release(self) -> None:
         """Give the lock back, unless other code has closed it or it is the parent process's."""
-        if _is_ours(self._descriptor):
-            _release(self._descriptor)
+        if self._opened.is_ours():
+            _release(self._opened.descriptor)
 
     def _is_own(self) -> bool:
         """Tell whether the number still stands for the file that this process opened."""
-        if not _is_ours(self._descriptor):
+        if not self._opened.is_ours():
             return False
-        return Identity.of(os.fstat(self._descriptor)) == self.identity
+        return Identity.of(os.fstat(self._opened.descriptor)) == self.identity
 
 
 @contextmanager
@@ -96,43 +92,14 @@ def locked(path: Path) -> Iterator[HeldLock]:
     OSError
         The lock cannot be taken, or the file system does not keep it.
     """
-    descriptor = _open(path)
-    try:
-        _wait_for(lambda: _take(descriptor), LOCK_SECONDS)
-        with _gate.inside():
-            held = HeldLock(path, descriptor)
-            try:
-                held.check()
-                yield held
-            finally:
-                held.release()
-    finally:
-        _close(descriptor)
-
-
-def _open(path: Path) -> int:
-    """Open a file that a forked child closes: one that it shared would keep its locks alive."""
-    with _gate.lock:  # no fork comes between its opening and its place among those held
-        descriptor = os.open(path, _READ_AND_WRITE)
-        status = os.fstat(descriptor)
-        _held[descriptor] = status.st_dev, status.st_ino
-    return descriptor
-
-
-def _is_ours(descriptor: int) -> bool:
-    """Tell whether a number stands for what was opened under it, in this process."""
-    try:
-        status = os.fstat(descriptor)
-    except OSError:  # closed by other code
-        return False
-    return _held.get(descriptor) == (status.st_dev, status.st_ino)
-
-
-def _close(descriptor: int) -> None:
-    with _gate.lock:
-        if _is_ours(descriptor):
-            os.close(descriptor)
-            del _held[descriptor]
+    with forks.held_off(), closing(Opened(path)) as opened:
+        _wait_for(lambda: _take(opened.descriptor), LOCK_SECONDS)
+        held = HeldLock(path, opened)
+        try:
+            held.check()
+            yield held
+        finally:
+            held.release()
 
 
 def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
@@ -141,8 +108,9 @@ def _wait_for(attempt: Callable[[], bool], seconds: float) -> None:
     while not attempt():
         if is_abandoned() or time.monotonic() - began > seconds:
             raise TimeoutError(errno.ETIMEDOUT, "locked")
-        with _gate.outside():
-            time.sleep(POLL_SECONDS)
+        times = forks.allow()
+        time.sleep(POLL_SECONDS)
+        forks.forbid(times)
 
 
 def synchronise_folder(folder: Path) -> None:
@@ -172,13 +140,12 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
     if _OFD_SETLK is None:
         yield False
         return
-    descriptor = _open(path)
-    try:
+    with closing(Opened(path)) as opened:
 
         def change(kind: int) -> None:
             # Type, whence, start, length and process, as C lays them out on 64-bit machines.
             wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, *_SQLITE_BYTES, 0)
-            fcntl.fcntl(descriptor, _OFD_SETLK, wanted)
+            fcntl.fcntl(opened.descriptor, _OFD_SETLK, wanted)
 
         def take() -> bool:
             try:
@@ -193,10 +160,8 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
         try:
             yield True
         finally:
-            if _is_ours(descriptor):
+            if opened.is_ours():
                 change(fcntl.F_UNLCK)
-    finally:
-        _close(descriptor)
 
 
 def make(path: Path) -> None:
@@ -219,80 +184,6 @@ def synchronise(descriptor: int) -> None:
     if _FULLFSYNC is not None:  # Apple's fsync stops at the drive's cache
         fcntl.fcntl(descriptor, _FULLFSYNC)
 
-
-class _Gate:
-    """Lets no process fork while another of its threads holds a lock.
-
-    The child would have a copy of that thread's locks, SQLite's own within the process among them,
-    and nobody to give them back. So a fork waits for such calls to end, and calls wait for the
-    fork; not for longer than for a lock, lest two threads wait for each other for ever.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self._changed = threading.Condition(self.lock)
-        self._inside: dict[int, int] = {}  # calls by thread
-        self._forks = 0
-
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Keep other threads from forking."""
-        thread = threading.get_ident()
-        with self.lock:
-            if not self._inside.get(thread):
-                self._changed.wait_for(lambda: not self._forks, LOCK_SECONDS)
-            self._inside[thread] = self._inside.get(thread, 0) + 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self._inside[thread] = self._inside.get(thread, 1) - 1  # a child has forgotten it
-                if not self._inside[thread]:
-                    del self._inside[thread]
-                self._changed.notify_all()
-
-    @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Let other threads fork while this one does nothing but wait."""
-        thread = threading.get_ident()
-        with self.lock:
-            calls = self._inside.pop(thread, 0)
-            self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self.lock:
-                if calls:
-                    self._changed.wait_for(lambda: not self._forks, LOCK_SECONDS)
-                    self._inside[thread] = calls
-
-    def before_fork(self) -> None:
-        self.lock.acquire()
-        self._forks += 1
-        own = {threading.get_ident()}
-        self._changed.wait_for(lambda: self._inside.keys() <= own, LOCK_SECONDS)
-
-    def after_in_parent(self) -> None:
-        self._forks -= 1
-        self._changed.notify_all()
-        self.lock.release()
-
-    def after_in_child(self) -> None:
-        for descriptor in _held:
-            if _is_ours(descriptor):
-                os.close(descriptor)
-        _held.clear()
-        self.__init__()  # type: ignore[misc]
-
-
-_gate = _Gate()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_gate.before_fork,
-        after_in_parent=_gate.after_in_parent,
-        after_in_child=_gate.after_in_child,
-    )
 
 # First and number of the bytes of SQLite's shared locks, without which nobody reads or rolls back.
 # Not the reserved byte before them: SQLite itself, asked for the journal of a process that died,

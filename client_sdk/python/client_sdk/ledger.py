@@ -32,6 +32,7 @@ from client_sdk import ledger_file, ledger_making, ledger_upgrade
 from client_sdk.errors import AlreadyGivenError, BudgetError, ParameterError
 from client_sdk.events import event_name
 from client_sdk.lasting import check_lasting
+from client_sdk.ledger_errors import explained
 from client_sdk.ledger_file import Head, Transaction
 from client_sdk.uninterrupted import uninterrupted
 from client_sdk.validate import (
@@ -164,8 +165,9 @@ class Ledger:
         collection_limit : int or None
             What the collection itself lets one device spend on it, in micro-epsilons.
         draw : callable
-            Takes nothing, returns (report id, report text). It is called at most once, while the
-            ledger is locked, so it should be quick and must not use this ledger.
+            Takes nothing, returns (report id, report text). It is called at most once, in the thread
+            of the caller and while the ledger is locked, so it should be quick and must not use
+            this ledger.
 
         Returns
         -------
@@ -228,16 +230,16 @@ class Ledger:
             limit = whole_number("collection_limit", limit, 0, MAX_LIMIT)
         file = self._file
         with ledger_file.transaction(file) as books:
-            with ledger_file.explained(file):
+            with explained(file):
                 name = None if event is None else event_name(books.head.key, collection, event)
                 if name is not None and (given := books.get("events", name)):
                     return _stored(books, given[1])
                 here = self._spent_on(books, collection)
             _check_budget(books.head, here, asked, limit)
-            report_id, report = draw()  # whose own errors pass through
+            report_id, report = books.ask(draw)
             report_id = unicode_text("report id", report_id)
             report = unicode_text("report", report)
-            with ledger_file.explained(file):
+            with explained(file):
                 if books.get("pending", report_id) is not None:
                     raise ParameterError("report id must be new, got one that waits for its upload")
                 books.put("spending", collection, here + asked)
@@ -286,7 +288,7 @@ class Ledger:
         An id that is not pending is not an error: acknowledged ids are not kept, and an upload may
         be confirmed twice.
         """
-        self._forget(report_ids, discarded=False)
+        self._forget(_ids(report_ids), discarded=False)
 
     def discard(self, report_ids: str | Iterable[str]) -> None:
         """Forget the texts of reports that will never be counted; their spending stays.
@@ -294,7 +296,7 @@ class Ledger:
         For reports that were refused for good, or that nobody has room for. They are counted in
         :meth:`discarded`.
         """
-        self._forget(report_ids, discarded=True)
+        self._forget(_ids(report_ids), discarded=True)
 
     @uninterrupted
     def discard_newest(self, keep: int) -> int:
@@ -308,13 +310,7 @@ class Ledger:
             return surplus
 
     @uninterrupted
-    def _forget(self, report_ids: str | Iterable[str], discarded: bool) -> None:
-        if isinstance(report_ids, str) or not isinstance(report_ids, Iterable):
-            report_ids = [report_ids]
-        try:
-            ids = [unicode_text("report id", report_id) for report_id in report_ids]
-        except TypeError:  # what claims to be iterable, and is not
-            raise ParameterError("report ids must be texts") from None
+    def _forget(self, ids: list[str], discarded: bool) -> None:
         with self._books() as books:
             if _remove_reports(books, ids, discarded):
                 books.commit()
@@ -335,7 +331,7 @@ class Ledger:
         document = unicode_text("document", document)
         with self._books() as books:
             if books.get("joined", digest) is None:
-                windows = None if choose is None else " ".join(map(str, choose()))
+                windows = None if choose is None else " ".join(map(str, books.ask(choose)))
                 books.put("joined", digest, document, windows)
                 books.commit()
 
@@ -389,8 +385,17 @@ class Ledger:
     @contextmanager
     def _books(self) -> Iterator[Transaction]:
         file = self._file
-        with ledger_file.transaction(file) as books, ledger_file.explained(file):
+        with ledger_file.transaction(file) as books, explained(file):
             yield books
+
+
+def _ids(report_ids: str | Iterable[str]) -> list[str]:
+    if isinstance(report_ids, str) or not isinstance(report_ids, Iterable):
+        report_ids = [report_ids]
+    try:
+        return [unicode_text("report id", report_id) for report_id in report_ids]
+    except TypeError:  # what claims to be iterable, and is not
+        raise ParameterError("report ids must be texts") from None
 
 
 def _stored(books: Transaction, report_id: str | None) -> str:

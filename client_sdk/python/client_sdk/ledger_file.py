@@ -25,22 +25,23 @@ import hashlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from client_sdk import commit_count, file_lock
-from client_sdk.commit_count import CountError
-from client_sdk.errors import LedgerBusyError, LedgerError
+from client_sdk import commit_count, file_lock, forks
 from client_sdk.file_identity import mark_of
 from client_sdk.file_lock import HeldLock, Identity
+from client_sdk.ledger_errors import Damaged, explained
+from client_sdk.uninterrupted import in_thread_of_caller
 
 APPLICATION_ID = 0x6C647073  # "ldps", in the file's header
 VERSION = 2
 FIRST_VERSION = 1  # had no lock of its own; client_sdk.ledger_upgrade reads it
 BUSY_SECONDS = 5.0  # for readers that know SQLite's lock alone
 
+Answer = TypeVar("Answer")
 Row = tuple[Any, ...]
 Marks = tuple[int, int, int, int]  # inode and generation of the ledger, and of its count
 
@@ -54,38 +55,6 @@ TABLES = {
     "joined": "digest TEXT PRIMARY KEY, document TEXT NOT NULL, windows TEXT",
 }
 _KEYS = {table: columns.partition(" ")[0] for table, columns in TABLES.items()}
-
-_BUSY = "another process or thread is using it: try again later"
-_NO_ROOM = "check that the file and its folder are writable and that the disk has room"
-_DAMAGED = "keep the file and stop reporting: a new ledger would refill the budget"
-_ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
-    "locked": _BUSY,
-    "does not keep a lock": "put the ledger on a local file system, where flock works",
-    "dropped": "a process must not fork, or close files that are not its own, inside a call",
-    "exists": "open it by Device.open or Ledger(path): a second ledger would be a second budget",
-    "no such file": "Device.install (Ledger.create) makes one when the app is installed and never"
-    " again: if this device has reported before, a new ledger would refill the budget",
-    "readonly": _NO_ROOM,
-    "read-only": _NO_ROOM,
-    "permi": _NO_ROOM,
-    "is full": _NO_ROOM,
-    "no space": _NO_ROOM,
-    "unable to open": f"{_NO_ROOM}, and that its path has fewer than 500 bytes",
-    "i/o error": _NO_ROOM,
-}
-_OF_DAMAGED = {
-    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
-    "second name": "remove the hard link: the ledger must have one name",
-}
-_KINDS: dict[type, str] = {
-    FileExistsError: "exists",
-    FileNotFoundError: "no such file",
-    TimeoutError: "locked",
-}
-
-
-class Damaged(sqlite3.DatabaseError):
-    """The ledger is not as its last commit left it."""
 
 
 class Head(NamedTuple):
@@ -171,6 +140,18 @@ class Transaction:
         query = f"SELECT * FROM {table} WHERE {_KEYS[table]} = ?"  # noqa: S608
         found = self._connection.execute(query, (key,)).fetchone()
         return None if found is None else (_verified(table, found), found[-1])
+
+    def ask(self, question: Callable[[], Answer]) -> Answer:
+        """Call a function of the app, whose own errors pass through.
+
+        It runs in the thread that made the call, and may fork.
+        """
+        times = forks.allow()
+        try:
+            return in_thread_of_caller(question)
+        finally:
+            with explained(self._file):
+                forks.forbid(times)
 
     def commit(self) -> None:
         """Write everything down; return once it is on the disk and counted."""
@@ -355,27 +336,6 @@ def make_durable(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")  # an acknowledged report is overwritten
     connection.execute("PRAGMA fullfsync = ON")  # Apple's fsync stops at the drive's cache
     connection.execute("PRAGMA cache_spill = OFF")  # the file is written by COMMIT alone
-
-
-@contextmanager
-def explained(file: Path) -> Iterator[None]:
-    """Turn every error of SQLite and of the file system into a LedgerError that says what to do."""
-    try:
-        yield
-    except LedgerError:  # an OSError that says what to do already
-        raise
-    except (sqlite3.Error, OSError, UnicodeError, CountError) as error:
-        # UnicodeError: SQLite complains about a name that is itself damaged.
-        told = getattr(error, "strerror", None) or str(error)
-        # What is damaged is told in our own words, which may hold those of another advice.
-        hints = _OF_DAMAGED if isinstance(error, (Damaged, CountError)) else _ADVICE
-        advice = next((hints[words] for words in hints if words in told.lower()), None)
-        if advice is None or type(error) in _KINDS:
-            # The words of an OSError depend on the language of the system.
-            advice = _NO_ROOM if isinstance(error, OSError) else _DAMAGED
-            advice = _ADVICE.get(_KINDS.get(type(error), ""), advice)
-        kind = LedgerBusyError if advice == _BUSY else LedgerError
-        raise kind(f"ledger {file}: {told}; {advice}; no report was given") from error
 
 
 def _begin(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from client_sdk import commit_count, file_lock
 from client_sdk.file_lock import HeldLock
+from client_sdk.ledger_errors import explained
 from client_sdk.ledger_file import (
     connect,
     count_of,
-    explained,
     lock_of,
     make_durable,
     make_tables,

@@ -11,7 +11,8 @@ from pathlib import Path
 from client_sdk import commit_count, file_lock, ledger_file
 from client_sdk.errors import CollectionError
 from client_sdk.file_lock import HeldLock
-from client_sdk.ledger_file import FIRST_VERSION, Damaged, Transaction
+from client_sdk.ledger_errors import Damaged, explained
+from client_sdk.ledger_file import FIRST_VERSION, Transaction
 from client_sdk.report import Report
 
 BEGUN, DONE = 1, 2  # of the count
@@ -24,7 +25,7 @@ def upgrade(file: Path) -> None:
     count says 1 once this is begun, and 2 once it is done: a ledger of the first version which is
     put back later does not pass for one that was never brought here.
     """
-    with ledger_file.explained(file):
+    with explained(file):
         lock = ledger_file.lock_of(file)
         # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
         if lock.exists():

@@ -1,0 +1,62 @@
+"""One kind of error for all that can fail in a ledger's files, each with what to do about it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from client_sdk.commit_count import CountError
+from client_sdk.errors import LedgerBusyError, LedgerError
+
+_BUSY = "another process or thread is using it: try again later"
+_NO_ROOM = "check that the file and its folder are writable and that the disk has room"
+_DAMAGED = "keep the file and stop reporting: a new ledger would refill the budget"
+_ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
+    "locked": _BUSY,
+    "does not keep a lock": "put the ledger on a local file system, where flock works",
+    "dropped": "a process must not fork, or close files that are not its own, inside a call",
+    "exists": "open it by Device.open or Ledger(path): a second ledger would be a second budget",
+    "no such file": "Device.install (Ledger.create) makes one when the app is installed and never"
+    " again: if this device has reported before, a new ledger would refill the budget",
+    "readonly": _NO_ROOM,
+    "read-only": _NO_ROOM,
+    "permi": _NO_ROOM,
+    "is full": _NO_ROOM,
+    "no space": _NO_ROOM,
+    "unable to open": f"{_NO_ROOM}, and that its path has fewer than 500 bytes",
+    "i/o error": _NO_ROOM,
+}
+_OF_DAMAGED = {
+    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
+    "second name": "remove the hard link: the ledger must have one name",
+}
+_KINDS: dict[type, str] = {
+    FileExistsError: "exists",
+    FileNotFoundError: "no such file",
+    TimeoutError: "locked",
+}
+
+
+class Damaged(sqlite3.DatabaseError):
+    """The ledger is not as its last commit left it."""
+
+
+@contextmanager
+def explained(file: Path) -> Iterator[None]:
+    """Turn every error of SQLite and of the file system into a LedgerError that says what to do."""
+    try:
+        yield
+    except LedgerError:  # an OSError that says what to do already
+        raise
+    except (sqlite3.Error, OSError, UnicodeError, CountError) as error:
+        # UnicodeError: SQLite complains about a name that is itself damaged.
+        told = getattr(error, "strerror", None) or str(error)
+        # What is damaged is told in our own words, which may hold those of another advice.
+        hints = _OF_DAMAGED if isinstance(error, (Damaged, CountError)) else _ADVICE
+        advice = next((hints[words] for words in hints if words in told.lower()), None)
+        if advice is None or type(error) in _KINDS:
+            # The words of an OSError depend on the language of the system.
+            advice = _NO_ROOM if isinstance(error, OSError) else _DAMAGED
+            advice = _ADVICE.get(_KINDS.get(type(error), ""), advice)
+        kind = LedgerBusyError if advice == _BUSY else LedgerError
+        raise kind(f"ledger {file}: {told}; {advice}; no report was given") from error
