@@ -165,9 +165,9 @@ class Ledger:
         collection_limit : int or None
             What the collection itself lets one device spend on it, in micro-epsilons.
         draw : callable
-            Takes nothing, returns (report id, report text). It is called at most once, in the thread
-            of the caller and while the ledger is locked, so it should be quick and must not use
-            this ledger.
+            Takes nothing, returns (report id, report text). It is called at most once, in the
+            thread of the caller and while the ledger is locked, so it should be quick and must not
+            use this ledger.
 
         Returns
         -------
