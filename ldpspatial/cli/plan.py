@@ -29,7 +29,13 @@ from ldpspatial.privacy.still_device import Probability
     "--mechanism", type=click.Choice(MECHANISMS), default="dam",
     show_default=True, help=MECHANISM_HELP,
 )  # fmt: skip
-@click.option("--repeats", type=int, default=3, show_default=True, help="Collections a map.")
+@click.option(
+    "--repeats",
+    type=int,
+    default=3,
+    show_default=True,
+    help="Collections played on each map, 2 at least: they tell what is chance.",
+)
 @click.option(
     "--seed", type=click.IntRange(0), help="Seed of the simulated people, to repeat their maps."
 )

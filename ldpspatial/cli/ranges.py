@@ -274,8 +274,8 @@ def _show(answers: list[Answer], title: str) -> None:
     show_table(title, ("region", "share", "lower", "upper", "people", "in cut cells"), rows)
     if cutting := sum(bool(answer.region.cut.any()) for answer in answers):
         click.echo(
-            f"{cutting} of {len(answers)} regions cut cells, in which intervals do not know where "
-            "people are: draw regions along the edges of cells, or take finer cells"
+            f"Regions that cut cells: {cutting} of {len(answers)}. Their intervals do not know "
+            "where in a cell people are: draw regions along the edges of cells, or take finer cells"
         )
     outside = sum(
         not answer.share.lower - ROUNDING <= answer.share.estimate <= answer.share.upper + ROUNDING
@@ -283,6 +283,6 @@ def _show(answers: list[Answer], title: str) -> None:
     )
     if outside:
         click.echo(
-            f"{outside} of {len(answers)} shares outside of their intervals: the counts speak "
+            f"Shares outside of their intervals: {outside} of {len(answers)}. The counts speak "
             "against them, as is common where nearly all people crowd into a few cells"
         )

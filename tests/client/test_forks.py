@@ -281,7 +281,7 @@ print(ledger.spent() - ledger.waiting())
 def test_a_signal_during_a_fork_stops_no_later_call(path: Path, handler: str, beside: str) -> None:
     """Random moments: one in eight forks of the first 600 was interrupted."""
     Ledger.create(path, 8)
-    number = 400 if beside == "alone" else 80  # which take longer there
+    number = 150 if beside == "alone" else 60  # which take longer there
     assert run(FORKS_UNDER_ALARMS, path, handler, number, beside, seconds=120) == "0\n"
 
 

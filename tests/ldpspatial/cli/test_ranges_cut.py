@@ -53,7 +53,7 @@ def test_regions_that_cut_cells_are_counted_below_the_table(kept: Path, tmp_path
     regions = write_file(tmp_path, "regions.csv", HEADER + WHOLE + CUT + third)
     said = succeed("ranges", kept, regions).stdout.splitlines()[-1]
     assert said == (
-        "2 of 3 regions cut cells, in which intervals do not know where people are: "
+        "Regions that cut cells: 2 of 3. Their intervals do not know where in a cell people are: "
         "draw regions along the edges of cells, or take finer cells"
     )
 
@@ -61,7 +61,7 @@ def test_regions_that_cut_cells_are_counted_below_the_table(kept: Path, tmp_path
 def test_edges_that_a_file_rounds_cut_nothing(kept: Path, tmp_path: Path) -> None:
     rounded = "a,1.0004,0.9996,3.0004,2.9996\n"
     regions = write_file(tmp_path, "regions.csv", HEADER + WHOLE + rounded)
-    assert "cut cells," not in succeed("ranges", kept, regions).stdout
+    assert "that cut cells" not in succeed("ranges", kept, regions).stdout
 
 
 @pytest.mark.parametrize("side", [0.5, 0.02, 1e-4])
@@ -71,7 +71,7 @@ def test_a_region_within_a_cell_cuts_it_however_small(
     speck = f"speck,2.3,2.3,{2.3 + side},{2.3 + side}\n"
     regions, table = write_file(tmp_path, "regions.csv", HEADER + speck), tmp_path / "shares.csv"
     said = succeed("ranges", kept, regions, "--csv", table).stdout
-    assert "1 of 1 regions cut cells" in said
+    assert "Regions that cut cells: 1 of 1" in said
     assert table.read_text().splitlines()[1].split(",")[-1] in ("1", "1.0")
 
 

@@ -154,5 +154,5 @@ def test_shares_outside_of_their_intervals_are_counted_below_the_table(tmp_path:
     files = kept(tmp_path, estimate(StampChannel(collection.table), counts), collection)
     write_file(tmp_path, "regions.csv", REGIONS + "crowd,1,1,2,2\n")
     lines = succeed("ranges", *files, "--method", "fisher").stdout.splitlines()
-    assert lines[-1].startswith("1 of 3 shares outside of their intervals: the counts speak")
+    assert lines[-1].startswith("Shares outside of their intervals: 1 of 3. The counts speak")
     assert "outside" not in succeed("ranges", *files, "--method", "bootstrap").stdout
