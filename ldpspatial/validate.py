@@ -251,7 +251,7 @@ def map_shape(field: str, shape: object) -> tuple[int, int]:
 
 
 def check_epsilon(epsilon: object) -> None:
-    """Refuse an epsilon that is no positive finite number."""
+    """Refuse an epsilon that is not a positive finite number."""
     positive("epsilon", epsilon)
 
 

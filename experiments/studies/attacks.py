@@ -194,7 +194,7 @@ def draw(points: list[Point]) -> Figure:
         handles += [line for label, line in lines.items() if (label in GEOS) == geo]
     figure.legend(handles=handles, loc="outside right upper", fontsize=8)
     figure.supxlabel(
-        "Local privacy is no promise: it is a mean, for one prior. What is promised is in the "
+        "Local privacy is not a promise: it is a mean, for one prior. What is promised is in the "
         "legend; the two notions cannot be compared.", fontsize=9,
     )  # fmt: skip
     return figure

@@ -1,4 +1,4 @@
-"""What ``ldpspatial.recommended`` returns, held against the DAM paper's mechanisms.
+"""What ``ldpspatial.recommended`` returns, compared with the DAM paper's mechanisms.
 
 The choice looks at cells, epsilon and users alone. Each rival is given several estimators and
 is judged by the one that turns out best on that very map: what nobody can choose beforehand.

@@ -30,8 +30,13 @@ from ldpspatial.release.release import Release
 @click.option("--radius", type=int, help="With a mechanism: disk radius in cells.")
 @click.option("--squared-radius", type=int, help=SQUARED_RADIUS_HELP)
 @click.option("--draws", type=int, default=1_000_000, show_default=True, help="Reports to draw.")
-@click.option("--runs", type=int, default=2_000, show_default=True,
-              help="With a release that is no mechanism: runs on each of two inputs.")  # fmt: skip
+@click.option(
+    "--runs",
+    type=int,
+    default=2_000,
+    show_default=True,
+    help="With a release that is not a mechanism: runs on each of two inputs.",
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Of those runs.")
 def audit(
     subject: str,

@@ -110,7 +110,7 @@ def _lines(file: Path) -> Iterator[bytes]:
                 # A line that is too long stays too long when it is cut, and so malformed.
                 rest = rest[:TOO_LONG]
     except (EOFError, zlib.error, gzip.BadGzipFile):  # their texts may quote the file
-        raise InputError(f"reports cannot be read: {file} is no gzip file or cut off") from None
+        raise InputError(f"reports cannot be read: {file} is not a gzip file or cut off") from None
     except OSError as error:
         raise InputError(f"reports cannot be read: {error.strerror} ({file})") from None
     if rest:

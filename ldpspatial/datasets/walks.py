@@ -51,7 +51,7 @@ def density_walks(
     Raises
     ------
     InputError
-        The map is no square of finite numbers from 0 on, or is empty; a number is out of bounds.
+        The map is not a square of finite numbers from 0 on, or is empty; a number is out of bounds.
 
     Examples
     --------

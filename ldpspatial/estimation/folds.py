@@ -133,7 +133,7 @@ def _score(part: Array, predicted: Array) -> float:
 def lead(parts: list[Array], best: Prediction, other: Prediction) -> tuple[float, float]:
     """Return by how much ``other`` predicts worse, and the standard error of that number.
 
-    Less than GAIN is no difference, so the error is GAIN at least. (Paths that predict the same
+    Less than GAIN is not a difference, so the error is GAIN at least. (Paths that predict the same
     differ by rounding; and a single report tells nothing of the error.)
     """
     leads = []

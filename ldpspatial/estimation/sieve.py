@@ -12,13 +12,13 @@ its place:
   (`ldpspatial/estimation/folds.py`). Of all widths that do as well as the best within one standard
   error, the widest is taken (Breiman et al. 1984, section 3.4.3), and of all sparsities the least:
   too much of it takes the few people around a crowd for noise.
-- Peaks on an even ground have no common width, and no cell there is empty. A mixture of kernels of
-  all widths, without that prior, is taken where it predicts better than the best width by more than
-  one standard error, and more sparsity does not do so in turn. The uniform map is taken where the
-  best width is not better by more than two: with next to no information, a map that was fitted to
-  noise is several times as far off.
+- Peaks on a flat background have no common width, and no cell there is empty. A mixture of kernels
+  of all widths, without that prior, is taken where it predicts better than the best width by more
+  than one standard error, and more sparsity does not do so in turn. The uniform map is taken where
+  the best width is not better by more than two: with next to no information, a map that was fitted
+  to noise is several times as far off.
 - One step of plain EM on cells ends it. From a prior f it gives the expected histogram of the very
-  users who reported, given their reports, and that is what a map is held against: at large epsilon
+  users who reported, given their reports, and that is what a map is compared with: at large epsilon
   reports say more of who was there than any smooth law does.
 """
 

@@ -57,7 +57,7 @@ def read_columns(layout: Layout, numeric: Sequence[int], labels: Sequence[int] =
             return Columns([table.column(name) for name in names])
         try:
             return _text_columns(layout, numeric, labels, pa.float64())
-        except pa.ArrowInvalid:  # a cell is no number: take the cells as they are
+        except pa.ArrowInvalid:  # a cell is not a number: take the cells as they are
             return _text_columns(layout, numeric, labels, pa.binary())
     except (pa.ArrowException, OSError):
         raise InputError(

@@ -53,7 +53,7 @@ class Place:
         if min(rows, columns) == 1:
             return None
         row, column = np.indices(y.shape)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not a number is refused below
             if kind == "geographic":
                 x = np.unwrap(x, period=360.0, axis=1)  # across the antimeridian
             height = (y[-1, 0] - y[0, 0]) / (rows - 1)

@@ -26,7 +26,7 @@ def read_map_table(path: str | os.PathLike[str], column: str) -> tuple[Array, Pl
     Raises
     ------
     InputError
-        The file is no such table, or its lines are not those of a whole grid.
+        The file is not such a table, or its lines are not those of a whole grid.
     """
     layout = table_layout(path, plain_row=True)
     if layout.delimiter is not None and all(map(is_number, layout.names)):

@@ -131,7 +131,7 @@ def _coordinate_column(
 def _checked_numbers(
     arrays: Sequence[object], names: Sequence[str], plane: bool
 ) -> NDArray[np.float64]:
-    """Return the two columns as (n, 2) float64, NaN where empty; refuse what is no coordinate."""
+    """Return the two columns as (n, 2) float64, NaN where empty; refuse other than coordinates."""
     fields = ("y", "x") if plane else ("latitude", "longitude")
     limits = PLANE_LIMITS if plane else GEOGRAPHIC_LIMITS
     hint = "" if plane else "; are the columns swapped, or is this a plane ({remedy})?"

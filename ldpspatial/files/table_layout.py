@@ -152,7 +152,7 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
     """
     file = file_path("path", path)
     if not file.is_file():
-        what = "is a folder" if file.is_dir() else "is no regular file"
+        what = "is a folder" if file.is_dir() else "is not a regular file"
         what = what if file.exists() else "does not exist"
         raise InputError(f"path must name a file, got {str(file)!r}, which {what}")
     return file

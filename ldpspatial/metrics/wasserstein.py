@@ -50,7 +50,7 @@ def wasserstein(
     ------
     InputError
         An argument breaks its rule, or the sides of a cell differ too much for whole-number costs,
-        or are so long that the largest distance ** order is no float.
+        or are so long that the largest distance ** order is not a float.
     SolverError
         The proof failed.
 

@@ -7,7 +7,7 @@ eigenvalue l counts 1 / l. Reports tell of a wave of the density with informatio
 n ((p - q) S)^2 / g, S the disk's Fourier transform at that wave, p and q the probabilities in and
 outside the disk, g the probability of a report under a uniform map.
 
-A map is held against the n people who reported, not against the law that they were drawn from.
+A map is compared with the n people who reported, not against the law that they were drawn from.
 Chance moves each wave of theirs by a variance of s = 1 / (n cells^2), and 1 / information is that
 chance and the noise of reports in one. With a prior variance v of each wave of the law, what is
 left of theirs is (v + s) (1 - s information) / (1 + v information), and the risk the sum of that

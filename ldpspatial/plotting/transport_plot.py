@@ -130,7 +130,7 @@ def plot_transport(
 
 def _difference(p: ArrayLike, q: ArrayLike, plan: Transport) -> Array:
     """Return q - p, both scaled to mass 1, once it is sure that the plan turns p into q."""
-    total_variation(p, q)  # refuses what is no pair of maps
+    total_variation(p, q)  # refuses what is not a pair of maps
     first = np.asarray(p, np.float64)
     second = np.asarray(q, np.float64)
     difference = np.asarray(second / second.sum() - first / first.sum())

@@ -99,7 +99,7 @@ def noise_deviation(epsilon: float, sensitivity: float) -> float:
     Raises
     ------
     InputError
-        An argument is no positive finite number.
+        An argument is not a positive finite number.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def epsilon_for(deviation: float, sensitivity: float) -> float:
     Raises
     ------
     InputError
-        An argument is no positive finite number.
+        An argument is not a positive finite number.
 
     Examples
     --------

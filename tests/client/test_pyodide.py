@@ -106,7 +106,7 @@ foreign = device_walk.import_everything() - before
 agree([sys.platform, sorted(foreign)], ["emscripten", []])
 (here / "digests.json").write_text(json.dumps(device_walk.digests()))
 """,
-    "the memory of a page is no place for a ledger, whatever the app says": """
+    "the memory of a page is not a place for a ledger, whatever the app says": """
 for folder in ("/home/pyodide/device", "/new/folder", "/lasting/../home/other", "relative"):
     for lasting in (False, True):
         refuses(folder, lasting)

@@ -166,7 +166,7 @@ def test_integers_from_the_total_on_are_thrown_away(table: ResponseTable) -> Non
 
 @pytest.mark.parametrize("data", [b"", b"123456", b"\xff" * 14, b"\xff" * 20])
 def test_exhausted_entropy_gives_no_report(data: bytes) -> None:
-    table = response_table("dam", 2, 3)  # its total is no power of two: all ones are thrown away
+    table = response_table("dam", 2, 3)  # its total is not a power of two: all ones are thrown away
     with pytest.raises(EOFError):
         Sampler(table).draw(0, 0, FixedEntropy(data))
 

@@ -67,7 +67,7 @@ def test_the_figure_keeps_the_notions_apart() -> None:
     assert labels[1 : notions[1]] == list(SINGLE)
     assert labels[notions[1] + 1 :] == list(GEOS)
     caption = figure.texts[-1].get_text() if figure.texts else figure.get_supxlabel()
-    assert "no promise" in caption
+    assert "not a promise" in caption
 
 
 def test_without_a_report_a_guess_is_half_a_map_off() -> None:

@@ -266,7 +266,7 @@ def test_intervals_of_proportions_hold_the_truth(data: Path) -> None:
     assert row["covered"] > 0.85
     assert row["error"] < 0.15
     assert 0 < row["people_within_width"] <= 1
-    # The same answers held against another focus miss: the check can fail.
+    # The same answers compared with another focus miss: the check can fail.
     found = survey.run(place, people, np.random.default_rng(6))
     chance = wrong.chance(place.density.shape)
     assert place.density[(found.lower <= chance) & (chance <= found.upper)].sum() < 0.5

@@ -44,7 +44,7 @@ class Pass:
         Reports that the server has.
     refused : dict of str to int
         Reports that it will never count, by reason; they were discarded. Under "unreadable" what
-        was put into the ledger and is no report, which was discarded unsent.
+        was put into the ledger and is not a report, which was discarded unsent.
     dropped : int
         Reports for which the outbox had no room; they were discarded.
     is_complete : bool

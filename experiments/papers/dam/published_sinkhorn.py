@@ -5,7 +5,7 @@ notation (NeurIPS 2013) the kernel is e^(-lambda cost). With squared distances i
 the square root of the transport cost as the answer, a map is 0.13 to 0.16 cells from itself, as the
 published code reports; with plain distances as cost it is up to 0.17, without the root 0.03.
 
-It is here to read the paper's figures, and is no metric of :mod:`ldpspatial`: use
+It is here to read the paper's figures, and is not a metric of :mod:`ldpspatial`: use
 :func:`ldpspatial.metrics.wasserstein`, which is exact and as fast, or the debiased
 :func:`ldpspatial.metrics.sinkhorn_divergence`.
 """

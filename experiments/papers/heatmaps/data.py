@@ -111,7 +111,7 @@ class Counties:
 def counties(data: Path) -> Counties:
     """Return the counties of the contiguous United States that have a death.
 
-    Rows at (0, 0) are no places, and a county without deaths is a user without a position.
+    Rows at (0, 0) are not places, and a county without deaths is a user without a position.
     """
     columns = table(data, COUNTIES)
     latitude = columns["lat"]

@@ -36,7 +36,7 @@ RELEASES = with_tops(0.1, 1)
 def gaze_maps(data: Path, conduct: Conduct, images: int, pixels: int, weight: str) -> None:
     """Heat maps of gaze on images (blog post "Differentially private heatmaps", Google, 2023).
 
-    A user is an observer of one image, and a map is no square. 20 observers of faces (UNISS-FGD)
+    A user is an observer of one image, and a map is not square. 20 observers of faces (UNISS-FGD)
     stand in for the 50 and more of SALICON, which is not to be had. The claim is for one image:
     who looked at k images of which maps are published spends k times epsilon. Intervals are over
     images.

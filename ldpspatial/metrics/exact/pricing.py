@@ -16,7 +16,7 @@ from ldpspatial.metrics.exact.halves import Halves
 from ldpspatial.metrics.exact.network_simplex import Ints, NodeIds
 
 ABSENT = np.iinfo(np.int64).min
-"""Dual value of a cell that is no node of the network."""
+"""Dual value of a cell that is not a node of the network."""
 
 _FAR = 2**62  # above all costs, and sums with them still fit
 

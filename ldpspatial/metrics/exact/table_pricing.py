@@ -26,7 +26,7 @@ SIDE = 8
 """Rows and columns of a tile: one row is what `_row_against_row` takes at a time."""
 
 FAR = 2**62 - 1
-"""Minus the dual value of a cell that is no node; no slack of two nodes makes up for it."""
+"""Minus the dual value of a cell that is not a node; no slack of two nodes makes up for it."""
 
 
 class Tiles(NamedTuple):
@@ -37,7 +37,7 @@ class Tiles(NamedTuple):
     corner : (n, 2)
         Row and column of the first cell.
     value : (n, SIDE, SIDE)
-        Dual values, -FAR at cells that are no node.
+        Dual values, -FAR at cells that are not nodes.
     peak, row_peak : (n,), (n, SIDE)
         Largest value, and that of each row.
     rise : (n,)

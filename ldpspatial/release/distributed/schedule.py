@@ -26,7 +26,7 @@ class Budget:
     Raises
     ------
     InputError
-        Epsilon is no positive number, or less than a millionth.
+        Epsilon is not a positive number, or less than a millionth.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class LocalRelease(Release):
         -------
         float
             Mean distance in cells between the cell that was reported on and a guess from the
-            posterior, uniform prior (:mod:`ldpspatial.privacy.local_privacy`). It is no promise:
+            posterior, uniform prior (:mod:`ldpspatial.privacy.local_privacy`). It is not a promise:
             the claim is.
 
         Raises

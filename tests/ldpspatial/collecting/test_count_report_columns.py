@@ -1,4 +1,4 @@
-"""What the columns of a file of reports may hold, and what is no report."""
+"""What the columns of a file of reports may hold, and what is not a report."""
 
 from pathlib import Path
 

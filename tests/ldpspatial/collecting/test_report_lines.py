@@ -346,12 +346,12 @@ def test_a_gzip_file_must_be_whole(tmp_path: Path) -> None:
         file.write_bytes(packed[:length])
         with pytest.raises(InputError) as caught:
             count_reports(file, COLLECTION, on_invalid="drop")
-        assert str(caught.value) == f"reports cannot be read: {file} is no gzip file or cut off"
+        assert str(caught.value) == f"reports cannot be read: {file} is not a gzip file or cut off"
     broken = bytearray(packed)
     broken[len(packed) // 2] ^= 255
     for damaged in (bytes(broken), packed + b"more", data):
         file.write_bytes(damaged)
-        assert "is no gzip file or cut off" in refusal(file)
+        assert "is not a gzip file or cut off" in refusal(file)
     file.write_bytes(packed + gzip.compress(b"\n" + text(1).encode()))  # two in a row are fine
     assert count_reports(file, COLLECTION).n == 5_001
 

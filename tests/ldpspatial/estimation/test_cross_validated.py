@@ -55,7 +55,7 @@ NO_PRIVACY = MatrixChannel(np.eye(64), (8, 8), 9.0)  # most reports are impossib
 PEAKS = StampChannel(response_table("disk", 5.0, 12))
 PEAK_COUNTS = counts_of(PEAKS, spots(12), 20_000, seed=20_000)
 EDGES = {
-    "peaks on even ground": (PEAKS, PEAK_COUNTS),
+    "peaks on flat background": (PEAKS, PEAK_COUNTS),
     **{f"one cell, {n}": drawn(ONE_CELL, n) for n in (1, 2, 1_000)},
     **{f"2 x 2, {n}": drawn(TWO, n) for n in (1, 2, 3, 10**9)},
     **{f"5 x 5, {n}": drawn(CHANNEL, n) for n in (1, 2, 3, 4, 10, 10**9, 10**15)},
@@ -211,7 +211,7 @@ def test_the_normal_map_is_nearer_to_the_truth(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", ["disk", "dam"])
 def test_three_spots_on_even_ground_are_nearer_by_kernels_of_all_widths(mechanism: str) -> None:
-    # Peaks and an even ground have no common width. With all widths at once .90 and .87 of the
+    # Peaks and a flat background have no common width. With all widths at once .90 and .87 of the
     # distance of "scaled" on 24 other seeds, and the ratio of four runs has a standard deviation of
     # .03; with single widths only it is 1.19 and 1.14: that fails.
     plain, sieved = distances(mechanism, spots(15), 4)

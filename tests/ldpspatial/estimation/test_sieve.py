@@ -173,7 +173,7 @@ def test_the_uniform_map_is_kept_where_nothing_is_clearly_better(
         choice, _ = made_up(monkeypatch, 0, 0.06, 0.06, 0.06, flat=flat)
         assert (choice.width, choice.steps) == (1.5, 0)
     assert made_up(monkeypatch, 0, 0.06, 0.06, 0.06, flat=0.11)[0].steps == 1
-    # It is held against single widths: kernels of all widths fit more slowly, and are tried last.
+    # It is compared with single widths: kernels of all widths fit more slowly, and are tried last.
     assert made_up(monkeypatch, *[0.06] * 4, every=0, flat=0.062)[0].steps == 0
     assert made_up(monkeypatch, *[0.06] * 4, every=0, flat=0.2)[0].width == ALL
 

@@ -69,5 +69,5 @@ def test_a_damaged_collection_is_named_with_its_file(text: str, tmp_path: Path) 
 
 
 def test_what_is_no_regular_file_is_not_called_missing() -> None:
-    with pytest.raises(InputError, match=r"^path must name a file, .* which is no regular file"):
+    with pytest.raises(InputError, match=r"^path must name a file, .* which is not a regular file"):
         read_map("/dev/null")

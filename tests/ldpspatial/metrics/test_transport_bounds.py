@@ -181,7 +181,7 @@ def test_bounds_hold_when_all_rounding_goes_the_wrong_way(shape: tuple[int, int]
 def test_cells_of_a_map_beyond_all_floats_are_refused(order: int, ground: str, cell: Any) -> None:
     corners = np.zeros((3, 3))
     corners[0, 0] = 1
-    if (order, cell) != (1, 1e154):  # of which the square is no float
+    if (order, cell) != (1, 1e154):  # of which the square is not a float
         rule = "^cell must leave 3 rows and 3 columns an extent below 1"
         with pytest.raises(InputError, match=rule):
             transport(corners, corners[::-1, ::-1], order, ground, cell)

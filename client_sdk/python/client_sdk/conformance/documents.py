@@ -117,7 +117,7 @@ def _not_quite_visible(text: str, dice: Dice) -> str:
 
 
 def _sums(cells: int, base: int, octant: list[list[int]]) -> tuple[int, int]:
-    """Return output size and total weight, also of shapes that are no disk."""
+    """Return output size and total weight, also of shapes that are not disks."""
     if any(len(row) > len(octant) + 2 for row in octant):
         return 1, 1  # no half widths are defined so far out
     widths = half_widths(tuple(tuple(row) for row in octant))

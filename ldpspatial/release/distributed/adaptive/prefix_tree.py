@@ -186,7 +186,7 @@ class PrefixTree:
         Raises
         ------
         InputError
-            Cells that are no integers or lie beyond the map.
+            Cells that are not integers or lie beyond the map.
         """
         where = whole_array("cells", cells, ("n",), 0, self.shape[0] * self.shape[1])
         found: Ints = self.labels.ravel()[where]
@@ -251,7 +251,7 @@ class PrefixTree:
         Raises
         ------
         InputError
-            Text that is no such document, or nodes outside the map.
+            Text that is not such a document, or nodes outside the map.
         """
         try:
             document = json.loads(text)

@@ -110,7 +110,7 @@ def product_with_mean(counts: Array, decay: float, deviation: float) -> Array:
         E[m g(y)] = E[y g(y - 1) - w(y - 1)],   w(y) = v (1 - a^y / 2) if y >= 0, else v a^-y / 2.
 
     Two identities of Stein's kind. E[m g(x + Z)] = E[x g(x - 1 + Z)] for Poisson x: a person is
-    held against the count of the others, as in the cross-validation of histograms (Rudemo 1982),
+    compared with the count of the others, as in the cross-validation of histograms (Rudemo 1982),
     which is what remains without noise. And E[Z g(x + Z)] = E[w(x + Z)] for every x: the generating
     function of Z is ((1 - a)^2 / ((1 - a z) (1 - a / z)))^r, and its logarithmic derivative says
     E[Z h(Z)] = r sum over k >= 1 of a^k E[h(Z + k) - h(Z - k)]; for h = g that sum is w.

@@ -100,7 +100,7 @@ class SketchCounts(LevelCounts):
 
         Rows have hash functions and noise of their own, and what a row shows at a cell's place,
         less what is to be expected of other cells, is the cell's count in the mean: each row
-        estimates the product of density and truth without bias, a person held against the count
+        estimates the product of density and truth without bias, a person compared with the count
         of the others as in `product_with_mean`. The median of the rows is taken, and its standard
         error from their median deviation, as a row in which two busy cells meet is far off. The
         density from half of the rows stands for that from all. The two halves tell the same story

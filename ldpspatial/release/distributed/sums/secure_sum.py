@@ -99,7 +99,7 @@ class ModularSum:
         Raises
         ------
         InputError
-            Shapes that do not fit, or entries that are no residues.
+            Shapes that do not fit, or entries that are not residues.
         """
         check_vectors(vectors, survivors, self.modulus)
         if np.count_nonzero(survivors) < self.threshold:
@@ -110,7 +110,7 @@ class ModularSum:
 
 
 def check_vectors(vectors: Ints, survivors: Bools, modulus: int) -> None:
-    """Refuse vectors that are no residues, or not one for each client."""
+    """Refuse vectors that are not residues, or not one for each client."""
     if vectors.ndim != 2 or vectors.dtype != np.int64:
         raise InputError(
             f"vectors must be an int64 array (clients, length), got {vectors.dtype} {vectors.shape}"

@@ -57,7 +57,7 @@ class Mdsw(WaveRelease):
         Raises
         ------
         InputError
-            The map is no square, or there is no user.
+            The map is not square, or there is no user.
         """
         claim = self.claim(epsilon)
         side, position = _drawn_position(self.name, users, rng)
@@ -99,7 +99,7 @@ class MdswJoint(WaveRelease):
         Raises
         ------
         InputError
-            The map is no square, or there is no user.
+            The map is not square, or there is no user.
         """
         claim = self.claim(epsilon)
         side, position = _drawn_position(self.name, users, rng)

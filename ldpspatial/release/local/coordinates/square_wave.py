@@ -106,7 +106,7 @@ def optimal_half_width(epsilon: float) -> float:
     Raises
     ------
     InputError
-        Epsilon is no number from .000001 to 20.
+        Epsilon is not a number from .000001 to 20.
 
     Examples
     --------

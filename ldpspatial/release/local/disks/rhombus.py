@@ -6,7 +6,7 @@ mutual information (Du et al. 2024, section V-C) is therefore DAM's with 2 in pl
 
 No cell is shrunken. The boundary |x| + |y| = b runs through centres of cells and halves every cell
 that it crosses off the axes in the same way: a shrunken area would lower the whole ring alike,
-which is no matter of shape but of the radius. The disk's boundary cuts each cell differently.
+which is not a matter of shape but of the radius. The disk's boundary cuts each cell differently.
 """
 
 from dataclasses import dataclass

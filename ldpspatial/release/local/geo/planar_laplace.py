@@ -63,8 +63,8 @@ class PlanarLaplace(LocalRelease):
 
     EM's default rule stops when a step gains less than 0.002 nats times (epsilon d)^2, the number
     of patches of one noise length 1 / epsilon that the map has room for. The scale of mechanisms
-    that keep epsilon-LDP, e^epsilon, is no guide: with epsilon per cell EM would overfit, with the
-    loss across the map it would not start.
+    that keep epsilon-LDP, e^epsilon, is not a guide: with epsilon per cell EM would overfit, with
+    the loss across the map it would not start.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class PlanarLaplace(LocalRelease):
         claim = self.claim(epsilon)
         epsilon = claim.epsilon
         check_generator(rng)
-        user_cells(points, grid)  # which refuses what is no positions
+        user_cells(points, grid)  # which refuses what is not positions
         at = _one_position_each(points, grid, rng)
         height, width = grid.cell_size
         if self.unit == "cell":

@@ -274,7 +274,7 @@ def on_simplex(shares: Array) -> Array:
 
 
 def check_estimator(estimator: object) -> None:
-    """Refuse what is no name of an estimator."""
+    """Refuse what is not a name of an estimator."""
     one_of("estimator", estimator, get_args(Estimator))
 
 

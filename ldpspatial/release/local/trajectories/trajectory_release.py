@@ -31,7 +31,7 @@ def trails_of(name: str, users: UserCells) -> Trails:
     Raises
     ------
     InputError
-        The order of the visits is unknown, there is no user, or the map is no square.
+        The order of the visits is unknown, there is no user, or the map is not square.
     """
     square_side(name, users)
     if users.trails is None:

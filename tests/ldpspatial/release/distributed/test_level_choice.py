@@ -39,7 +39,7 @@ def test_product_with_mean_is_unbiased(shares: float, decay: float, mean: float)
     products = product_with_mean(counts, decay, sqrt(variance(decay, shares)))
     expected = mean * (joint * np.maximum(counts, 0)).sum()
     assert (joint * products).sum() == pytest.approx(expected, abs=1e-9)
-    # Without the correction for noise, or with a person held against itself, it would show.
+    # Without the correction for noise, or with a person compared with itself, it would show.
     if shares == 1.0:
         assert (joint * counts * np.maximum(counts, 0)).sum() > expected + 0.1
 

@@ -126,7 +126,7 @@ class SecureAggregation:
         Raises
         ------
         InputError
-            Shapes that do not fit, or entries that are no residues.
+            Shapes that do not fit, or entries that are not residues.
         """
         check_vectors(vectors, survivors, self.modulus)
         clients, length = vectors.shape

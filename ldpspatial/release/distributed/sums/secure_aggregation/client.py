@@ -140,7 +140,7 @@ class Client:
             _check_vector(vector, self.terms)
             senders = self._distinct(sender for sender, _ in message.sealed)
             if not senders <= self._adverts.keys() - {self.number}:
-                raise ProtocolError("shares come from a client that is no neighbour")
+                raise ProtocolError("shares come from a client that is not a neighbour")
             if len(senders) + 1 < self.terms.shares:
                 raise ProtocolError(f"too few neighbours sent shares: {len(senders)}")
             for sender, ciphertext in message.sealed:

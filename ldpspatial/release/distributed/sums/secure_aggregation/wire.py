@@ -98,7 +98,7 @@ class Message(ABC):
         Raises
         ------
         ProtocolError
-            The bytes are no message of this kind in this session.
+            The bytes are not a message of this kind in this session.
         """
         reader = Reader(data)
         step = reader.take(1)
@@ -118,7 +118,7 @@ class Message(ABC):
         ------
         ProtocolError
         """
-        require(is_number(self.client), "a client is named by something that is no number")
+        require(is_number(self.client), "a client is named by something that is not a number")
         own = is_bytes(self.session, DIGEST_BYTES) and self.session == terms.digest
         require(own, "a message of another session, round or client")
         self.check_body(terms)

@@ -153,8 +153,8 @@ def from_client(rounds: Rounds, sender: int, receiver: int) -> bytes:
         (lambda s: s.__setitem__(0, (1, b"")), "the list of sealed shares is malformed"),
         (lambda s: s.__setitem__(0, (1, s[1][1])), "altered, or made for another use"),
         (lambda s: s.append(s[0]), "a client occurs twice"),
-        (lambda s: s.append((0, s[0][1])), "a client that is no neighbour"),
-        (lambda s: s.append((6, s[0][1])), "a client that is no neighbour"),
+        (lambda s: s.append((0, s[0][1])), "a client that is not a neighbour"),
+        (lambda s: s.append((6, s[0][1])), "a client that is not a neighbour"),
         (lambda s: s.__delitem__(slice(2, 5)), "too few neighbours sent shares: 2"),
     ],
 )
