@@ -144,7 +144,8 @@ def test_it_answers_the_bounds_of_the_vectors() -> None:
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ("", "not valid JSON"), ("nonsense", "not valid JSON"), ("{", "not valid JSON"),
+        ("", "not valid JSON"), ('{"op": "label", "op": "label", "text": "a"}', "repeats a field"),
+        ("nonsense", "not valid JSON"), ("{", "not valid JSON"),
         (b"\xff", "not valid JSON"), ("[" * 10**5, "not valid JSON"), ("7" * 5000, "JSON"),
         ("[]", "must be a JSON object"), ("null", "must be a JSON object"),
         ("{}", "op must be one of collection, series, window, windows, report, body, cell, draw, "

@@ -4,12 +4,13 @@ import asyncio
 import contextvars
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from client_sdk import Ledger
+from client_sdk import Ledger, LedgerBusyError, uninterrupted
+from tests.support.draws import never
 from tests.support.scripts import needs_fork, run
 
 
@@ -111,7 +112,8 @@ def test_a_draw_that_is_interrupted_spends_nothing(path: Path) -> None:
 
 AT_THE_END = """
 import atexit, os, sys
-from client_sdk import Ledger
+from client_sdk import Ledger, LedgerBusyError, uninterrupted
+from tests.support.draws import never
 
 class Reports:
     def __init__(self, ledger):
@@ -219,12 +221,96 @@ def test_ids_may_come_from_code_that_takes_a_lock_of_the_caller(path: Path) -> N
     assert ledger.waiting() == 0
 
 
-def test_a_call_is_made_where_no_thread_can_start(
+def start_none(*_: object) -> None:
+    """Start a thread that ends before it does anything, as where memory is short."""
+
+
+def refuse_to_start(*_: object) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("start", [start_none, refuse_to_start])
+def test_a_call_is_refused_where_no_thread_can_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch, start: Callable[..., None]
+) -> None:
+    ledger = Ledger.create(path, 8)
+    monkeypatch.setattr(uninterrupted, "BEGIN_SECONDS", 0.1)
+    monkeypatch.setattr("_thread.start_new_thread", start)
+    with pytest.raises(LedgerBusyError, match="no thread can start: end other threads"):
+        ledger.spend("c", 1, None, never)
+    monkeypatch.undo()
+    assert ledger.spent() == 0
+
+
+def test_a_call_whose_thread_ends_early_is_an_error(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
+    def fail(_: object) -> None:
+        raise MemoryError
 
     ledger = Ledger.create(path, 8)
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
-    assert ledger.spend("c", 1, None, lambda: ("1", "report 1")) == "report 1"
+    monkeypatch.setattr(uninterrupted, "_Outcome", fail)
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+    with pytest.raises(MemoryError):
+        ledger.spent()
+
+
+# A handler that uses the ledger itself
+
+CALLS_IN_A_HANDLER = """
+import random, signal, sys, time
+from client_sdk import Ledger, LedgerBusyError
+
+ledger = Ledger(sys.argv[1])
+numbers = iter(range(10**9))
+given, refused, longest = [], 0, 0.0
+
+def draw():
+    k = next(numbers)
+    return str(k), f"report {k}"
+
+def report(*_):
+    global refused, longest
+    began = time.monotonic()
+    try:
+        given.append(ledger.spend("handler", 1, None, draw))
+    except LedgerBusyError as error:  # the signal came while the main thread drew
+        assert "locked by the call that this draw is for" in str(error), error
+        refused += 1
+    longest = max(longest, time.monotonic() - began)
+
+signal.signal(signal.SIGALRM, report)
+rng = random.Random(4)
+for _ in range(int(sys.argv[2])):
+    signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0002, 0.004))
+    given.append(ledger.spend("main", 1, None, draw))
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+print(sorted(given) == sorted(ledger.pending()), len(given) == ledger.spent())
+print(refused <= 3, longest < 10)
+"""
+
+
+@needs_fork
+def test_a_handler_may_use_the_ledger_in_the_middle_of_a_call(path: Path) -> None:
+    """It waits for the call, which waits for its draw, which only this thread can do."""
+    Ledger.create(path, 8)
+    assert run(CALLS_IN_A_HANDLER, path, 300) == "True True\nTrue True\n"
+
+
+@pytest.mark.parametrize("caller", ["the main thread", "another"])
+def test_a_draw_that_uses_its_own_ledger_is_refused_at_once(path: Path, caller: str) -> None:
+    ledger = Ledger.create(path, 8)
+    told: list[str] = []
+
+    def spend() -> None:
+        with pytest.raises(LedgerBusyError, match="locked by the call that this draw is for"):
+            ledger.spend("c", 1, None, lambda: ("1", ledger.pending()[0]))
+        told.append(ledger.spend("c", 1, None, lambda: ("1", "report 1")))
+
+    if caller == "the main thread":
+        spend()
+    else:
+        thread = threading.Thread(target=spend)
+        thread.start()
+        thread.join()
+    assert told == ["report 1"]

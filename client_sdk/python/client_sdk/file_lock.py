@@ -52,8 +52,7 @@ class HeldLock:
 
     def check(self) -> None:
         """Raise OSError unless this process still holds the lock, on the file that is there."""
-        if not self._is_own():
-            raise OSError(errno.ENOLCK, "the lock was dropped by a fork or by a foreign close")
+        self.check_process()
         if Identity.of(os.stat(self._path)) != self.identity:
             raise OSError(errno.ESTALE, "the lock file was replaced")
         if sys.platform == "emscripten":  # keeps no lock; Device.install asks for the app's word
@@ -72,11 +71,13 @@ class HeldLock:
         if self._opened.is_ours():
             _release(self._opened.descriptor)
 
-    def _is_own(self) -> bool:
-        """Tell whether the number still stands for the file that this process opened."""
-        if not self._opened.is_ours():
-            return False
-        return Identity.of(os.fstat(self._opened.descriptor)) == self.identity
+    def check_process(self) -> None:
+        """Raise OSError unless this process, and no parent of it, still has the file open."""
+        if (
+            not self._opened.is_ours()
+            or Identity.of(os.fstat(self._opened.descriptor)) != self.identity
+        ):
+            raise OSError(errno.ENOLCK, "the lock was dropped by a fork or by a foreign close")
 
 
 @contextmanager

@@ -57,7 +57,9 @@ class Ledger:
 
     Every call opens the files anew, takes the lock, verifies what it reads and closes them again,
     so that files which were deleted, replaced or damaged in the meantime are noticed. What a call
-    costs does not depend on how many reports wait. (A process must not fork inside ``draw``.)
+    costs does not depend on how many reports wait. A process must not fork inside ``draw``. The
+    handler of a signal may use the ledger, but must not wait for another thread that does: it may
+    have come in the middle of a call of this thread.
 
     Parameters
     ----------

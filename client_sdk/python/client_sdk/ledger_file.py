@@ -21,6 +21,7 @@ lies in the future: Pyodide saves to OPFS (``syncfs``) what was modified after i
 and nothing else.
 """
 
+import errno
 import hashlib
 import os
 import sqlite3
@@ -34,7 +35,7 @@ from client_sdk import commit_count, file_lock, forks
 from client_sdk.file_identity import mark_of
 from client_sdk.file_lock import HeldLock, Identity
 from client_sdk.ledger_errors import Damaged, explained
-from client_sdk.uninterrupted import in_thread_of_caller
+from client_sdk.uninterrupted import in_thread_of_caller, is_answering
 
 APPLICATION_ID = 0x6C647073  # "ldps", in the file's header
 VERSION = 2
@@ -144,14 +145,24 @@ class Transaction:
     def ask(self, question: Callable[[], Answer]) -> Answer:
         """Call a function of the app, whose own errors pass through.
 
-        It runs in the thread that made the call, and may fork.
+        It runs in the thread that made the call, before anything is put. Should it fork, or
+        another thread do so meanwhile, the child must not go on: SQLite would write into the
+        journal of its parent, and delete it.
         """
+        if not self._holds_off:  # a child would find the lock that SQLite notes in its memory
+            with explained(self._file):
+                self._connection.execute("ROLLBACK")
         times = forks.allow()
         try:
-            return in_thread_of_caller(question)
+            return in_thread_of_caller(question, self._file)
         finally:
             with explained(self._file):
                 forks.forbid(times)
+                self._lock.check_process()
+                if not self._holds_off:
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    if _read_head(self._connection) != self.head:
+                        raise Damaged("changed by other code during a call")
 
     def commit(self) -> None:
         """Write everything down; return once it is on the disk and counted."""
@@ -226,6 +237,8 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
     with ExitStack() as stack:
         with explained(file):
             check_place(file)
+            if is_answering(file):
+                raise TimeoutError(errno.EDEADLK, "locked by the call that this draw is for")
             held = stack.enter_context(file_lock.locked(lock_of(file)))
             leave_wal(file)
             holds_off = stack.enter_context(file_lock.holding_off_sqlite(file, BUSY_SECONDS))

@@ -263,7 +263,7 @@ def _seconds(retry_after: object) -> float:
         return 0.0
     text = str(retry_after).strip()  # some libraries give a number
     if text.isascii() and text.isdigit():
-        return min(float(text[:12]), LONGEST_WAIT)
+        return min(float(text.lstrip("0")[:12] or 0), LONGEST_WAIT)
     try:
         when = email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):

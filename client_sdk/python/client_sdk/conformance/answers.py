@@ -169,12 +169,19 @@ def answer(line: str | bytes) -> Json:
 def _parsed(line: str | bytes) -> Json:
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
-        request = json.loads(text, parse_constant=_refuse_constant)
+        request = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"the request is not valid JSON: {error}") from None
     if not isinstance(request, dict):
         raise RequestError("the request must be a JSON object")
     return request
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Json:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise RequestError("the request repeats a field")
+    return fields
 
 
 def _finite(value: Any) -> Any:
