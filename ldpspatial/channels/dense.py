@@ -84,6 +84,7 @@ class ProductChannel:
 
     def forward(self, density: Array) -> Array:
         """Return the distribution of reported pairs under a density."""
+        # The matrix is kron(down, across); two small products do without it.
         return np.asarray(self._down @ density @ self._across.T)
 
     def adjoint(self, ratio: Array) -> Array:
@@ -97,7 +98,7 @@ class ProductChannel:
 
 def realised_epsilon(matrix: Array) -> float:
     """Return the largest log-ratio of two probabilities of one report; inf with a lone zero."""
-    seen = matrix[matrix.any(axis=1)]
+    seen = matrix[matrix.any(axis=1)]  # a report that never comes gives nothing away
     with np.errstate(divide="ignore"):
         logs = np.log(seen)
     spread = logs.max(axis=1) - logs.min(axis=1)

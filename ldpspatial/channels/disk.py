@@ -51,7 +51,7 @@ class StampChannel:
         self.method = method
         side = table.cells + 2 * table.radius
         self.output_shape = (side, side)
-        self._base = table.base_weight / table.total_weight
+        self._base = table.base_weight / table.total_weight  # q, the same for every input
 
     @property
     def input_shape(self) -> tuple[int, int]:
@@ -81,7 +81,9 @@ class StampChannel:
         stamp = np.zeros((2 * b + 1, 2 * b + 1))
         for x, row in enumerate(table.octant):
             for y, weight in enumerate(row):
+                # Subtracted as whole numbers, so that weights close to the base keep their digits.
                 lift = (weight - table.base_weight) / table.total_weight
+                # An entry of the octant stands for its mirror images, up to eight offsets.
                 for r, c in ((x, y), (y, x)):
                     stamp[[b + r, b + r, b - r, b - r], [b + c, b - c, b + c, b - c]] = lift
         return stamp
@@ -140,6 +142,7 @@ class StampChannel:
             # The stamp is its own mirror image, so correlation is convolution, shifted by 2b.
             b = self.table.radius
             d = self.table.cells
+            # Of d + 4b rows and columns, those that wrap round land in the first 2b, not kept.
             lifted = self._convolve(ratio)[2 * b : 2 * b + d, 2 * b : 2 * b + d]
         return np.asarray(lifted + self._base * ratio.sum())
 
@@ -177,7 +180,8 @@ def _scatter(density, stamp):  # type: ignore[no-untyped-def]
         for r in range(s):
             for c in range(s):
                 weight = stamp[r, c]
-                if weight != 0.0:
+                if weight != 0.0:  # corners of the stamp lie outside the disk
+                    # Innermost along a row: contiguous in both arrays.
                     for j in range(d):
                         out[i + r, j + c] += weight * density[i, j]
     return out

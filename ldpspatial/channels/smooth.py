@@ -44,6 +44,7 @@ class SmoothedChannel:
         self._kernels = [(_kernel(rows, each), _kernel(columns, each)) for each in widths]
         shares = np.array([SHARP if each == 0 and width == ALL else 1.0 for each in widths])
         even = np.full((rows, columns), 1 / (rows * columns))
+        # Each kernel leaves a flat map flat, so the shares do not matter here.
         self.start = np.concatenate([share * even for share in shares / shares.sum()])
 
     def smooth(self, weights: Array) -> Array:
@@ -53,6 +54,7 @@ class SmoothedChannel:
         maps = np.split(weights, len(self._kernels))
         density = np.zeros(self.channel.input_shape)
         for (down, across), each in zip(self._kernels, maps, strict=True):
+            # Kernels are symmetric: `across` needs no transpose.
             density += down @ each @ across
         return density
 

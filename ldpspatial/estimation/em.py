@@ -201,6 +201,7 @@ class Iteration:
         self._channel = channel
         self._smooth = smooth
         self._sparsity = sparsity
+        # Where no report came c ln g and c / g count as 0, also at g = 0: those are never visited.
         self._seen = np.flatnonzero(counts)
         self._reports = counts.ravel()[self._seen].astype(np.float64)
         self._ratio = np.zeros(counts.shape)
@@ -209,8 +210,10 @@ class Iteration:
 
     def step(self) -> None:
         """Take one step."""
+        # E step. The sum is n: sum f M^T(c / g) = sum (M f) c / g.
         users = self.density * self._channel.adjoint(self._ratio)  # expected, by cell
         if self._sparsity:
+            # M step under the prior f^-sparsity: the maximum of sum (users - sparsity) ln f.
             self._settle(np.maximum(users - self._sparsity, 0))
         # No kernel is dropped where that would make a report that was seen impossible.
         if not self._sparsity or self.predicted.ravel()[self._seen].min() <= 0:
@@ -218,6 +221,7 @@ class Iteration:
         self._look()
 
     def _settle(self, users: Array) -> None:
+        # In plain EM the sum is n; sparsity, or a smoother of one's own, changes it.
         self.density = users / users.sum()
         self.predicted = self._channel.forward(self.density)
 

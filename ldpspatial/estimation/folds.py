@@ -53,10 +53,12 @@ NOTHING = Prediction(0, -np.inf, [])
 
 def split(counts: Array, folds: int) -> list[Array]:
     """Return ``folds`` arrays of counts that sum to ``counts``: every report in one, at random."""
+    # One type and, below, one memory order: equal counts make equal seeds however they are held.
     whole = counts.astype(np.int64)
     seed = hashlib.sha256(np.ascontiguousarray(whole).tobytes()).digest()
     rng = np.random.default_rng(np.frombuffer(seed, np.uint32))
     parts = []
+    # Binomials with 1 / left of what remains, in turn, are a multinomial with equal shares.
     for left in range(folds, 1, -1):
         part = rng.binomial(whole, 1 / left)
         parts.append(part.astype(np.float64))
@@ -67,6 +69,7 @@ def split(counts: Array, folds: int) -> list[Array]:
 def kernel_iteration(kernels: SmoothedChannel, counts: Array, sparsity: float) -> Iteration:
     """Return EM on weights of kernels, at their start, with so many users of sparsity."""
     cells = kernels.input_shape[0] * kernels.input_shape[1]
+    # At a sparsity of 4, the largest, at most .4 of the mean users a kernel: some always live.
     pruned = sparsity * min(1.0, float(counts.sum()) / (CROWDED * cells))
     return Iteration(kernels, counts, start=kernels.start, sparsity=pruned)
 
@@ -90,6 +93,7 @@ def best_steps(
     worse = 0
     step = 0
     largest = 0.0
+    # Here every taught run has taken `step` steps, and `best` is the best mark so far.
     for mark in _marks(most_steps):
         for run in taught:
             for _ in range(mark - step):
@@ -99,6 +103,7 @@ def best_steps(
         score = sum(_score(part, fold) for part, fold in zip(parts, folds, strict=True))
         gain = score - best.score
         worse = 0 if gain > min(GAIN, SLOW * largest) else worse + 1
+        # The first gain is from NOTHING, infinite: it is not one of the path's.
         if best.steps:
             largest = max(largest, gain)
         if gain > 0:
@@ -145,6 +150,7 @@ def lead(parts: list[Array], best: Prediction, other: Prediction) -> tuple[float
     ahead = np.concatenate(leads)
     n = np.concatenate(reports)
     mean = np.average(ahead, weights=n)
+    # Reports are independent, so the variances of their paired differences add up.
     return float(n @ ahead), max(sqrt(n @ (ahead - mean) ** 2), GAIN)
 
 
@@ -156,5 +162,6 @@ def _marks(most: int) -> list[int]:
     """Return the numbers of steps that are compared: up to the limit, each 1.3 times the last."""
     marks = [1]
     while marks[-1] < most:
+        # 1.3 rounds to 1: without the + 1 it would stay there.
         marks.append(min(max(marks[-1] + 1, round(1.3 * marks[-1])), most))
     return marks

@@ -92,6 +92,7 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
     residuals = np.zeros(support.shape)
     residuals[support] = (seen - expected) / np.sqrt(expected)
     present = seen > 0
+    # The deviance's linear term, 2 sum (expected - c), is 0, as both sum to n.
     statistic = 2 * float(seen[present] @ np.log(seen[present] / expected[present]))
     mean, variance = _deviance_moments(expected)
     p_value = 1.0
@@ -123,6 +124,7 @@ def _deviance_moments(expected: Array) -> tuple[float, float]:
     mean, variance, covariance = (
         np.interp(place, np.log(means), moment).sum() for moment in moments
     )
+    # Regression of the deviance on the sum, whose variance is that of a Poisson number: its mean.
     return float(mean), float(max(variance - covariance**2 / expected.sum(), 0.0))
 
 
@@ -133,9 +135,11 @@ def _cell_moments() -> tuple[Array, Array, Array, Array]:
     The mean of the count, mean and variance of its deviance, and their covariance.
     """
     means = np.geomspace(1e-12, 300, 600)
-    counts = np.arange(600.0)
+    counts = np.arange(600.0)  # to 17 standard deviations above the largest mean
+    # In what follows rows are means, columns are counts.
     law = means[:, None]
     mass = np.exp(xlogy(counts, law) - gammaln(counts + 1) - law)  # Poisson
+    # xlogy takes 0 ln 0 as 0: a count of 0 has a deviance of twice the mean.
     deviance = 2 * (xlogy(counts, counts / means[:, None]) - counts + means[:, None])
     mean = (mass * deviance).sum(axis=1)
     variance = (mass * deviance**2).sum(axis=1) - mean**2

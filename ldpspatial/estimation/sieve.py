@@ -112,7 +112,7 @@ class Sieve(Estimator):
         if not isinstance(found.details, Kernels):
             return super().again(found, counts, max_iterations)
         kernels = found.details
-        steps = found.iterations - 1
+        steps = found.iterations - 1  # the last one is on cells
         fit = fit_sieve(found.channel, counts, kernels.width, steps, kernels.sparsity)
         return fit.density
 
@@ -188,13 +188,15 @@ def cross_validate(
     if max_iterations == 1:  # the last step is all there is time for
         return Choice(0.0, 0, SPARSITY, 0.0, GAIN, is_cut=True)
     parts = split(counts, folds)
-    most = max_iterations - 1
+    most = max_iterations - 1  # one is kept for the last step, on cells
     widths = tried_widths(widths, channel.input_shape)
     singles = _single_widths(channel, parts, most, widths)
     best = max(singles, key=_score)
     behind, error = lead(parts, best, predict_uniform(channel, parts))
     if behind <= CHANCE * error:
+        # Kernels of every width begin at the uniform map: with no step any may be named.
         return Choice(widths[-1], 0, SPARSITY, behind, error, _any_cut(singles))
+    # The one-standard-error rule (Breiman et al. 1984, section 3.4.3), wide kernels being simpler.
     widest = [k for k, each in enumerate(singles) if _is_near(parts, best, each)][-1]
     kernels = SmoothedChannel(channel, widths[widest])
     sparser = _sparser(kernels, parts, most, singles[widest])
@@ -203,6 +205,7 @@ def cross_validate(
     if len(widths) > 1:  # without a rival: this path begins too slowly to be judged by its start
         mixed = best_steps(SmoothedChannel(channel, ALL), parts, most, NOTHING, 0.0)
         is_cut |= mixed.is_cut
+        # Ahead of the best width by more than one standard error, and not as far behind the sparse.
         if not _is_near(parts, mixed, best) and _is_near(parts, sparser[sparsity], mixed):
             return Choice(ALL, mixed.steps, 0.0, 0.0, GAIN, is_cut)
     behind, error = lead(parts, best, singles[widest])
@@ -239,6 +242,7 @@ def _sparser(
 def _least(parts: list[Array], found: dict[float, Prediction]) -> float:
     """Return the least sparsity that predicts as well as the best within one standard error."""
     best = found[max(found, key=lambda sparsity: (found[sparsity].score, sparsity))]
+    # In the order in which they were tried, which is ascending.
     return next(sparsity for sparsity, each in found.items() if _is_near(parts, best, each))
 
 
@@ -280,6 +284,7 @@ def fit_sieve(
     trace = [run.log_likelihood]
     for step in range(1, steps + 2):
         if step == steps + 1:
+            # Without the prior, which is for kernels: what is wanted now are expected users.
             run = Iteration(channel, counts, start=kernels.smooth(run.density))
         run.step()
         trace.append(run.log_likelihood)

@@ -41,4 +41,5 @@ def smoother(smoothing: "str | Smoother | None") -> Smoother | None:
 
 
 def _smooth(density: Array, kernel: Array) -> Array:
+    # scipy's "reflect" repeats the edge cell and keeps the mass; its "mirror" does not.
     return convolve(density, kernel, mode="reflect")  # type: ignore[no-any-return]

@@ -106,6 +106,7 @@ def stopping_rule(rule: "str | StoppingRule", channel: Channel) -> StoppingRule:
         return rule
     if rule == "scaled":
         rows, cols = channel.input_shape
+        # Of a map that is not square, d is the side of a square with as many cells.
         return LikelihoodGain(2e-4 * sqrt(rows * cols) * _power(channel), "scaled")
     if rule == "likelihood":
         return LikelihoodGain(1e-3 * _power(channel))

@@ -162,6 +162,7 @@ def whole_units(masses: FloatArray) -> FloatArray:
     The largest cell takes up what rounding leaves over. n cells move at most n / 2 units in all.
     """
     units = np.rint(masses * TOTAL_UNITS)
+    # The largest cell holds 2^52 / n units at least, and stays positive. Whole sums are exact.
     units[np.argmax(units)] += TOTAL_UNITS - units.sum()
     return units
 

@@ -108,7 +108,9 @@ def _headings(
     north, east = (ways * np.array(cell)).T
     turns = np.arctan2(north, east) / (2 * np.pi)
     blocks = np.hypot(*(ways / np.array(block)).T)
+    # 0 below two blocks, 1 below four, ...; the maximum keeps short ways from going below 0.
     doublings = np.floor(np.log2(np.maximum(blocks, 1.0)))
+    # Around due west turns are near -1/2 or 1/2: % makes the sectors -4 and 4 one.
     return np.asarray(np.rint(SECTORS * turns) % SECTORS), np.asarray(doublings)
 
 

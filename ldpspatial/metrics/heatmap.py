@@ -112,6 +112,7 @@ def pearson(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     first, second = (_standardised(each) for each in normalised_pair(p, q))
     if first is None or second is None:
         return math.nan
+    # The product of two unit vectors may round to just beyond 1.
     return float(np.clip((first * second).sum(), -1.0, 1.0))
 
 
@@ -203,6 +204,7 @@ def block_sums(p: npt.ArrayLike, blocks: int) -> FloatArray:
     blocks = whole_number("blocks", blocks, 1, min(rows, columns))
     if rows % blocks or columns % blocks:
         raise InputError(f"blocks must divide {rows} rows and {columns} columns, got {blocks}")
+    # Axes: row of blocks, row within, column of blocks, column within.
     parts = masses.reshape(blocks, rows // blocks, blocks, columns // blocks)
     sums: FloatArray = parts.sum(axis=(1, 3))
     return sums

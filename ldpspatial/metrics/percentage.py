@@ -74,4 +74,5 @@ def mean_arctangent_percentage_error(p: npt.ArrayLike, q: npt.ArrayLike) -> floa
     True
     """
     truth, estimate = normalised_pair(p, q)
+    # arctan2 divides nothing: it has a value where the truth is 0, and where both are.
     return float(np.mean(np.arctan2(np.abs(truth - estimate), truth)))

@@ -78,6 +78,7 @@ def sinkhorn_divergence(
     """
     order = checked_order(order)
     sides = cell_sides(cell)
+    # Solved with a longer side of 1: costs of tiny or huge cells would leave float64.
     unit = max(sides)
     weight = _weight_in_cells(regularisation, unit, order)
     first, second = normalised_pair(p, q)
@@ -95,6 +96,7 @@ def sinkhorn_divergence(
 
 def _weight_in_cells(regularisation: float, unit: float, order: int) -> float:
     weight = positive("regularisation", regularisation)
+    # One division at a time: unit ** order may leave float64 where the quotient does not.
     for _ in range(order):
         weight /= unit
     if not 0 < weight < math.inf:
@@ -128,6 +130,7 @@ def _cross_cost(
         )
     _check_convergence(float(log["err"][-1]))
     # The dual value: where the marginals are off by delta, it is off by the order of delta^2.
+    # POT's coupling is u K v; relative to p x q it is exp((f + g - cost) / weight).
     row_potential = weight * (log["log_u"] - np.log(supply))
     column_potential = weight * (log["log_v"] - np.log(demand))
     return float(supply @ row_potential + demand @ column_potential)
@@ -145,11 +148,13 @@ def _self_cost(centres: FloatArray, masses: FloatArray, weight: float, order: in
     error = math.inf
     for _ in range(_ITERATIONS):
         update = -logsumexp(kernel + (log_masses + potential), axis=1)
+        # The coupling's row sums are masses * exp(potential - update); expm1 keeps small errors.
         error = float(np.linalg.norm(masses * np.expm1(potential - update)))
         if error < _MARGINAL_ERROR:
             break
         potential = (potential + update) / 2
     _check_convergence(error)
+    # The coupling of potential and update has total 1: the dual's third term is 0.
     return float(weight * (masses @ (potential + update)))
 
 

@@ -153,6 +153,7 @@ def _carried(
     order = checked_order(order)
     sides = cell_sides(cell)
     _check_options(order, ground, sides, certify, p.shape)
+    # A plan joins filled cells only, and costs depend on differences: the rest is cut off.
     box, corner = _box_of_mass(p, q)
     first = p[box]
     second = q[box]
@@ -168,6 +169,7 @@ def _carried(
     cost, least, most = (unit**order * each for each in _real_costs(proof, maps, costs))
     lower = root_below(least, order)
     upper = root_above(most, order)
+    # root_near may be off by one place: the value is kept between the bounds, which never are.
     return Transport(
         min(max(root_near(cost, order), lower), upper),
         lower,
@@ -185,6 +187,7 @@ def _carried(
 def _check_options(
     order: int, ground: object, sides: tuple[float, float], certify: object, shape: tuple[int, ...]
 ) -> None:
+    # Fractions, as the extent itself may be beyond all floats.
     extent = sum(n * Fraction(side) for n, side in zip(shape, sides, strict=True))
     if isinstance(ground, SeparableCost):
         check_shape(ground, shape)
@@ -214,6 +217,7 @@ def _real_costs(
 ) -> tuple[Fraction, Fraction, Fraction]:
     """Return the real cost of the plan and bounds on the least one, for maps of mass 1."""
     down, right = abs(proof.sources - proof.targets).T
+    # In Python's numbers: a flow times its cost may be beyond 64 bits.
     least = sum(map(mul, proof.flow.tolist(), costs.whole.between(down, right).tolist()))
     bounds = costs.bounds(proof.flow, down, right, least)
     cost, lower, upper = (each * maps.unit for each in bounds)
@@ -241,6 +245,7 @@ def _bound(
     if isinstance(ground, SeparableCost):
         farthest = Fraction(int(ground.rows[rows - 1]) + int(ground.columns[columns - 1]))
     else:
+        # In the 1-norm, which is no less than the 2-norm: it bounds both grounds.
         extent = (rows - 1) * Fraction(cell[0]) + (columns - 1) * Fraction(cell[1])
         farthest = extent**order
     return root_above(farthest * exact_difference(p, q), order)
@@ -261,6 +266,7 @@ def _costs(
         return Fraction(1), ground_cost((height, width), nodes, order, part, (1.0, 1.0))
     # The sides of square cells become 1: their costs are then whole numbers, or roots of them.
     used = (Fraction(cell[0]) * (height > 1), Fraction(cell[1]) * (width > 1))
+    # Above 0: maps on a single cell are equal and do not come here.
     unit = max(used)
     sides = (used[0] / unit, used[1] / unit)
     if min(used) > 0 and min(sides) < LEAST_SIDE:
@@ -272,7 +278,7 @@ def _solve(maps: WholeMaps, costs: GroundCost) -> Proof:
     solution = cheapest_plan(maps.supply, maps.demand, costs.whole)
     plan = solution.plan
     shape = maps.supply.shape
-    carried = plan.flow > 0
+    carried = plan.flow > 0  # other arcs of the tree carry nothing but a tie
     return Proof(
         supply=maps.supply,
         demand=maps.demand,

@@ -79,6 +79,7 @@ class Quadtree:
     def areas(self, level: int) -> Array:
         """Return how many cells of the map lie in each node, shape ``sides(level)``."""
         block = self.block(level)
+        # Only the last node along an axis may reach beyond the map.
         heights, widths = (
             np.minimum(block, side - block * np.arange(number, dtype=np.float64))
             for side, number in zip(self.shape, self.sides(level), strict=True)
@@ -194,6 +195,7 @@ def _interleaved(row: Ints, column: Ints, bits: int) -> Ints:
 
 def _apart(code: Codes, bits: int) -> tuple[Codes, Codes]:
     """Return the row and the column that :func:`_interleaved` made one number of."""
+    # Zeros of code's kind: a number, or an array of its shape.
     row = 0 * code
     column = 0 * code
     for bit in range(bits):

@@ -66,6 +66,7 @@ def rectangle(grid: Grid, south: float, west: float, north: float, east: float) 
         raise InputError(f"west must lie before east, got {west} and {east}")
     (x0, x1), (y0, y1) = _cell_units(grid, np.array([west, east]), np.array([south, north]))
     columns = sum(_covered(x0 + turn, x1 + turn, grid.cells) for turn in _turns(grid))
+    # A rectangle wider than a turn covers some columns twice.
     weights = np.outer(_covered(y0, y1, grid.cells), np.minimum(columns, 1.0))
     return _on_map(weights, "rectangle")
 
@@ -110,6 +111,7 @@ def polygon(grid: Grid, geometry: Any) -> Array:
     weights = np.zeros((grid.cells, grid.cells))
     for turn in _turns(grid):
         weights += _areas(shapely, shapely.affinity.translate(shape, turn), grid)
+    # A polygon wider than a turn covers some cells twice.
     return _on_map(np.minimum(weights, 1.0), "polygon")
 
 
@@ -170,6 +172,7 @@ def _turns(grid: Grid) -> tuple[float, ...]:
 
 def _covered(low: float, high: float, cells: int) -> Array:
     """Return which part of each of the unit intervals from 0 to ``cells`` lies in [low, high]."""
+    # Each edge is moved to the nearest point of [low, high]: what stays between two is covered.
     edges = np.clip(np.arange(cells + 1.0), low, high)
     return np.asarray(np.diff(edges))
 

@@ -68,6 +68,7 @@ class Trails:
         """Return the trails of these users, in this order."""
         lengths = self.lengths[users]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        # From where a visit lies in the new array to where it lies in the old one.
         shift = np.repeat(self.starts[users] - starts[:-1], lengths)
         return Trails(starts, self.cells[np.arange(starts[-1]) + shift])
 
@@ -152,9 +153,11 @@ class UserCells:
         if counts.sum(dtype=np.float64) > MOST_VISITS:  # sums would wrap: 40 digits of a share do
             counts = np.ceil(self.distributions.data * 2.0**40).astype(np.int64)
         ends = np.cumsum(counts)
+        # All visits are numbered in one row; those of a user begin at `before`.
         before = ends[starts] - counts[starts]
         totals = ends[self.visits.indptr[1:].astype(np.int64) - 1] - before
         chosen = before + rng.integers(totals)
+        # An entry's end is the first number of the next: hence the right side.
         entry = np.searchsorted(ends, chosen, side="right")
         cells: Ints = self.visits.indices[entry].astype(np.int64)
         return cells
@@ -241,6 +244,7 @@ def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) ->
     ones = np.ones(len(where), dtype=np.int64)
     visits = sparse.coo_array((ones, (who, where)), shape=(n, size)).tocsr()
     visits.sum_duplicates()
+    # Stable: each user's visits stay in the order of time.
     order = np.argsort(who, kind="stable")
     starts = np.searchsorted(who[order], np.arange(n + 1)).astype(np.int64)
     return UserCells(shape, visits, trails=Trails(starts, where[order]))

@@ -192,6 +192,7 @@ def lead(first: Array, second: Array) -> Lead:
 
 def standard_error(runs: Array) -> float:
     """Return the error of the mean of (maps, repeats) runs: chance of repeats, not of maps."""
+    # Maps are not drawn: only the variances of each map's own mean add up.
     return sqrt(float((runs.var(axis=1, ddof=1) / runs.shape[1]).sum())) / len(runs)
 
 

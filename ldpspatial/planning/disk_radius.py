@@ -71,6 +71,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
 def _least_risk(cells: int, epsilon: Fraction, n_users: int) -> int:
     if cells == 1:
         return 0
+    # + 1, as DAM's may be 0. With a radius of two sides a disk covers the square from any cell.
     most = min(WIDEST * (optimal_squared_radius(epsilon, cells) + 1), 4 * cells * cells)
     candidates = _squares(most)
     risks = {square: disk_risk(cells, float(epsilon), n_users, square) for square in candidates}
@@ -79,21 +80,28 @@ def _least_risk(cells: int, epsilon: Fraction, n_users: int) -> int:
 
 def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> float:
     """Return the expected W2 in cells of the best linear estimate, linearised, under the prior."""
+    # widths[x]: how far the rows reach that lie x from the middle one, to either side.
     widths = [isqrt(squared_radius - x * x) for x in range(isqrt(squared_radius) + 1)]
     area = sum(2 * h + 1 for h in widths) * 2 - (2 * widths[0] + 1)
+    # The Minkowski sum of square and disk, row by row.
     outputs = cells * (cells + 2 * widths[0]) + 2 * sum(cells + 2 * h for h in widths[1:])
     # Probabilities in units of that outside the disk, so that a large epsilon cannot overflow.
     q = 1 / (area * exp(epsilon) + outputs - area)
     rise = (exp(epsilon) - 1) * q
+    # g of the module's text, of a report whose whole disk lies in the square.
     uniform = q + rise * area / cells**2
+    # Entry 0, here and below, is the constant wave, which is known: densities sum to 1.
     information = n_users * (rise * _transform(widths, cells)).ravel()[1:] ** 2 / uniform
+    # Eigenvalues of the grid's Laplacian with reflecting edges, along one axis.
     wave = 2 - 2 * np.cos(pi * np.arange(min(cells, WAVES)) / cells)
     eigenvalue = (wave[:, None] + wave[None, :]).ravel()[1:]
     prior = eigenvalue**-SMOOTHNESS
+    # Parseval: variances of waves of norm 1 sum to CONTRAST / cells^2.
     prior *= CONTRAST / (prior.sum() * cells**2)
     chance = 1 / (n_users * cells**2)
     noise = np.maximum(1 - chance * information, 0)  # rounding alone goes below 0
     spread = (prior + chance) * noise / (1 + prior * information)
+    # The H^-1 norm is divided by the density, which is 1 / cells^2.
     return float(cells * np.sqrt((spread / eigenvalue).sum()))
 
 
@@ -102,16 +110,17 @@ def _transform(widths: list[int], cells: int) -> Array:
     wave = pi * np.arange(min(cells, WAVES)) / cells
     # Sum over y = -h..h of cos(y w) is the Dirichlet kernel sin((h + 1/2) w) / sin(w / 2).
     half = np.array(widths)[:, None] + 0.5
-    rows = np.broadcast_to(2 * half, (len(widths), len(wave))).copy()
+    rows = np.broadcast_to(2 * half, (len(widths), len(wave))).copy()  # 2h + 1 at w = 0
     rows[:, 1:] = np.sin(half * wave[1:]) / np.sin(wave[1:] / 2)
     across = np.cos(np.outer(wave, np.arange(len(widths))))
-    across[:, 1:] *= 2
+    across[:, 1:] *= 2  # rows x and -x
     return np.asarray(across @ rows)
 
 
 def _squares(most: int) -> list[int]:
     """Return squared radii from 0 to ``most``: all disks that differ, then steps of a ratio."""
     side = range(isqrt(ALL_BELOW) + 1)
+    # Between two sums of two squares the disk gains no cell.
     sums = {x * x + y * y for x in side for y in range(x + 1) if x * x + y * y < ALL_BELOW}
     coarse = np.geomspace(
         ALL_BELOW,

@@ -261,7 +261,7 @@ def _counter(progress: Progress | None, plays: int) -> Callable[[], None]:
 
 
 def _recommended(rows: tuple[PlanRow, ...]) -> PlanRow:
-    least = min(row.total_m for row in rows)
+    least = min(row.total_m for row in rows)  # rows ascend: below, the first is the coarsest
     return next(row for row in rows if row.total_m <= NEGLIGIBLE * least)
 
 

@@ -93,8 +93,10 @@ class People:
         people = np.bincount(index, minlength=d * d)
         corners = np.column_stack([rows, cols])
         from_center = (points - (law.y0, law.x0)) * (d / law.side) - corners - 0.5
+        # (2, d^2), in cells: people * d(c) of each cell.
         sums = np.array([np.bincount(index, offset, d * d) for offset in from_center.T])
         spread = float((from_center**2).sum()) / len(points)
+        # people * |d|^2 = |people * d|^2 / people; an empty cell has 0 above the line.
         common = float(((sums**2).sum(axis=0) / np.maximum(people, 1)).sum()) / len(points)
         truth = people.reshape(d, d) / len(points)
         return cls(rows, cols, truth, sqrt(spread) / d, sqrt(common) / d)

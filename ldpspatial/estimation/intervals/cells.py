@@ -201,6 +201,7 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
         precision = np.where(support, 1 / law, 0)
         information = _information(channel, precision)
     inverse = _inverse(information)
+    # (M^T W M)^-1 M^T W c / n with W = diag(1/g). It is unbiased, as c / n has mean M f.
     unbiased = (inverse @ channel.adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
     # f is the EM density here too, whose information was inverted: only then is no variance
     # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
@@ -210,6 +211,7 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
     def of_weights(weights: Array) -> tuple[float, float]:
         flat = weights.ravel()
         share = float((weights * estimate.density).sum())
+        # inverse @ 1 = f, since M^T 1 = 1, so inverse - f f^T is >= 0 but for rounding.
         spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
         return float((weights * unbiased).sum()), float(np.sqrt(spread + least))
 
@@ -262,8 +264,10 @@ def _information(channel: Channel, precision: Array) -> Array:
     unit = np.zeros(channel.input_shape)
     for k in range(size):
         unit.flat[k] = 1
+        # Column k of a symmetric matrix, which is its row k.
         information[k] = channel.adjoint(precision * channel.forward(unit)).ravel()
         unit.flat[k] = 0
+    # FFTs round the two triangles differently, and Cholesky reads only one of them.
     return np.asarray((information + information.T) / 2)
 
 
@@ -275,6 +279,7 @@ def _inverse(information: Array) -> Array:
         condition = 0.0
     else:
         norm1 = np.abs(information).sum(axis=0).max()
+        # The reciprocal of the condition number. Above its diagonal the factor holds rubbish.
         condition, _ = linalg.lapack.dpocon(factor, norm1, uplo="L")
     if condition < LEAST_CONDITION:
         raise InputError(
@@ -292,13 +297,14 @@ def _pointwise(
     variance: Array,
     of_weights: Callable[[Array], tuple[float, float]],
 ) -> Uncertainty:
-    reach = standard_errors(level) * np.sqrt(np.maximum(variance, 0))
+    reach = standard_errors(level) * np.sqrt(np.maximum(variance, 0))  # negative by rounding
     lower, upper = cut_to_shares(center, reach)
     return Uncertainty(level, method, lower, upper, of_weights, estimate.density)
 
 
 def standard_errors(level: float) -> float:
     """Return how many standard errors an interval of this level reaches to either side."""
+    # The lower tail: (1 + level) / 2 rounds to 1 near level 1, which would give infinity.
     return -float(ndtri((1 - level) / 2))
 
 
@@ -327,6 +333,7 @@ def scaled_bounds(
     if low == high:  # nowhere, or everywhere
         return low, high
     ends = of_unit((weights - low) / (high - low))
+    # Written so, an end of 0 is exactly low and one of 1 exactly high.
     lower, upper = (float(np.clip(low * (1 - end) + high * end, low, high)) for end in ends)
     return lower, upper
 

@@ -204,21 +204,25 @@ class LikelihoodRegions:
         seen = counts > 0
         self._law = _columns(channel, seen)
         self._observed = counts[seen] / counts.sum()
+        # The quantile of chi-square with one degree of freedom is z^2.
         drop = max(float(ndtri((1 - level) / 2)) ** 2 / 2, LEAST_DROP)
-        self._drop = max(drop / float(counts.sum()), ROUNDING)
+        self._drop = max(drop / float(counts.sum()), ROUNDING)  # of l, a mean over reports
         size = self._law.shape[1]
         self._reference = self._law.mean(axis=1)
         nothing = np.zeros(size)
         flat = np.full(size, 1 / size)
         slope = self._slope(flat)
+        # Slope + multipliers is one number, as at an optimum. Slopes are about 1: .1 is inside.
         start = _Point(flat, slope.max() - slope + 0.1)
         # Within about half of the allowed drop, and as far from every edge as that permits.
         self._middle = self._climb(nothing, start, self._drop / (size + 1))
         best = self._climb(nothing, self._middle, GAP * self._drop / size)
+        # As far as `best` misses the maximum, the level c is too low and intervals are wider.
         self._reference = self._law @ best.density
 
     def bounds(self, weights: Array) -> tuple[float, float]:
         """Return the smallest and largest share of a region with these weights of the cells."""
+        # The smallest share of w is 1 - the largest of 1 - w, as f sums to 1.
         return scaled_bounds(
             weights.ravel(), lambda unit: (1 - self._largest(1 - unit), self._largest(unit))
         )
@@ -227,6 +231,7 @@ class LikelihoodRegions:
         """Return the largest share of weights in [0, 1] at the allowed drop, never too small."""
         middle = self._middle.density
         stiffness = self._middle.multipliers / middle
+        # A parabola of Hessian C loses t^2 (r . C^-1 r) / 2 at tilt t; r is centred, as sum f = 1.
         away = weights - weights @ middle
         try:
             factor = linalg.cho_factor(self._hessian(middle) + np.diag(stiffness), lower=True)
@@ -238,10 +243,12 @@ class LikelihoodRegions:
         low = 0.0
         high = np.inf
         power, before = 2.0, (0.0, 0.0)  # of the tilt in the drop; logs of the last tilt and drop
+        # The drop grows with the tilt: at `low` it is too small, at `high` too large.
         for step in range(TILTS):
             point = self._climb(tilt * weights, self._middle, GAP * self._drop / weights.size)
             lost = -self._likelihood(point.density)
             slope = self._slope(point.density) + tilt * weights
+            # A concave function rises from here by no more than this anywhere on the simplex.
             to_come = slope.max() - slope @ point.density
             share = float(weights @ point.density)
             bound = min(bound, share + (self._drop - lost + to_come) / tilt)
@@ -249,10 +256,12 @@ class LikelihoodRegions:
             if abs(lost / self._drop - 1) < CLOSE or (lost < self._drop and bound - share < near):
                 break
             low, high = (tilt, high) if lost < self._drop else (low, tilt)
+            # `lost` may be 0 or below where `best` misses the maximum.
             now = float(np.log(tilt)), float(np.log(max(lost / self._drop, 1e-3)))
             if step and now[1] != before[1]:
                 power = (now[1] - before[1]) / (now[0] - before[0])
             before = now
+            # The drop goes like tilt^power, 2 for a parabola: solved for the allowed drop.
             tilt *= float(np.exp(np.clip(-now[1] / np.clip(power, 0.1, 10), -3, 3)))
             if not low < tilt < high:
                 tilt = (low + high) / 2
@@ -269,6 +278,7 @@ class LikelihoodRegions:
         level = float((self._slope(f) + tilt + z) @ f)
         for _ in range(NEWTON_STEPS):
             slope = self._slope(f) + tilt
+            # Where all f z = target the left side is at most target * size; twice that will do.
             if slope.max() - slope @ f <= 2 * target * f.size:
                 break
             off = slope + z - level
@@ -283,9 +293,10 @@ class LikelihoodRegions:
             df, dz, _ = _step(f, z, off, 0.0, factor, ones)
             reach = _room(f, df, z, dz)
             ahead = float((f + reach * df) @ (z + reach * dz)) / f.size
+            # Mehrotra: the farther the predictor gets, the lower the aim; it left out df dz.
             aim = max((ahead / mean) ** 3 * mean, target) - df * dz
             df, dz, dlevel = _step(f, z, off, aim, factor, ones)
-            reach = min(1.0, 0.99 * _room(f, df, z, dz))
+            reach = min(1.0, 0.99 * _room(f, df, z, dz))  # f and z stay above 0: both divide
             f = f + reach * df
             z = z + reach * dz
             level = level + reach * dlevel
@@ -300,6 +311,7 @@ class LikelihoodRegions:
 
     def _hessian(self, density: Array) -> Array:
         """Return the second derivatives of the mean log-likelihood, with the sign turned."""
+        # M^T diag(observed / g^2) M as a product with its transpose: symmetric also when rounded.
         rows = self._law * (np.sqrt(self._observed) / (self._law @ density))[:, None]
         return np.asarray(rows.T @ rows)
 
@@ -327,7 +339,9 @@ def _step(
     f: Array, z: Array, off: Array, aim: "Array | float", factor: tuple[Array, bool], ones: Array
 ) -> tuple[Array, Array, float]:
     """Return the Newton step of density, multipliers and level; the step keeps the sum."""
+    # Put in dz = aim / f - z - (z / f) df: (H + Z/F) df = off + aim / f - z - dlevel.
     change = linalg.cho_solve(factor, off + aim / f - z)
+    # `ones` solves the same system for 1. The level is what brings the sum of f + df to 1.
     dlevel = float((change.sum() - (1 - f.sum())) / ones.sum())
     df = change - dlevel * ones
     return df, aim / f - z - z / f * df, dlevel

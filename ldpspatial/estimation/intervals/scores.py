@@ -52,6 +52,7 @@ def score_bounds(
         scores = channel.scores(unit)
         center = float((counts * scores).sum()) / n
         variance = float((counts * (scores - center) ** 2).sum()) / (n - 1) / n
+        # `reach` is z: without any variance the interval still goes z^2 / n steps to either side.
         error = np.sqrt(variance + (reach * step / n) ** 2)
         lower, upper = cut_to_shares(np.float64(center), reach * error)
         return float(lower), float(upper)

@@ -127,9 +127,11 @@ def _check_dual_values(
         if abs(value[value > -_FAR]).max(initial=0) > _LARGEST:
             raise SolverError("a dual value is beyond the range of exact sums")
     for part in cost if isinstance(cost, tuple) else (cost,):
+        # 2^59, so that _FAR and a cost along each axis add up to less than 2^63.
         if part.min() < 0 or part.max() > _LARGEST // 4:
             raise SolverError("a cost is beyond the range of exact sums")
     if isinstance(cost, tuple):
+        # Cells without a target begin at _FAR, above every source value: they violate nothing.
         least = _least_along(_least_along(-target_value, cost[1], 1), cost[0], 0)
         violated = source_value > least
     else:
@@ -143,6 +145,7 @@ def _least_along(start: Ints, cost: Ints, axis: int) -> Ints:
     """Return the least of start + cost over all cells along one axis, at each cell (R, C)."""
     start = np.ascontiguousarray(np.moveaxis(start, axis, -1))
     length = start.shape[-1]
+    # both_ways[length - 1 + k] is cost[|k|]: a slice holds the costs from a place to all others.
     both_ways = np.concatenate([cost[:0:-1], cost])
     least = np.full_like(start, _FAR)
     sums = np.empty_like(start)
@@ -163,6 +166,7 @@ def _violated_by_pairs(source_value: Ints, target_value: Ints, cost: Ints) -> An
     some = max(_PAIRS // max(len(targets), 1), 1)
     for begin in range(0, len(sources), some):
         part = sources[begin : begin + some]
+        # (some sources, all targets): the place of cost[|dy|, |dx|] in the flat table.
         apart = abs(part[:, 0, None] - targets[:, 0]) * cost.shape[1]
         apart += abs(part[:, 1, None] - targets[:, 1])
         above = limit[begin : begin + some, None] + value > cost.take(apart)

@@ -75,8 +75,10 @@ def _deal_side(
     one_cell = shape == (1, 1)
     part_end = 0 * part_rows if one_cell else part_rows // 2 * shape[1] + part_columns // 2
     by_rows = _spread(end, rows, shape) >= _spread(end, columns, shape)
+    # Sorted by end first on both sides: used up in order, flows meet the parts of their own end.
     arcs = _order(end, by_rows[end], rows, columns)
     cells = _order(part_end, by_rows[part_end], part_rows, part_columns)
+    # More than needed: a flows dealt out to c parts of an end become a + c - 1.
     size = len(arcs) + len(cells)
     dealt = np.empty((4, size), np.int64)
     count = _north_west(flow[arcs], tie[arcs], parts.mass[cells], parts.tie[cells], dealt)
@@ -133,6 +135,7 @@ def _north_west(flow: Ints, tie: Ints, mass: Ints, mass_tie: Ints, dealt: Ints) 
                 return count
             flow_left = flow[arc]
             tie_left = tie[arc]
+        # The last part ends with the last arc, which has returned: `part` stays in range.
         if both or not arc_first:
             part += 1
             mass_left = mass[part]

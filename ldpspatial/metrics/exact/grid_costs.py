@@ -83,6 +83,7 @@ class SeparableCost:
         for field, given in (("rows", self.rows), ("columns", self.columns)):
             cost = whole_array(field, given, ("n",), -(2**63), 2**63)
             slopes = np.diff(cost.astype(object)).tolist()  # of Python's numbers: nothing wraps
+            # After the leading 0, slopes that never fall are never negative.
             if cost[:1].tolist() != [0] or any(a > b for a, b in pairwise([0, *slopes])):
                 raise InputError(
                     f"{field} must start at 0, be nondecreasing and convex, "
@@ -102,6 +103,7 @@ class SeparableCost:
 
     def coarser(self) -> "SeparableCost":
         """Return every other cost."""
+        # A coarse cell is two fine ones wide; every other value of a convex cost is convex.
         return SeparableCost(self.rows[::2], self.columns[::2])
 
     def pricing(self, sources: Cells, targets: Cells) -> Pricing:

@@ -66,6 +66,7 @@ class PowerSum:
         """See `GroundCost`."""
         rows = len(self.whole.rows)
         columns = len(self.whole.columns)
+        # Convex: no step within the grid is larger than the one that leads out of it.
         return (
             self.height**self.power * (rows**self.power - (rows - 1) ** self.power),
             self.width**self.power * (columns**self.power - (columns - 1) ** self.power),
@@ -84,6 +85,7 @@ class PowerSum:
             if side > 0 and len(whole) > 1:
                 cost += side**self.power * _exact_dot(flow, moved**self.power)
                 multiples.append(side**self.power / int(whole[1]))
+        # The least real cost is no more than that of this plan.
         return cost, min(multiples, default=Fraction(0)) * least, cost
 
 
@@ -100,6 +102,7 @@ class SquaredSum:
     def steps(self) -> tuple[Fraction, Fraction]:
         """See `GroundCost`."""
         rows, columns = self.whole.table.shape
+        # (x + h)^2 - x^2 <= 2 (x + h) h, and x + h is at most the extent of the grid.
         farthest = 2 * (self.height * (rows - 1) + self.width * (columns - 1))
         return farthest * self.height, farthest * self.width
 
@@ -130,15 +133,18 @@ class Tabulated:
         """See `GroundCost`."""
         rows = np.diff(self.table, axis=0).max(initial=0.0)
         columns = np.diff(self.table, axis=1).max(initial=0.0)
+        # Two entries, each off by 7 * 2^-53 of the largest (`_tabulated`), and their difference.
         rounding = Fraction(float(self.table.max())) / 2**49
         return Fraction(float(rows)) + rounding, Fraction(float(columns)) + rounding
 
     def bounds(self, flow: Ints, down: Ints, right: Ints, least: int) -> Bounds:
         """See `GroundCost`."""
         units = int(flow.sum())
+        # Whole costs misjudge no plan, the cheapest included, by more than `error` a unit.
         lower = (least - self.error * units) / self.scale
         upper = (least + self.error * units) / self.scale
         cost = Fraction(math.fsum(map(mul, flow.tolist(), self.table[down, right].tolist())))
+        # `cost` is of a rounded table, so it is kept between the bounds.
         return max(lower, min(cost, upper)), max(lower, Fraction(0)), upper
 
 
@@ -219,6 +225,7 @@ def check_shape(cost: SeparableCost, shape: tuple[int, ...]) -> None:
 def _power_sum(shape: tuple[int, int], limit: int, power: int, sides: Sides) -> PowerSum:
     height, width = (Fraction(side) for side in sides)
     span = sum((cells - 1) ** power for cells in shape)
+    # The largest cost is at most the larger whole number times `span`.
     whole = _whole_ratio(height**power, width**power, limit // max(span, 1))
     if whole is None:
         raise _too_different(sides, shape)
@@ -229,6 +236,7 @@ def _power_sum(shape: tuple[int, int], limit: int, power: int, sides: Sides) -> 
 def _squared_sum(shape: tuple[int, int], limit: int, sides: Sides) -> SquaredSum | None:
     height, width = (Fraction(side) for side in sides)
     span = sum(cells - 1 for cells in shape)
+    # The largest cost is at most (the larger whole number times `span`)^2.
     whole = _whole_ratio(height, width, math.isqrt(limit) // max(span, 1))
     if whole is None:
         return None
@@ -246,6 +254,7 @@ def _whole_ratio(first: Fraction, second: Fraction, largest: int) -> tuple[int, 
     if first > second:
         swapped = _whole_ratio(second, first, largest)
         return None if swapped is None else swapped[::-1]
+    # At least 1 from here on, so of the two the numerator is the one to bound.
     ratio = second / first
     # For denominators up to n the nearest ratio has a numerator up to n * ratio + 1.
     near = ratio.limit_denominator(max(int((largest - 1) / ratio), 1))

@@ -80,6 +80,7 @@ def _levels(supply: Ints, demand: Ints, cost: GridCost) -> Iterator[tuple[Parts,
         yield Parts.of_maps(*maps[:2]), Parts.of_maps(*maps[2:]), cost
         if maps[0].size <= COARSEST:
             return
+        # Ties add up as masses do: supply and demand agree in both on every level.
         maps = [_coarser(each) for each in maps]
         cost = cost.coarser()
 
@@ -124,6 +125,7 @@ class _Network:
             _read_values(tree.potential, self.cell, self.is_target, limit.ravel(), value.ravel())
             best, target = self.pricing.cheapest(value, limit, halves)
             violated = np.flatnonzero(best < limit)
+            # All arcs were priced at these very potentials, so this proves the tree optimal.
             if len(violated) == 0:
                 return added
             least = best.ravel()[violated]
@@ -135,6 +137,7 @@ class _Network:
                 tree,
                 self.source_node.ravel()[violated],
                 self.target_node.ravel()[partner],
+                # `least` is cost - value: this is the cost again.
                 least + value.ravel()[partner],
             )
             if pivots < 0:
@@ -174,6 +177,7 @@ def _read_values(
     first = potential[0] if abs(potential[0]) > FAR else 0
     for v in range(len(potential)):
         potential[v] -= first
+        # With these signs the reduced cost is cost - source value - target value.
         if is_target[v]:
             target_value[cell[v]] = potential[v]
         else:

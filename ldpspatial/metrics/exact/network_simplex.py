@@ -93,6 +93,7 @@ def plant(
             node[number].upward = upward
             node[number].flow = flow[arc]
             node[number].tie = tie[arc]
+            # It makes cost + potential[tail] - potential[head] of the arc 0.
             potential[number] = potential[parent] + (-cost[arc] if upward else cost[arc])
         old[number] = v
         for k in range(begin[v], begin[v + 1]):
@@ -100,6 +101,7 @@ def plant(
                 waiting[height, 0], waiting[height, 1] = arcs_at[k], number
                 height += 1
         number += 1
+    # Children have larger numbers than their parents: a size is complete when it is added on.
     for v in range(n - 1, -1, -1):
         node[v].last = v + node[v].size - 1
         node[v].before = (v - 1) % n
@@ -113,6 +115,7 @@ def plant(
 def _arcs_by_node(tails: Ints, heads: Ints) -> tuple[Ints, Ints]:
     """Return arcs ordered by node, and where those of node v begin; they end where v + 1 begins."""
     arcs = len(tails)
+    # Counted two places on: begin[v + 1] starts where v begins, and filling moves it to its end.
     begin = np.zeros(arcs + 3, np.int64)
     for arc in range(arcs):
         begin[tails[arc] + 2] += 1
@@ -139,6 +142,7 @@ def improve(tree: Tree, tails: NodeIds, heads: NodeIds, cost: Ints) -> int:
     for k in range(len(tails)):
         tail = tails[k]
         head = heads[k]
+        # Priced before the pivots of this round, which may have moved either potential.
         reduced = cost[k] + potential[tail] - potential[head]
         if reduced >= 0:
             continue
@@ -147,6 +151,7 @@ def improve(tree: Tree, tails: NodeIds, heads: NodeIds, cost: Ints) -> int:
         tie = node[leaving].tie
         _push(node, tail, head, apex, flow, tie)
         # The side of the tree below the leaving arc hangs on to the entering one by `moving`.
+        # The shift of its potentials makes the reduced cost of the entering arc 0.
         moving, fixed, shift = (tail, head, -reduced) if on_tail_side else (head, tail, reduced)
         upward = np.int32(on_tail_side)
         moved = node[leaving].size
@@ -184,6 +189,7 @@ def _leaving_arc(node: Any, tail: int, head: int) -> tuple[int, int, bool]:
         v = x if at_tail else y
         # Flow goes round from tail to head, then up from the head and down to the tail.
         backward = node[v].upward == at_tail
+        # No two are equal, or the pivot would leave an arc of the tree with a flow of 0.
         if backward and (
             leaving < 0 or node[v].flow < flow or (node[v].flow == flow and node[v].tie < tie)
         ):
@@ -203,6 +209,7 @@ def _push(node: Any, tail: int, head: int, apex: int, flow: int, tie: int) -> No
     for end, with_flow in ((tail, 0), (head, 1)):
         v = end
         while v != apex:
+            # The cycle comes down to the tail and goes up from the head; arcs against it lose flow.
             sign = 1 if node[v].upward == with_flow else -1
             node[v].flow += sign * flow
             node[v].tie += sign * tie
@@ -244,6 +251,7 @@ def _uproot(node: Any, thread: NodeIds, leaving: int) -> int:
         v = node[v].parent
     node[leaving].parent = -1
     last = node[leaving].last
+    # The thread of each tree is a circle of its own.
     thread[last], node[leaving].before = leaving, last
     return root
 
@@ -291,6 +299,7 @@ def _hang(
             end = last = node[above].last
             after = thread[last]
         first = ahead
+        # Once turned, `above` has all but what hung below v; `moving` has the whole.
         size = node[moving].size - old_size
         parent, v = v, above
         flow = above_flow
@@ -304,6 +313,7 @@ def _hang(
     thread[below], node[moving].before = moving, below
     thread[end], node[after].before = after, end
     v = below
+    # The piece follows `below` in the thread, so subtrees that ended there end with it now.
     while v >= 0 and node[v].last == below:
         node[v].last = end
         v = node[v].parent

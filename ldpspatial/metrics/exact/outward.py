@@ -33,6 +33,7 @@ def _enclosed(cost: Fraction, order: int) -> tuple[Fraction, Fraction]:
     """Return fractions around the root of a cost >= 0, equal where the root has few places."""
     if order == 1 or cost == 0:
         return cost, cost
+    # cost * 4^shift has about 2 * PLACES bits, and its root, rounded down to a whole number, half.
     shift = PLACES - (cost.numerator.bit_length() - cost.denominator.bit_length()) // 2
     scaled = cost * Fraction(4) ** shift
     root = math.isqrt(math.floor(scaled))

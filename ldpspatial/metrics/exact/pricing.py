@@ -176,19 +176,22 @@ def _line_minima(offset: Ints, place: Ints, cost: Ints, best: Ints, where: Ints)
         step *= 2
     x = 0
     while step >= 1:
+        # After the first round multiples of 2 step are known, and x runs through odd ones of step.
         low = where[x - step] if x >= step else 0
         while x < n:
             high = where[x + step] if x + step < n else last
             if x == 0:
                 low, high = 0, last
+            # Monge: x's leftmost best partner lies between those of x - step and x + step.
             arg = low
             least = cost[abs(x - place[low])] + offset[low]
             for k in range(low + 1, high + 1):
                 found = cost[abs(x - place[k])] + offset[k]
+                # Strictly less: of equals the leftmost, on which the next round relies.
                 if found < least:
                     least, arg = found, k
             best[x], where[x] = least, arg
-            low = high
+            low = high  # x + step comes before the next x, too
             x += 2 * step
         step //= 2
         x = step
@@ -202,6 +205,7 @@ def _sweep(offset: Ints, place: Ints, slope: int, best: Ints, where: Ints) -> No
     for x in range(place[0]):
         best[x], where[x] = _FAR, 0
     k = 0
+    # Rightwards: the best of the places so far costs `slope` more with each x.
     least, arg = _FAR, 0
     for x in range(place[0], n):
         least += slope
@@ -211,6 +215,7 @@ def _sweep(offset: Ints, place: Ints, slope: int, best: Ints, where: Ints) -> No
                 arg = k
             k += 1
         best[x], where[x] = least, arg
+    # Leftwards, and the better of the two.
     least, arg = _FAR, last
     k = last
     for x in range(n - 1, -1, -1):

@@ -158,6 +158,7 @@ def _price_tiles(
         found = least[i]
         row, column = sources.corner[i]
         for j in range(len(targets.corner)):
+            # No slack of the pair has fallen by more than this since its bound was kept.
             rise = sources.rise[i] + targets.rise[j]
             if slack[i, j] >= rise:
                 slack[i, j] -= rise
@@ -200,6 +201,7 @@ def _name_cells(
             if tile < 0:
                 continue
             top, left = targets.corner[tile]
+            # Backwards, so that the first of several is the one that stays.
             for k in range(SIDE * SIDE - 1, -1, -1):
                 down = k // SIDE
                 right = k % SIDE
@@ -233,6 +235,7 @@ def _least_slack(
             if bound >= 0:
                 slack = min(slack, bound)
             else:
+                # Columns of two tiles are from right - SIDE + 1 to right + SIDE - 1 apart.
                 _row_against_row(cost[apart, middle + right - SIDE + 1 :], value[row], least[y])
     for y in range(SIDE):
         for x in range(SIDE):

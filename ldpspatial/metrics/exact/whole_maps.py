@@ -52,6 +52,7 @@ def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
     second = _exact(q.flat[path])
     total_p = sum(first)
     total_q = sum(second)
+    # Both totals become total_p * total_q, without a division.
     first = [mass * total_q for mass in first]
     second = [mass * total_p for mass in second]
     if without_common:
@@ -59,7 +60,7 @@ def whole_maps(p: FloatArray, q: FloatArray, without_common: bool) -> WholeMaps:
         first = [mass - same for mass, same in zip(first, common, strict=True)]
         second = [mass - same for mass, same in zip(second, common, strict=True)]
     left = sum(first)
-    divisor = math.gcd(*first, *second) or 1
+    divisor = math.gcd(*first, *second) or 1  # gcd is 0 where nothing is left
     rounded = left // divisor > UNITS
     if rounded:
         first = _rounded(first, left)
@@ -84,6 +85,7 @@ def shares(masses: FloatArray) -> FloatArray:
 
 def exact_total(masses: FloatArray) -> Fraction:
     """Return the total of a map of positive mass, which may be beyond all floats."""
+    # What `_exact` counts in: the last place of the least mass.
     least = int(np.frexp(masses[masses > 0])[1].min()) - PLACES
     return sum(_exact(masses.ravel())) * Fraction(2) ** least
 
@@ -137,6 +139,7 @@ def _exact(masses: FloatArray) -> list[int]:
 
 
 def _rounded(masses: list[int], total: int) -> list[int]:
+    # Sums are rounded (half up), not masses: the last is UNITS, and none is off by more than 1/2.
     sums = [(2 * UNITS * mass + total) // (2 * total) for mass in accumulate(masses)]
     return [after - before for before, after in zip([0, *sums], sums, strict=False)]
 
