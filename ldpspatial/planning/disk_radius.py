@@ -85,7 +85,7 @@ def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> 
     area = sum(2 * h + 1 for h in widths) * 2 - (2 * widths[0] + 1)
     # The Minkowski sum of square and disk, row by row.
     outputs = cells * (cells + 2 * widths[0]) + 2 * sum(cells + 2 * h for h in widths[1:])
-    # Probabilities in units of that outside the disk, so that a large epsilon cannot overflow.
+    # The probability of a cell outside the disk, and by how much that of one inside exceeds it.
     q = 1 / (area * exp(epsilon) + outputs - area)
     rise = (exp(epsilon) - 1) * q
     # g of the module's text, of a report whose whole disk lies in the square.

@@ -179,7 +179,7 @@ def plan(
         Reports that will arrive, one per device. With ``windows`` and ``answers``, the devices of
         the series; the grids are then planned for the reports of one window.
     rng : numpy.random.Generator
-    cells : sequence of int in [1, 64], optional
+    cells : sequence of int in [1, 128], optional
         Grid sizes. By default those of 5, 8, 10, 15, 20, 32, 48 with at least one device a cell
         and cells of at least 10 m, and 5 in any case.
     mechanism : {"dam", "dam-ns", "huem", "disk"}

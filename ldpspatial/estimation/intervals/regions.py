@@ -208,7 +208,6 @@ class LikelihoodRegions:
         drop = max(float(ndtri((1 - level) / 2)) ** 2 / 2, LEAST_DROP)
         self._drop = max(drop / float(counts.sum()), ROUNDING)  # of l, a mean over reports
         size = self._law.shape[1]
-        self._reference = self._law.mean(axis=1)
         nothing = np.zeros(size)
         flat = np.full(size, 1 / size)
         slope = self._slope(flat)

@@ -180,8 +180,6 @@ def _line_minima(offset: Ints, place: Ints, cost: Ints, best: Ints, where: Ints)
         low = where[x - step] if x >= step else 0
         while x < n:
             high = where[x + step] if x + step < n else last
-            if x == 0:
-                low, high = 0, last
             # Monge: x's leftmost best partner lies between those of x - step and x + step.
             arg = low
             least = cost[abs(x - place[low])] + offset[low]
