@@ -266,6 +266,7 @@ def _groups(database: Database, collection: Collection, source: str) -> list[Gro
     table = collection.table
     low = -table.radius
     high = table.cells + table.radius - 1
+    # Forged cells would otherwise make as many groups as reports, and memory would not be bounded.
     inside = f"row BETWEEN {low:d} AND {high:d} AND col BETWEEN {low:d} AND {high:d}"
     return database.execute(
         f"SELECT CASE WHEN {inside} THEN row END, CASE WHEN {inside} THEN col END, "
@@ -300,6 +301,7 @@ def _unique_groups(
     for k in range(slices):
         database.execute(
             "CREATE OR REPLACE TEMP TABLE contents AS "
+            # All reports of an id are alike where the least and the largest are.
             "SELECT min(r) AS r, count(*) AS n, min(r) IS NOT DISTINCT FROM max(r) AS same "
             "FROM (SELECT id, {'row': row, 'col': col, 'collection': collection} AS r, "
             "CASE WHEN collection <> $1 THEN collection END AS other "  # whose ids are its own

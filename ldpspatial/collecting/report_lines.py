@@ -89,7 +89,7 @@ def lines_to_parquet(files: Sequence[Path], target: Path) -> BadLines:
                 if bad and not malformed:
                     first = f"line {read + bad[0]} of {file}"
                 malformed += len(bad)
-                read += 0 if malformed else lines.count(b"\n")
+                read += 0 if malformed else lines.count(b"\n")  # only the first bad line is told
                 waiting.append(reports)
                 if sum(map(len, waiting)) >= ROWS:
                     writer.write_table(pa.Table.from_batches(waiting))

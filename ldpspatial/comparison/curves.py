@@ -219,5 +219,6 @@ def _shown(rows: pa.Table, places: Array, against: Against, shuffle_delta: float
 def _mean_and_half_width(values: Array) -> tuple[float, float]:
     if len(values) < 2:
         return float(values.mean()), np.nan
+    # Runs of a setting are independent, each with a seed of its own: a t interval for their mean.
     error = values.std(ddof=1) / np.sqrt(len(values))
     return float(values.mean()), float(error * stdtrit(len(values) - 1, (1 + LEVEL) / 2))

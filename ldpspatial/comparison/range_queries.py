@@ -98,6 +98,7 @@ def range_error(truth: ArrayLike, density: ArrayLike, rectangles: Rectangles) ->
         raise InputError(f"rectangles must hold cells of the {rows} x {columns} map and no others")
     sums = np.zeros((rows + 1, columns + 1))
     sums[1:, 1:] = (second - first).cumsum(axis=0).cumsum(axis=1)
+    # sums[i, j] is the mass south of row i and west of column j: four look-ups a rectangle.
     errors = sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west]
     return float(np.abs(errors).mean())
 

@@ -135,6 +135,7 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
     """Draw the users, run the release, compare its map with the truth; return the row."""
     chosen = people
     if run.users is not None:
+        # Common random numbers: releases differ by what they do, not by whom they were given.
         chosen = people.sample(run.users, np.random.default_rng(int(run.people_seed, 16)))
     began = time.perf_counter()
     released = run.release.release(chosen, run.epsilon, np.random.default_rng(int(run.seed, 16)))

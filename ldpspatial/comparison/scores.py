@@ -51,6 +51,7 @@ class Metric:
 
 
 def _w2(truth: Array, density: Array) -> float:
+    # Of a map that is not square the longer side is 1.
     return wasserstein(truth, density, order=2, cell=1 / max(truth.shape))
 
 

@@ -134,7 +134,7 @@ def skew_zipf(n: int, rng: np.random.Generator) -> Array:
     check_generator(rng)
     return _draw_until(
         n,
-        lambda rows: np.expm1(np.log(2) * rng.random((len(rows), 2))),
+        lambda rows: np.expm1(np.log(2) * rng.random((len(rows), 2))),  # 2^U - 1, exact near 0
         lambda at: _inside(at, SZIPF_BOX),
     )
 
@@ -216,6 +216,7 @@ def _on_city_land(at: Array) -> NDArray[np.bool_]:
 def _correlated(covariances: Array, rng: np.random.Generator) -> Array:
     """Return a pair of unit normals for every covariance given."""
     first, second = rng.standard_normal((2, len(covariances)))
+    # The Cholesky factor of [[1, c], [c, 1]]: both coordinates keep the variance 1.
     return np.column_stack([first, covariances * first + np.sqrt(1 - covariances**2) * second])
 
 
@@ -236,5 +237,7 @@ def _draw_until(
     while len(open_rows):
         drawn = draw(open_rows)
         points[open_rows] = drawn
+        # Rejection leaves the law cut to the box. `draw` sees row numbers, so a row that is drawn
+        # again stays in its own cloud.
         open_rows = open_rows[~accept(drawn)]
     return points

@@ -74,6 +74,7 @@ def density_walks(
     rows, columns = np.divmod(_walk(mass, first, starts, rng.random(starts[-1])), cells)
     within = rng.random((starts[-1], 2))
     at = at_least + (np.column_stack([rows, columns]) + within) * (side / cells)
+    # Rounding may put a point on the far edge, which is outside of the map.
     beyond = np.nextafter(at_least + side, -np.inf)
     return Points(np.minimum(at, beyond), np.repeat(np.arange(n), lengths))
 

@@ -50,6 +50,7 @@ def feature_collection(
 
 def _edges(corner: int, extent: int, cells: int) -> list[str]:
     """Return the lines between cells with all 7 decimals; neighbours share the same text."""
+    # corner + k extent / cells to the nearest unit, halves up, in whole numbers.
     return [_decimal(corner + (2 * k * extent + cells) // (2 * cells)) for k in range(cells + 1)]
 
 

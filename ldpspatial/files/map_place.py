@@ -64,11 +64,11 @@ class Place:
             ("latitude (y)", "rows", off_y, height),
             ("longitude (x)", "columns", off_x, width),
         ):
-            if not off <= CLOSE * side:
+            if not off <= CLOSE * side:  # not >: what is NaN is to fail
                 raise InputError(
                     f"{what} must rise evenly with the {line}, from 0 on, but in {name!r} does not"
                 )
-        south = float(y[0, 0] - height / 2)
+        south = float(y[0, 0] - height / 2)  # from the centre of a cell to its edge
         west = float(x[0, 0] - width / 2)
         return cls(kind, south, west, float(rows * height), float(columns * width))
 
@@ -103,7 +103,7 @@ class Place:
         """Tell whether the cells of two maps of one shape lie in the same places."""
         west = self.west - other.west
         if self.kind == "geographic":
-            west = (west + 180.0) % 360.0 - 180.0
+            west = (west + 180.0) % 360.0 - 180.0  # the short way round
         height = self.height / shape[0]
         width = self.width / shape[1]
         return (

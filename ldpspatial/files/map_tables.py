@@ -59,6 +59,7 @@ def whole_grid(name: str, rows: Array, columns: Array, values: Sequence[Array]) 
                 f"{field} must be a whole number from 0 on, got {numbers[wrong][0]:g} in {name!r}"
             )
     shape = int(rows.max()) + 1, int(columns.max()) + 1
+    # Exact in floats for every grid that is whole: one has fewer than 2^53 cells.
     cells = rows * shape[1] + columns
     order = np.argsort(cells)
     twice = np.flatnonzero(np.diff(cells[order]) == 0)

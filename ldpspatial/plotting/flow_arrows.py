@@ -50,6 +50,7 @@ def lengthened(start: Array, end: Array, factor: int, area: Extent) -> tuple[Arr
         return start, end
     left, right, bottom, top = area
     end = start + factor * (end - start)
+    # Moved as a whole, so that length and direction stay those of the flow.
     back = np.clip(end, (bottom, left), (top, right)) - end
     return start + back, end + back
 

@@ -205,6 +205,7 @@ def _reports_as_received(grid: Grid, estimate: Estimate) -> _Panel | None:
     if counts.shape != (side, side) or rest or margin < 0:
         return None
     name = f"Reports as received (n = {estimate.n:,})"
+    # A cell that no report can name is no cell, and not one with 0 reports.
     values = np.where(estimate.channel.support, counts, np.nan)
     return _Panel(name, values, REPORTS, float(counts.max()) or 1.0, margin)
 

@@ -11,6 +11,7 @@ Extent = tuple[float, float, float, float]  # left, right, bottom, top in units 
 def round_number(target: float) -> float:
     """Return 1, 2 or 5 times a power of ten, whichever is nearest in ratio to ``target`` > 0."""
     power = math.floor(math.log10(target))
+    # Read from text: 5 * 10.0**-6 is not the float that 5e-06 is.
     numbers = [float(f"{digit}e{power}") for digit in (1, 2, 5, 10)]
     return min(numbers, key=lambda number: abs(math.log(number / target)))
 

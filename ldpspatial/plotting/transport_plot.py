@@ -138,6 +138,7 @@ def _difference(p: ArrayLike, q: ArrayLike, plan: Transport) -> Array:
     if (ends >= difference.shape).any():
         raise InputError(f"plan must be one of maps of shape {difference.shape}")
     left = difference.copy()
+    # q - p plus what leaves minus what arrives: 0 everywhere for a plan that turns p into q.
     np.add.at(left, tuple(plan.sources.T), plan.mass)
     np.subtract.at(left, tuple(plan.targets.T), plan.mass)
     if abs(left).max() > 1e-9:

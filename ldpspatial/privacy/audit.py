@@ -150,6 +150,7 @@ def audit(source: ResponseTable | Collection, draws: int = 1_000_000) -> Audit:
         realised_ratio=realised,
         bound=bound,
         holds=max(largest, realised) <= bound,
+        # ratio - 1 is exact: log1p keeps the digits that float(ratio) would lose near epsilon 0.
         realised_epsilon=log1p(float(realised - 1)),
         unused_epsilon=log1p(float(bound / largest - 1)),
         same_total=_same_total(table),
@@ -185,13 +186,15 @@ def _realised_ratio(table: ResponseTable) -> Fraction:
     d = table.cells
     weights = np.full((d + 2 * b, d + 2 * b), table.base_weight, np.int64)
     disk = stamp(table)
-    near = weights[: 2 * b + 1, : 2 * b + 1]
+    near = weights[: 2 * b + 1, : 2 * b + 1]  # a view: offsets -b..b of both axes
     near[disk > 0] = disk[disk > 0]
     # origin: the window of index k is [k - d + 1, k]. Beyond the array all is base weight.
     window = {"size": d, "origin": (d - 1) // 2, "mode": "constant", "cval": table.base_weight}
     highest = maximum_filter(weights, **window)
     lowest = minimum_filter(weights, **window)
+    # Elsewhere in the square array the windows hold weights too, but nobody can report such a cell.
     domain = weights_of_input(table, 0, 0) > 0
+    # Fractions are slow: one for each distinct pair of weights, not one for each output cell.
     pairs = np.unique(np.column_stack([highest[domain], lowest[domain]]), axis=0)
     return max(Fraction(int(high), int(low)) for high, low in pairs)
 
@@ -204,7 +207,7 @@ def _same_total(table: ResponseTable) -> bool:
     the sum of an input is the base weight times N plus the disk's excess, the same for all.
     """
     disk = stamp(table)
-    width = (disk > 0).sum(axis=1) // 2
+    width = (disk > 0).sum(axis=1) // 2  # a row holds 2 h + 1 cells
     inside = all(
         table.margin(row + drow) >= width[table.radius + drow]
         for row in range(table.cells)

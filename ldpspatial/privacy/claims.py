@@ -67,6 +67,7 @@ class PrivacyClaim:
         """
         if self.neighbours == "replace":
             return self
+        # Pure claims skip exp: it overflows from 710 on, and 0 * inf at epsilon infinity is NaN.
         delta = self.delta * (1 + exp(self.epsilon)) if self.delta else 0.0
         return replace(self, epsilon=2 * self.epsilon, delta=delta, neighbours="replace")
 

@@ -87,6 +87,7 @@ def probability(k: ArrayLike, numerator: int, denominator: int) -> Array:
     """
     top, bottom = _scale(numerator, denominator)
     rate = bottom / top
+    # (1 - a) / (1 + a) = tanh(rate / 2) for a = e^-rate, without a difference of like numbers.
     law: Array = np.tanh(rate / 2) * np.exp(-rate * np.abs(number_array("k", k)))
     return law
 
@@ -107,6 +108,7 @@ def noise_deviation(epsilon: float, sensitivity: float) -> float:
     1.357
     """
     decay = positive("epsilon", epsilon) / positive("sensitivity", sensitivity)
+    # 1 - a by expm1: at the least decay of a round, 2^-40, 1 - exp(-decay) keeps four digits.
     return sqrt(2.0) * exp(-decay / 2) / -expm1(-decay)
 
 
@@ -128,6 +130,7 @@ def epsilon_for(deviation: float, sensitivity: float) -> float:
     """
     spread = positive("deviation", deviation)
     most = positive("sensitivity", sensitivity)
+    # The hypot is sqrt(2 v + 1). v itself, which may over- or underflow, is never formed.
     return most * log1p((1.0 + hypot(sqrt(2.0) * spread, 1.0)) / spread / spread)
 
 
@@ -146,6 +149,7 @@ def _scale(numerator: object, denominator: object) -> tuple[int, int]:
 @compiled
 def _below(data, at, bound):  # type: ignore[no-untyped-def]
     """Return a uniform number in [0, bound): the low bits of big-endian bytes, by rejection."""
+    # All bits up to the highest of bound - 1 are set, so more than half of all draws are accepted.
     mask = bound - 1
     for shift in (1, 2, 4, 8, 16, 32):
         mask |= mask >> shift
@@ -179,6 +183,7 @@ def _exponential_coin(data, at, u, t):  # type: ignore[no-untyped-def]
             if at >= 0 and pick < u:
                 k += 1
                 continue
+        # Where the bytes ran out (at < 0) this is no verdict: callers look at the position first.
         return k % 2 == 1, at
 
 
@@ -196,6 +201,7 @@ def _draw(data, at, top, bottom):  # type: ignore[no-untyped-def]
             continue
         # Now u + top * v is geometric: P(x) falls as exp(-x / top).
         v = np.int64(0)
+        # u + top v < top (MOST_HEADS + 1) < 2^53 2^10 = 2^63, so the sum below fits int64.
         while v < MOST_HEADS:
             heads, at = _exponential_coin(data, at, np.int64(1), np.int64(1))
             if at < 0:
@@ -203,6 +209,7 @@ def _draw(data, at, top, bottom):  # type: ignore[no-untyped-def]
             if not heads:
                 break
             v += 1
+        # `bottom` numbers in a row give one size: P(size) falls as exp(-size bottom / top).
         size = (u + top * v) // bottom
         negative, at = _below(data, at, np.int64(2))
         if at < 0:
@@ -221,6 +228,7 @@ def _fill(data, top, bottom, out, done):  # type: ignore[no-untyped-def]
         if at < 0:
             break
         out[done] = value
+        # Only bytes of finished draws are used up; the others are read again with more behind them.
         used = at
         done += 1
     return done, used

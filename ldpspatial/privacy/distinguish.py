@@ -65,6 +65,7 @@ def lower_bound_epsilon(
             bounds = _log_ratio(x[::2], y[::2], cuts, error, delta)
             if bounds.max() > best:
                 best = bounds.max()
+                # Chosen by the even samples alone, so the odd ones are independent of the choice.
                 event = (x[1::2], y[1::2], cuts[[bounds.argmax()]])
     return 0.0 if event is None else max(0.0, float(_log_ratio(*event, error, delta)[0]))
 
@@ -84,6 +85,8 @@ def _log_ratio(above: Array, below: Array, cuts: Array, error: float, delta: flo
     least = np.zeros(len(cuts))
     some = hits_above > 0
     k = hits_above[some]
+    # Clopper and Pearson: quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k). Where k is 0, or
+    # n in the upper bound, there is no such law, and the bounds stay 0 and 1.
     least[some] = betaincinv(k, len(above) - k + 1, error)
     most = np.ones(len(cuts))
     some = hits_below < len(below)

@@ -66,9 +66,12 @@ def local_privacy(channel: DenseChannel, prior: ArrayLike | None = None) -> floa
     known = np.full(cells, 1 / cells) if prior is None else _density(prior, channel.input_shape)
     joint = matrix * known  # outputs x cells
     seen = joint.sum(axis=1)
+    # A report of probability 0 has no posterior, and adds nothing.
     joint = joint[seen > 0]
     seen = seen[seen > 0]
     distances = cell_distances(channel.input_shape)
+    # Truth and guess are both from the posterior joint / seen, and the report has probability seen:
+    # of the three factors one 1 / seen is left. joint @ distances is (outputs, cells).
     return float((np.einsum("yx,yx->y", joint @ distances, joint) / seen).sum())
 
 

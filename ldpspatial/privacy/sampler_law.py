@@ -66,6 +66,7 @@ def check_samplers(table: ResponseTable, draws: int) -> tuple[tuple[SamplerTest,
     """Test both samplers; also tell whether the same entropy gave both the same reports."""
     middle = table.cells // 2
     cells = sorted({(0, 0), (0, middle), (middle, middle)})
+    # Bonferroni over binnings and samplers: the compiled one at each cell, the scalar one at one.
     share = FALSE_ALARM / TAIL_MARGIN / (len(BINNINGS) * (len(cells) + 1))
     tests = []
     for row, col in cells:
@@ -109,6 +110,7 @@ def _chi_square(
         seen = np.bincount(bins, counts)
         due = np.bincount(bins, expected)
         statistic = float(((seen - due) ** 2 / due).sum())
+        # Nothing is fitted to the counts; what costs a degree is their known total.
         degrees = len(due) - 1
         p_value = float(chdtrc(degrees, statistic)) if degrees else 1.0
         ok = p_value >= share
@@ -135,6 +137,7 @@ def _bins(expected: NDArray[np.floating]) -> Ints:
     if small.size == 0:
         return bins
     first = int(large.sum())
+    # Twice the least: a pool can fall short by one cell, which expects less than the least itself.
     pools = max(int(small[-1] / (2 * LEAST_EXPECTED)), 1)
     if small[-1] < LEAST_EXPECTED and first:
         bins[~large] = first - 1
@@ -157,7 +160,7 @@ def weights_of_input(table: ResponseTable, row: int, col: int) -> Ints:
         margin = table.margin(out_row)
         weights[k, b - margin : b + table.cells + margin] = table.base_weight
     disk = stamp(table)
-    near = weights[row : row + 2 * b + 1, col : col + 2 * b + 1]
+    near = weights[row : row + 2 * b + 1, col : col + 2 * b + 1]  # a view
     near[disk > 0] = disk[disk > 0]
     return weights
 

@@ -109,6 +109,7 @@ def amplified_epsilon(epsilon0: float, n: int, delta: float, blanket: float | No
     low, high = 0.0, loss
     if _blanket_delta(loss, people, low, share) <= target:
         return low
+    # The bound holds at high, at first as the local claim itself, and not at low: high is returned.
     while high - low > _PRECISION * high:
         middle = (low + high) / 2
         if _blanket_delta(loss, people, middle, share) <= target:
@@ -147,8 +148,9 @@ def local_epsilon_for(epsilon: float, delta: float, n: int) -> float:
     if amplified_delta(high, n, low) <= target:
         return high
     centre = low
+    # Holds at low, where the local claim alone is enough, and not at high: low is returned.
     while high - low > _PRECISION * low:
-        middle = math.sqrt(low * high)
+        middle = math.sqrt(low * high)  # in ratio: precision is relative, and so is the range
         if amplified_delta(middle, n, centre) <= target:
             low = middle
         else:
@@ -171,9 +173,12 @@ def _privacy_loss(epsilon0: float, n: int) -> Any:
             "amplification by shuffling needs dp-accounting: install ldpspatial[shuffle]"
         ) from error
     share = _least_blanket(epsilon0)
+    # Of the loss, to first order: (r - 1) (a - b) / (a + r b) where a + b is m = (n - 1) share + 1
+    # bits, a and b about m / 2 each and a - b of deviation sqrt(m); (r - 1) / (r + 1) is the tanh.
     deviation = 2 * math.tanh(epsilon0 / 2) / math.sqrt((n - 1) * share + 1)
     interval = _INTERVAL * min(epsilon0, deviation)
     masses, losses, missing = _dominating_pair(epsilon0, n, share)
+    # Rounded up: with larger losses the pair is easier to tell apart, which errs on the safe side.
     steps, at = np.unique(np.ceil(losses / interval), return_inverse=True)
     mass_of_step = dict(zip(steps.astype(int).tolist(), np.bincount(at, masses), strict=True))
     return privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability(
@@ -192,14 +197,16 @@ def _dominating_pair(epsilon0: float, n: int, share: float) -> tuple[Array, Arra
     gain = math.expm1(epsilon0)
     clones, weights, missing = _rungs(n - 1, share)
     bits = clones + 1
+    # The ones among fair bits have the deviation sqrt(bits) / 2; what lies beyond goes into delta.
     most = np.minimum(bits, np.ceil(bits / 2 + _REACH * np.sqrt(bits) / 2).astype(np.int64) + 1)
-    rung, ones = _ranges(bits // 2 + 1, most)
+    rung, ones = _ranges(bits // 2 + 1, most)  # more ones than zeros: a loss above 0
     zeros = bits[rung] - ones
     # How likely the outcome is beside fair bits: 2 (r a + b) / ((r + 1) (a + b)), at most 2.
     beside = 2 * (ratio * ones + zeros) / ((ratio + 1) * bits[rung])
     masses = weights[rung] * binom.pmf(ones, bits[rung], 0.5) * beside
     # ln((r a + b) / (a + r b)), exact also where r is near 1.
     losses = np.log1p(gain * (ones - zeros) / (ones + ratio * zeros))
+    # The tail is that of fair bits; the outcome is at most twice as likely (beside).
     return masses, losses, missing + 2 * float((weights * binom.sf(most, bits, 0.5)).sum())
 
 
@@ -215,10 +222,14 @@ def _rungs(people: int, share: float) -> tuple[Ints, Array, float]:
     rounding down errs on the safe side. The rungs depend on nothing: more people, lower bound.
     """
     mean = people * share
+    # mean is above the variance, so sqrt(mean) is a deviation or more. Where the mean is small, the
+    # upper tail is longer than a normal one: 50 more keep what is beyond below 1e-18.
     low = max(math.floor(mean - (_REACH + 1) * math.sqrt(mean)), 0)
     high = min(math.ceil(mean + (_REACH + 1) * math.sqrt(mean)) + 50, people)
     counts = np.arange(low, high + 1)
     weights = binom.pmf(counts, people, share)
+    # More clones than high count as high, rounded down. Fewer than low would have to be rounded up,
+    # which is not safe: their mass is left out, and callers add it to delta.
     weights[-1] += binom.sf(high, people, share)
     digits_off = np.maximum(np.frexp(counts)[1] - _DIGITS, 0)
     rungs, at = np.unique(counts >> digits_off << digits_off, return_inverse=True)
@@ -230,6 +241,7 @@ def _ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Return every whole number from first[i] to last[i] for all i, after the i of each."""
     lengths = np.maximum(last - first + 1, 0)
     which = np.repeat(np.arange(len(first)), lengths)
+    # Place in the whole less the place where block i begins, plus first[i].
     return which, np.arange(lengths.sum()) - (np.cumsum(lengths) - lengths - first)[which]
 
 
@@ -245,6 +257,8 @@ def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> f
     share, letter = _least_blanket(epsilon0), 0.5  # probability of a, and of b, in the blanket
     if blanket > share:
         share = blanket
+        # 1 / k of k-ary randomised response with this blanket, k / (r + k - 1), k not always whole
+        # (docs/shuffling.md, theorem 2). Below the least possible blanket that one counts: k = 2.
         letter = min((1 - blanket) / (gain * blanket), 0.5)
     given = min(letter / (1 - letter), 1.0)  # probability of a, where it is not b
     others, weights, missing = _rungs(n - 1, share)
@@ -259,10 +273,13 @@ def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> f
     rung, b = _ranges(first, last)
     m = others[rung] + 1
     left = m - b
+    # As a + b + rest = m, the difference in the docstring is gain a - loss.
     loss = m * math.expm1(epsilon) + math.exp(epsilon) * gain * b
     least = np.floor(loss / gain) + 1  # of a, for the difference to be positive
     tail = binom.sf(least - 1, left, given)
+    # E[a; a >= k] of a binomial (n, p) is n p P(a' >= k - 1), a' of n - 1 and p.
     mean = left * given * binom.sf(least - 2, left - 1, given)  # of a, where it is no less
+    # A mean of what is no less than 0: below it is rounding, where the two terms nearly cancel.
     excess = np.maximum(gain * mean - loss * tail, 0.0)
     sums = weights[rung] * binom.pmf(b, m, letter) * excess * share / m
     return float(sums.sum()) * (1 + _ROUNDING) + missing

@@ -175,6 +175,7 @@ def one_report_risk(table: ResponseTable) -> Fraction:
         likeliest[row + b, b - margin : b + d + margin] = table.base_weight
     for (drow, dcol), weight in table.weights.items():
         around = likeliest[b + drow : b + drow + d, b + dcol : b + dcol + d]
+        # Over all d x d input cells at once: the report at this offset from each of them.
         np.maximum(around, weight, out=around)
     # Python's whole numbers: the sum may exceed 64 bits.
     return Fraction(sum(likeliest.ravel().tolist()), table.total_weight * d * d)
@@ -225,4 +226,5 @@ def _attack(d, stamp, half_widths, rows, cols, found):  # type: ignore[no-untype
                 for row in range(max(i - 1, 0), min(i + 1, d - 1) + 1):
                     for col in range(max(j - 1, 0), min(j + 1, d - 1) + 1):
                         near += posterior[row, col]
+        # One of the tied cells is named at random: their mean has less chance in it than a coin.
         found[1, device] = near / ties

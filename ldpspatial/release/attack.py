@@ -98,6 +98,7 @@ def attack(
         claim = claim.under_replacement()
     by_distance = bool(claim.distance)
     here = 0
+    # The next cell is at distance 1, where a loss per unit of distance is epsilon itself.
     there = 1 if by_distance else side**2 - 1
     inputs = _neighbours(claim, here, there, side)
 

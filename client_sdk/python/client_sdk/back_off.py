@@ -53,6 +53,7 @@ class BackOff:
         pause = self._read()
         now = self._now()
         length = pause.not_before - pause.since
+        # What no uploader here would have written, NaN too, must not silence the device for ever.
         if not 0 < length <= self._longest_s:
             return 0.0
         if now < pause.since:  # the clock was turned back: how long ago it began nobody knows

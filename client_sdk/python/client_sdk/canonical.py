@@ -22,6 +22,7 @@ LONGEST_NUMBER = 17  # characters of -(2**53 - 1)
 
 def dumps(document: dict[str, Any]) -> str:
     """Return the canonical text."""
+    # Python sorts by code points, RFC 8785 by UTF-16 units: the same, as all names are ASCII.
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -34,4 +34,4 @@ def exp_below(exponent: Fraction) -> int:
 
 def root_below(value: int) -> int:
     """Return the scaled square root of a scaled number, rounded down."""
-    return isqrt(value << BITS)
+    return isqrt(value << BITS)  # sqrt(v / 2^B) 2^B = sqrt(v 2^B)

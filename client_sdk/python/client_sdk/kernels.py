@@ -118,9 +118,13 @@ def cells_of(grid: Grid, lats: ArrayLike, lons: ArrayLike) -> tuple[Ints, Ints, 
     if not geographic:
         y = np.clip(y, -PLANE_FAR, PLANE_FAR)
         x = np.clip(x, -PLANE_FAR, PLANE_FAR)
+    # One multiplication and one addition, not fused, as docs/protocol.md (section 1) has them:
+    # rounded in another way, a position on an edge could fall into another cell.
     dy = np.floor(y * UNIT + 0.5).astype(np.int64) - grid.south
     dx = np.floor(x * UNIT + 0.5).astype(np.int64) - grid.west
     if geographic:
+        # The turn around the middle of the square: it may cross the antimeridian, and a position
+        # beyond its west edge is nearest to that edge.
         half = (TURN - grid.width) // 2
         dx = (dx + half) % TURN - half
     inside = (dy >= 0) & (dy <= grid.height) & (dx >= 0) & (dx <= grid.width)
@@ -167,6 +171,7 @@ def _plan(table: ResponseTable) -> tuple[Any, ...]:
         _output_cells(table),
     )
     high = parts.high_end, table.max_weight - table.base_weight, _offsets(parts.high)
+    # Orbit i owns the integers [ends[i], ends[i + 1]) and the offsets [starts[i], starts[i + 1]).
     mixed = (
         np.array([0, *parts.mixed_ends], np.int64),
         np.array([excess for _, _, excess in parts.mixed.orbits], np.int64),
@@ -202,7 +207,7 @@ def _fill(data, mask, plan, cells_in, cells_out, done):  # type: ignore[no-untyp
         u = np.int64(0)
         for j in range(DRAW_BYTES * k, DRAW_BYTES * (k + 1)):
             u = (u << 8) | np.int64(data[j])
-        u &= mask
+        u &= mask  # 56 bits were read, so u never was negative
         if u >= total:
             continue
         if u < low_end:
@@ -210,6 +215,7 @@ def _fill(data, mask, plan, cells_in, cells_out, done):  # type: ignore[no-untyp
             cells_out[0][done] = cells[index, 0]
             cells_out[1][done] = cells[index, 1]
         elif u < high_end:
+            # All high cells have one excess: a division finds the cell, no search for its orbit.
             index = (u - low_end) // high_excess
             cells_out[0][done] = cells_in[0][done] + high[index, 0]
             cells_out[1][done] = cells_in[1][done] + high[index, 1]

@@ -27,6 +27,7 @@ Excess = Callable[[int, int], int]  # offset (x, y), x >= y >= 0 -> (w - 1) scal
 def dam_excess(epsilon: Fraction, radius: int) -> Excess:
     """Disk Area Mechanism: w = 1 + (e^eps - 1) s_b(o), Definition 8 and equation (13)."""
     rise = exp_below(epsilon) - ONE
+    # A product of lower bounds, cut off: no weight above 1 + (e^eps - 1) s.
     return lambda x, y: rise * shrunken_area(x, y, radius) >> BITS
 
 
@@ -44,11 +45,14 @@ def huem_excess(epsilon: Fraction, radius: int) -> Excess:
     """
     if radius == 0:
         return dam_excess(epsilon, 0)
+    # levels[k - 1] is E_k, k = 1..b + 1.
     levels = [exp_below(epsilon * (radius - k) / radius) for k in range(radius)] + [ONE]
 
     def excess(x: int, y: int) -> int:
         square = x * x + y * y
+        # The root rounded up: isqrt(n - 1) + 1 for n >= 1.
         whole = max(isqrt(square - 1) + 1, 1) if square else 1  # smallest k with r <= k
+        # The sum of E_k - E_(k+1) over the disks that hold the cell whole.
         total = levels[whole - 1] - ONE if whole <= radius else 0
         for k in range(min(whole - 1, radius), 0, -1):
             area = shrunken_area(x, y, k)
@@ -165,12 +169,14 @@ def whole_weights(lifts: Octant, top: int, cells: int) -> tuple[int, Octant]:
     """
     widths = half_widths(lifts)
     radius = len(lifts) - 1
+    # N: d rows of d + 2 b cells, and on either side a row of d + 2 h(k) for k = 1..b.
     size = cells * (cells + 2 * radius) + 2 * sum(cells + 2 * h for h in widths[1:])
     scaled = size * ONE + sum(
         orbit_size(x, y) * lift for x, row in enumerate(lifts) for y, lift in enumerate(row)
     )
     # Rounding down may let one more doubling fit than the unrounded sum allows.
     for shift in range(53 - (scaled >> BITS).bit_length() + 1, -1, -1):
+        # The base is exact, a power of two, so rounding the lift down rounds the ratio down.
         octant = tuple(
             tuple((1 << shift) + (min(lift, top) << shift >> BITS) for lift in row) for row in lifts
         )

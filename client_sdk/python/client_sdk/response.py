@@ -64,6 +64,7 @@ class DiskWeights(Mapping[Offset, int]):
             yield from ((drow, dcol) for dcol in range(-width, width + 1))
 
     def __len__(self) -> int:
+        # Rows on both sides of the middle one, which was counted twice.
         return 2 * sum(2 * h + 1 for h in self._half_widths) - 2 * self._half_widths[0] - 1
 
 
@@ -141,6 +142,7 @@ class ResponseTable:
     @cached_property
     def total_weight(self) -> int:
         """Sum of the weights over the output domain, the same for every input cell."""
+        # The whole disk lies in the output domain, so its base weights are among those of N cells.
         excess = sum(
             orbit_size(x, y) * (weight - self.base_weight)
             for x, row in enumerate(self.octant)

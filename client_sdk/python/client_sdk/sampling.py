@@ -63,6 +63,7 @@ class Sampler:
         """Return the reported (row, col) for input cell (row, col) of the square."""
         table = self.table
         parts = self.parts
+        # A fraction would survive in the reports that are drawn from the disk.
         if type(row) is not int or type(col) is not int or not table.is_input(row, col):
             raise ParameterError(
                 f"row and col must be whole numbers from 0 to {table.cells - 1} (not repeated here)"
@@ -79,6 +80,7 @@ class Sampler:
 
 def _pick(part: Excess, ends: list[int], v: int) -> Offset:
     """Return the offset that owns integer v of a part."""
+    # A search, not a walk: the time of a walk tells how far it went (docs/protocol.md, section 4).
     i = bisect_right(ends, v)
     x, y, excess = part.orbits[i]
     before = ends[i - 1] if i else 0

@@ -167,6 +167,7 @@ class Series:
         chosen: set[int] = set()
         for j in range(self.windows - self.answers + 1, self.windows + 1):
             k = 1 + below(j, entropy)
+            # After each step chosen is a uniform set of its size in 1..j.
             chosen.add(j if k in chosen else k)
         return sorted(chosen)
 

@@ -43,7 +43,9 @@ def _optimal_radius(epsilon: object, cells: int) -> tuple[int, int]:
     e = exp_below(exponent)
     m = e * (e - ONE - eps) >> BITS
     k = (eps * e >> BITS) - e + ONE
+    # sqrt(4 k^2 + pi m k); every product of two scaled numbers is scaled back.
     root = root_below((4 * k * k >> BITS) + (PI * (m * k >> BITS) >> BITS))
+    # Both sides carry 2^(2 BITS), so their quotient is not scaled.
     return d * (2 * k + root) * ONE, PI * m
 
 
@@ -80,6 +82,7 @@ def shrunken_area(x: int, y: int, radius: int) -> int:
     if y == 0:
         return 0
     shrink = isqrt((radius * radius << 2 * BITS) // (x * x + y * y)) - ONE  # t = b / r - 1
+    # Half the sides of the rectangle; half of the cell's own side is 1/2.
     u = shrink * x + ONE // 2
     v = shrink * y + ONE // 2
     return 4 * u * v >> BITS if u > 0 and v > 0 else 0

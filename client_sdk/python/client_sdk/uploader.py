@@ -162,6 +162,7 @@ class Uploader:
         waiting = self._device.outbox()
         _chance.shuffle(waiting)
         for report_id, text in waiting[: self._batch]:
+            # Before the report is looked at, so that nothing in it can move the delay.
             wait(_chance.uniform(0.0, self._max_delay_s))
             if is_over():
                 return done
@@ -198,6 +199,7 @@ class Uploader:
 
     def _failed(self, last: Answer) -> float:
         """Return the time until the next pass, and hold to it."""
+        # Drawn below the bound, or devices that failed together would come back together.
         longest = min(FIRST_BACK_OFF_S * 2**self._back_off.failures, LONGEST_BACK_OFF_S)
         pause = last.retry_after_s + _chance.uniform(0.0, longest)
         self._back_off.failed(pause)

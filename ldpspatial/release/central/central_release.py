@@ -87,5 +87,6 @@ def with_noise(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
     A user changes sums over disjoint sets of cells by MASS units in all, so all these sums
     together are epsilon-differentially private.
     """
+    # The scale MASS / epsilon as a fraction: 2^20 * 10^6 is below the sampler's 2^53.
     noisy: Ints = units + sample(len(units), MASS * MICRO, micro_epsilon, source)
     return noisy

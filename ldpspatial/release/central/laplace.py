@@ -64,6 +64,7 @@ class LaplaceTop(CentralRelease):
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         noisy = noisy_cells(users, micro_epsilon, source)
         keep = max(1, round(len(noisy) * self.top / 100))
+        # The choice looks at noisy values alone, so it costs no privacy.
         kept = np.argsort(-noisy, kind="stable")[:keep]
         largest = np.zeros_like(noisy)
         largest[kept] = noisy[kept]
@@ -73,6 +74,7 @@ class LaplaceTop(CentralRelease):
 def noisy_cells(users: UserCells, micro_epsilon: int, source: Entropy) -> Ints:
     """Return every cell's units with noise, shape (rows * columns,): all that the output knows."""
     cells, units = unit_sums(users)
+    # Empty cells get noise too: which cells are empty tells of people.
     every = np.zeros(users.shape[0] * users.shape[1], np.int64)
     every[cells] = units
     return with_noise(every, micro_epsilon, source)
@@ -80,6 +82,7 @@ def noisy_cells(users: UserCells, micro_epsilon: int, source: Entropy) -> Ints:
 
 def _density(noisy: Ints, shape: tuple[int, int]) -> Array:
     positive = np.maximum(noisy, 0).astype(np.float64)
+    # The noisy total, not the number of users, which is not public here.
     total = positive.sum()
     density = positive / total if total > 0 else np.full(len(noisy), 1 / len(noisy))
     return density.reshape(shape)

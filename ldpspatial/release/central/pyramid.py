@@ -23,10 +23,11 @@ class Pyramid:
         order = np.argsort(leaves)
         self.tree = tree
         self._leaves = leaves[order]
-        self._ends = np.concatenate([[0], np.cumsum(values[order])])
+        self._ends = np.concatenate([[0], np.cumsum(values[order])])  # sums before each leaf
 
     def sums(self, level: int, nodes: Ints) -> Ints:
         """Return the sum in each of these nodes."""
+        # Leaves below a node begin with its digits, two bits a level: one interval in their order.
         shift = 2 * (self.tree.depth - level)
         first = np.searchsorted(self._leaves, nodes << shift)
         end = np.searchsorted(self._leaves, (nodes + 1) << shift)

@@ -50,10 +50,12 @@ def contributions(users: UserCells) -> sparse.csr_array:
     if digits.any():
         counts >>= digits[who]
         totals = _per_user(who, counts, len(users))
+    # No more than 2^42 * 2^20 = 2^62. Whole numbers, so a user's units never exceed MASS.
     units, cut_off = np.divmod(counts * MASS, totals[who].astype(np.int64))
     left_over = MASS - _per_user(who, units, len(users))
-    order = np.lexsort((visits.indices, -cut_off, who))
+    order = np.lexsort((visits.indices, -cut_off, who))  # the last key counts first: by user
     rank = np.arange(len(order)) - visits.indptr[who[order]]
+    # A user has more cells than units left over, as each cell was cut by less than one unit.
     units[order[rank < left_over[who[order]]]] += 1
     return sparse.csr_array((units, visits.indices, visits.indptr), shape=visits.shape)
 

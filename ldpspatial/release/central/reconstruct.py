@@ -99,11 +99,13 @@ def reconstruct(tree: Quadtree, measured: Sequence[MeasuredLevel]) -> Reconstruc
     """
     roots = _grow(tree, measured)
     masses = np.zeros(tree.shape)
+    # Costs are in units of 2^-l: level i weighs 2^(l - i).
     cost = sum(
         int(np.abs(level.noisy[level.chosen]).sum()) << (tree.depth - level.level)
         for level in measured
     )  # of no mass at all
     for root in roots:
+        # Pieces that lower the cost. Slopes are odd, so none is 0 and the best mass is unique.
         wanted = {slope: mass for slope, mass in root.pieces.items() if slope < 0}
         cost += sum(slope * mass for slope, mass in wanted.items())
         _hand_out(tree, root, sum(wanted.values()), masses)
@@ -123,6 +125,7 @@ def _grow(tree: Quadtree, measured: Sequence[MeasuredLevel]) -> list[_Node]:
         for child in nodes:
             children[child.number >> 2].append(child)
         weight = 1 << (tree.depth - level.level)
+        # A node that was left out asks for nothing: no pieces, every unit costs 2 weight - 1.
         nodes = [
             _Node(level.level, number, below := children[number], _pieces(below, noisy, weight))
             if chosen
@@ -141,7 +144,10 @@ def _pieces(children: list[_Node], target: int, weight: int) -> dict[int, int]:
         for slope, mass in child.pieces.items():
             below[slope] += mass
     pieces: defaultdict[int, int] = defaultdict(int)
+    # Below 0 nothing is asked for: every unit leads away from the noisy sum.
     missing = max(target, 0)
+    # Up to the target a unit also brings this node nearer, by weight, and beyond it farther away.
+    # Cheap pieces are filled first; missing is what the target lacks when they are full.
     for slope in sorted(below):
         before = min(below[slope], missing)
         pieces[slope - weight] += before
@@ -157,10 +163,11 @@ def _hand_out(tree: Quadtree, node: _Node, mass: float, masses: Array) -> None:
     slopes = sorted({slope for child in node.children for slope in child.pieces})
     for slope in slopes:
         asked = sum(child.pieces.get(slope, 0) for child in node.children)
+        # The last piece that is reached is filled in part, in one proportion for all children.
         share = min(mass / asked, 1.0)
         for child in node.children:
             given[child.number] += share * child.pieces.get(slope, 0)
-        mass = max(mass - asked, 0.0)
+        mass = max(mass - asked, 0.0)  # floats on the way down: rounding may pass 0
     for child in node.children:
         if given[child.number] > 0:
             _hand_out(tree, child, given[child.number], masses)

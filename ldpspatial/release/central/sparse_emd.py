@@ -134,6 +134,7 @@ class SparseEmd(CentralRelease):
         for level, micro_epsilon in enumerate(budget, first):
             if measured:
                 nodes = tree.numbers_below(level, nodes[measured[-1].chosen])
+            # Disjoint nodes, known from noisy sums alone: one query of sensitivity MASS a level.
             noisy = with_noise(pyramid.sums(level, nodes), micro_epsilon, source)
             chosen = np.zeros(len(nodes), bool)
             chosen[np.argsort(-noisy, kind="stable")[: self.keep]] = True

@@ -46,7 +46,7 @@ class Budget:
         """Pay what is wanted, rounded down but at least a millionth; all if that is less."""
         if wanted * MICRO >= self.micro:
             return self.pay_all()
-        paid = max(int(wanted * MICRO), 1)
+        paid = max(int(wanted * MICRO), 1)  # no round can be played at epsilon 0
         self.micro -= paid
         return paid
 
@@ -90,5 +90,6 @@ def may_wrap(clients: int, epsilon: float, cohort: Cohort, scale: int, sensitivi
     True where everybody in one element, with noise of 20 standard deviations, would.
     """
     size = cohort.shards(clients)[0]
+    # Nobody fails: size shares, each with 1 / honest of the variance that the noise is made for.
     widest = noise_deviation(epsilon, sensitivity) * sqrt(size / cohort.honest(size))
     return scale * size + TAIL * widest >= cohort.modulus / 2

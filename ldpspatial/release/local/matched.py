@@ -201,6 +201,8 @@ def _match_sets(inner: SemGeoI, cells: int, target: float) -> Match:
             low = high
             high = 2 * high
         high = min(high, most + 1)
+        # Local privacy at the end of a k's range: no more than the target at low, unless low is 1;
+        # more at high, unless there is no such k.
         while high - low > 1:
             k = (low + high) // 2
             if replace(inner, size=k).local_privacy(cells, ends[k]) <= target:

@@ -172,6 +172,7 @@ class AdaptiveHierarchical(Release):
         added = True
         trace: list[Round] = []
         while budget.micro:
+            # Where no node was added there is nothing new to ask: this round gets the rest.
             last = not added or len(trace) + 1 == self.rounds
             step = self._round(tree, answers(tree, rng), last, epsilon, budget, rng)
             trace.append(step)
@@ -212,6 +213,7 @@ class AdaptiveHierarchical(Release):
         seen = self.cohort.sum(vectors, micro / MICRO, sensitivity, rng)
         threshold = self.threshold
         if threshold == "adaptive":
+            # For the least noise that is still possible: the next round may get all that remains.
             threshold = split_threshold(clients, max(micro, budget.micro) / MICRO, *law)
         return Round(
             tree,

@@ -77,6 +77,7 @@ class ManyLocations:
         if self.most_places is not None:
             visits = most_visited_cells(visits, self.most_places)
         most = int(visits.sum(axis=1).max())
+        # So that scale C_i + R of `systematic` fits 64 bits.
         if most * self.scale >= 1 << 62:
             raise InputError(f"scale times a user's visits must be below 2^62, got {self.scale}")
         rounded = systematic if self.rounding == "systematic" else stochastic
@@ -114,9 +115,10 @@ def systematic(visits: sparse.csr_array, scale: int, rng: np.random.Generator) -
     rng : numpy.random.Generator
     """
     totals, row = _totals(visits)
+    # C_i of each entry: the running sum over all rows, less that of the rows before.
     ends = np.cumsum(visits.data) - (np.cumsum(totals) - totals)[row]
     starts = ends - visits.data
-    offset = rng.integers(totals)[row]
+    offset = rng.integers(totals)[row]  # one R a user, or the terms do not telescope
     n = totals[row]
     parts = (scale * ends + offset) // n - (scale * starts + offset) // n
     return _with_data(visits, parts)
@@ -130,6 +132,7 @@ def stochastic(visits: sparse.csr_array, scale: int, rng: np.random.Generator) -
     totals, row = _totals(visits)
     n = totals[row]
     whole, rest = np.divmod(scale * visits.data, n)
+    # A coin of exactly rest / n, in whole numbers.
     return _with_data(visits, whole + (rng.integers(n) < rest))
 
 

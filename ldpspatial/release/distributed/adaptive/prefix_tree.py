@@ -125,6 +125,8 @@ class PrefixTree:
         square[: masses.shape[0], : masses.shape[1]] = masses / masses.sum()
         for level in range(1, min(tree.depth, tree.depth if depth is None else depth)):
             size = side >> level
+            # Axes: row of node, row in it, column of node, column in it. A heavy square's parent is
+            # as heavy at least, but for rounding, and has been split: so the square is in the tree.
             sums = square.reshape(1 << level, size, 1 << level, size).sum(axis=(1, 3))
             heavy = zip(*(at.tolist() for at in np.nonzero(sums > share)), strict=True)
             tree = tree.split([(level, row, column) for row, column in heavy])
@@ -162,10 +164,11 @@ class PrefixTree:
         for level in range(1, self.depth + 1):  # each level paints over the one above
             size = self._quadtree.block(level)
             paint = paint.repeat(2, axis=0).repeat(2, axis=1)
-            paint = paint[: -(-self.shape[0] // size), : -(-self.shape[1] // size)]
+            paint = paint[: -(-self.shape[0] // size), : -(-self.shape[1] // size)]  # on the map
             first, last = np.searchsorted(table[:, 0], [level, level + 1])
             paint[table[first:last, 1], table[first:last, 2]] = np.arange(first, last)
         pixels = np.bincount(paint.ravel(), minlength=len(nodes))
+        # Nodes whose pixels all belong to smaller ones are no elements: they would hold noise only.
         covering = np.flatnonzero(pixels)
         element = np.zeros(len(nodes), dtype=np.int64)
         element[covering] = np.arange(covering.size)

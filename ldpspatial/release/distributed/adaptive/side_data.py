@@ -155,6 +155,7 @@ class SideData:
         shards = len(self.histogram.cohort.shards(len(users)))
         return self.histogram.ask(
             users.shape,
+            # Even entries count those with the property, odd ones the others: a single 1 a user.
             lambda tree, _: one_hot(2 * tree.assign(cells) + ~status, 2 * len(tree)),
             lambda step: self._grown(step, shards),
             epsilon,
@@ -164,6 +165,7 @@ class SideData:
     def _grown(self, step: Round, shards: int) -> PrefixTree:
         """Split and remove by the widths that the least noise still possible would allow."""
         tree = step.tree
+        # The adaptive threshold is two deviations of the least noise that is still possible.
         deviation = step.threshold / 2
         has, has_not = step.counts.reshape(-1, 2).T
 
@@ -224,16 +226,21 @@ def proportion_interval(
     at = np.nan_to_num(p, nan=0.5)
     spread = people * at * (1 - at) + (at**2 + (1 - at) ** 2) * variance
     noisy = np.divide(variance, spread, out=np.zeros(a.shape), where=spread > 0)
+    # Of (1 - p) A - p B the fourth cumulant of the noise over the whole variance squared, in units
+    # of a Laplace law's kurtosis. That of a sum of K parts is K times smaller.
     share = (at**4 + (1 - at) ** 4) * noisy**2 / shards
     normal = ndtri((1 + confidence) / 2)
+    # Of a Laplace law of variance 1: P(|X| > x) = exp(-sqrt(2) x).
     laplace = -log(1 - confidence) / sqrt(2)
     square = (normal + share * (laplace - normal)) ** 2
     # (a - p N)^2 <= z^2 [N p (1 - p) + (1 - 2 p + 2 p^2) v], in powers of p
     quadratic = people**2 + square * people - 2 * square * variance
     linear = 2 * a * people + square * people - 2 * square * variance
     constant = a**2 - square * variance
+    # The roots bound the interval only where the parabola opens upwards; else no p is ruled out.
     known = (quadratic > 0) & (people > 0)
     twice = np.where(known, 2 * quadratic, 1.0)
+    # linear is minus the coefficient of p, hence (linear -+ root) / twice.
     root = np.sqrt(np.maximum(linear**2 - 4 * quadratic * constant, 0.0))
     lower = np.where(known, np.clip((linear - root) / twice, 0.0, 1.0), 0.0)
     upper = np.where(known, np.clip((linear + root) / twice, 0.0, 1.0), 1.0)

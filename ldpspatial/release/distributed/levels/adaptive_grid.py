@@ -80,9 +80,11 @@ class AdaptiveGrid(OneVisit):
         self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
     ) -> Published:
         """Ask for the blocks, then for their parts, the same visit both times."""
+        # Both rounds ask the same users, so their epsilons add up.
         budgets = self.budgets(epsilon)
         blocks = cut(users.shape, self.blocks)
         coarse = self._counted(blocks, cells, budgets[0], rng)
+        # The parts follow from noisy counts and public numbers: choosing them costs nothing.
         labels, block_of = refined(blocks, self.parts(coarse.counts, epsilon))
         fine = self._counted(labels, cells, budgets[1], rng)
         if not fine.survivors:  # withheld: what was seen before is better than nothing
@@ -107,6 +109,7 @@ class AdaptiveGrid(OneVisit):
         [1, 1, 1, 2, 10]
         """
         wanted = np.maximum(counts, 0) * (1 - self.alpha) * epsilon / self.c2
+        # floor(sqrt(x)) is floor(sqrt(floor(x))), which isqrt gives without rounding.
         return [max(1, isqrt(int(each))) for each in wanted.tolist()]
 
     def _counted(self, labels: Ints, cells: Ints, micro: int, rng: np.random.Generator) -> NoisySum:
@@ -153,7 +156,7 @@ def refined(blocks: Ints, parts: Sequence[int]) -> tuple[Ints, Ints]:
     """
     labels = np.empty_like(blocks)
     within: list[int] = []
-    for block, where in enumerate(ndimage.find_objects(blocks + 1)):
+    for block, where in enumerate(ndimage.find_objects(blocks + 1)):  # 0 is no object there
         inner = cut(labels[where].shape, parts[block])
         labels[where] = len(within) + inner
         within += [block] * (int(inner.max()) + 1)

@@ -92,8 +92,11 @@ class NoisyCounts(LevelCounts):
         total = kept.sum()
         if total == 0 or people == 0:
             return uniform_error(self.levels), 0.0
+        # The error is |f|^2 - 2 f.truth, f = kept / (total A) on the A pixels of a cell: squares
+        # give the first term, products the second without bias (the total counts as fixed).
         squares = (kept**2 / areas).sum()
         products = (product_with_mean(counts, decay, sqrt(variance)) / areas).sum()
+        # y^2 - v is m^2 in the mean.
         of_noise = 4 * max(((counts**2 - variance) / areas**2).sum(), 0.0) * variance
         of_noise += 5 * variance**2 * (1 / areas**2).sum()
         of_people = 4 * max((kept**3 / areas**2).sum() - squares**2 / total, 0.0)
@@ -133,6 +136,7 @@ def product_with_mean(counts: Array, decay: float, deviation: float) -> Array:
 def uniform_error(levels: Levels) -> float:
     """Return the squared error of the uniform map, less the squared norm of the truth."""
     rows, columns = levels.shape
+    # |u|^2 - 2 u.truth = 1 / P - 2 / P for u = 1 / P on P pixels.
     return -1.0 / (rows * columns)
 
 

@@ -117,6 +117,7 @@ class SketchCounts(LevelCounts):
             if total == 0 or people == 0:
                 return uniform_error(self.levels), 0.0
             fit = (np.maximum(counts, 0) ** 2 / areas).sum() / total**2
+            # Less one: a person is compared with the count of the others.
             weights = (np.maximum(counts - 1, 0) / (areas * total * people)).ravel()
             products = np.array([self._product(level, weights, row) for row in held_out])
             middle = np.median(products)
@@ -132,6 +133,7 @@ class SketchCounts(LevelCounts):
         """
         width = self.hashes.width
         places = self.hashes.places(row, self._keys(level))
+        # The sum over cells of weight times what stands at their place, added up by place first.
         seen = np.bincount(places, weights, width) @ self.tables[level - 1][row]
         others = weights.sum() * self.load * self.people[level - 1] / width
         return float((seen - others) / (1 - 1 / width))
@@ -203,7 +205,7 @@ class CountMin(OneLevel):
         found = self.cohort.sum(contributions, epsilon, self.depth * levels.depth, rng)
         tables = list(found.counts.reshape(-1, self.depth, self.width).astype(np.float64))
         if not self.per_level:
-            tables *= levels.depth
+            tables *= levels.depth  # the one table stands for every level
         people = (found.survivors,) * levels.depth
         load = 1 if self.per_level else levels.depth
         return SketchCounts(levels, people, epsilon, tables, load, hashes, self.estimator)

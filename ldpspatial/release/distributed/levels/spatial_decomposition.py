@@ -42,6 +42,7 @@ class SpatialDecomposition(OneLevel):
         """Return the noisy counts of all levels, from one sum a level."""
         budgets = self.budgets(levels, epsilon)
         decays = [micro / MICRO for micro in budgets]
+        # A client is in one cell of every level, so the epsilons of the levels add up.
         sums = [
             self.cohort.sum(levels.one_hot(cells, level), decay, 1, rng)
             for level, decay in enumerate(decays, start=1)
@@ -51,7 +52,7 @@ class SpatialDecomposition(OneLevel):
             [found.survivors for found in sums],
             sum(budgets) / MICRO,
             levels.split(np.concatenate([found.counts for found in sums])),
-            decays,
+            decays,  # at sensitivity 1, -ln a is the level's epsilon
             [found.deviation for found in sums],
         )
 

@@ -116,6 +116,7 @@ def client_vector(
     if min(own, default=0) < 0 or sum(own) > share.sensitivity:
         raise InputError(f"contribution must be {rule}")
     noise = share.sample(len(own), entropy)
+    # & gives the residue of a negative number too: Python's has its sign bit without end.
     return [(entry + extra) & mask for entry, extra in zip(own, noise, strict=True)]
 
 
@@ -178,6 +179,7 @@ class Uniform:
 
     def below(self, bound: int) -> int:
         """Return a uniform whole number in [0, bound), by rejection: no modulo, so no bias."""
+        # More than half of the values below 2^bits are accepted; a bound of 1 takes no byte.
         bits = (bound - 1).bit_length()
         size = (bits + 7) // 8
         mask = (1 << bits) - 1
@@ -188,6 +190,7 @@ class Uniform:
 
     def _take(self, size: int) -> bytes:
         if self._used + size > len(self._page):
+            # The rest of the last page is dropped: no byte is read twice, or draws would depend.
             self._page = self._entropy(max(size, PAGE_BYTES))
             self._used = 0
         self._used += size

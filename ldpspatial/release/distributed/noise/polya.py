@@ -60,6 +60,8 @@ def privacy_loss(survivors: int, honest: int, epsilon: float, sensitivity: int =
     # P(0) and P(1) of X - Y are sums of products of Polya probabilities: (1 - a)^(2 share) times
     # F(share, share; 1; a^2) and a share F(share, share + 1; 2; a^2).
     zero, one = (hyp2f1(share, share + k, 1 + k, a * a) for k in (0, 1))
+    # ln P(0) / P(1), with decay = -ln a: the steepest step of the law, which every unit of the
+    # sensitivity can cost once (docs/noise-shares.md, section 5).
     return float(most * (decay + log(zero / (share * one))))
 
 
@@ -80,6 +82,7 @@ def sum_of_shares(
     a = exp(-decay)
     stop = -expm1(-decay)
     if survivors == honest:
+        # numpy's geometric numbers begin at 1; the difference takes that away.
         return rng.geometric(stop, length) - rng.geometric(stop, length)
     means = rng.gamma(survivors / honest, a / stop, (2, length))
     difference: Ints = rng.poisson(means[0]) - rng.poisson(means[1])

@@ -253,6 +253,7 @@ class Cohort:
                 counts += decode(total, self.modulus)
                 revealed = revealed + 1
                 survivors = survivors + here
+                # Each share has 1 / h of the variance that a shard's noise is made for.
                 shares += here / self.honest(len(shard.members))
         clients = sum(len(shard.members) for shard in shards)
         spread = deviation * sqrt(shares)
@@ -266,6 +267,7 @@ class Cohort:
         size = len(shard.members)
         if here < self.threshold(size):
             return None
+        # Survivors alone, contributions and noise shares alike: who fails takes both away.
         counts = rows[shard.members[shard.survives]].sum(axis=0)
         noise = sum_of_shares(here, self.honest(size), decay, rows.shape[1], rng)
         return encode(np.asarray(counts, dtype=np.int64) + noise, self.modulus)

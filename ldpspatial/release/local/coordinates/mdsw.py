@@ -48,7 +48,7 @@ class Mdsw(WaveRelease):
         The observer knows which coordinate was reported and guesses the other from the prior.
         """
         reported = offset_law(square_wave_table(cells, epsilon).matrix())
-        silent = offset_law(np.ones((1, cells)))
+        silent = offset_law(np.ones((1, cells)))  # one report for all: the posterior is the prior
         return _mean_distance(reported, silent)
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:

@@ -87,6 +87,7 @@ class SquareWaveTable:
         one whole number below the total picks the part and the report in it.
         """
         drawn = rng.integers(self.total_weight, size=len(at))
+        # Both branches are computed for all; what np.where leaves out may be no report at all.
         above = drawn - self.outputs * self.base_weight
         anywhere = drawn // self.base_weight
         near = at + above // (self.band_weight - self.base_weight)

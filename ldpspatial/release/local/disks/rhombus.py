@@ -56,6 +56,7 @@ def rhombus_table(epsilon: float, cells: int, radius: int | None = None) -> Resp
     d = whole_number("cells", cells, 1, MAX_CELLS)
     b = whole_number("radius", rhombus_radius(epsilon, d) if radius is None else radius, 0, 3 * d)
     lift = exp_below(exponent) - ONE
+    # y <= x is the octant, x + y <= b the ball.
     lifts = tuple((lift,) * (min(x, b - x) + 1) for x in range(b + 1))
     base_weight, octant = whole_weights(lifts, lift, d)
     return ResponseTable("rhombus", float(epsilon), d, base_weight, octant)

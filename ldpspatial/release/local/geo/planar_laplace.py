@@ -148,6 +148,7 @@ class PlanarLaplace(LocalRelease):
         height, width = grid.cell_size
         if self.unit == "cell":
             rates = epsilon, epsilon
+            # Along the shorter side a metre is more of a cell: the worst direction counts.
             per_metre = epsilon / min(height, width)
         else:
             rates = epsilon * height, epsilon * width
@@ -166,6 +167,7 @@ class PlanarLaplace(LocalRelease):
     ) -> Released:
         """Noise (2, n) positions in cells, count them by cell and estimate the density."""
         channel = planar_laplace_channel(side, rates)
+        # Noise on the raw position, before its cell or the edge: what follows is post-processing.
         noised = at + planar_laplace_noise(at.shape[1], rng) / np.array(rates)[:, None]
         rows, columns = np.clip(np.floor(noised), 0, side - 1).astype(np.int64)
         counts = np.bincount(rows * side + columns, minlength=side**2)
@@ -209,7 +211,7 @@ def planar_laplace_noise(size: int, rng: np.random.Generator) -> Array:
 
     The inverse of the radius' distribution, -(W(-1, (p - 1) / e) + 1), gives the same law.
     """
-    radius = rng.standard_gamma(2, size)
+    radius = rng.standard_gamma(2, size)  # density r e^-r in polar coordinates, not e^-r
     angle = rng.uniform(0, 2 * pi, size)
     return np.asarray(radius * np.stack([np.sin(angle), np.cos(angle)]))
 
@@ -236,11 +238,13 @@ def planar_laplace_channel(cells: int, rates: Rates) -> MatrixChannel:
         return MatrixChannel(np.ones((1, 1)), (1, 1), epsilon)
     (down, weight_down), (across, weight_across) = (_rule(cells, rate) for rate in rates)
     apart = np.hypot(rates[0] * down[:, None], rates[1] * across)
+    # epsilon^2 is the product of the rates: a density per cell, as nodes are in sides of cells.
     mass = epsilon**2 / (2 * pi) * np.exp(-apart) * np.outer(weight_down, weight_across)
     moments = _bends(cells, down) @ mass @ _bends(cells, across).T
     output, given = np.indices((cells, cells))
     which = np.abs(output - given)
     which[[0, -1]] += cells  # at the edges: so far or farther
+    # Axes: output row, output column, given row, given column.
     matrix = moments[which[:, None, :, None], which[None, :, None, :]]
     return MatrixChannel(matrix.reshape(cells**2, cells**2), (cells, cells), epsilon)
 
@@ -249,6 +253,7 @@ def _bends(cells: int, noise: Array) -> Array:
     """Return triangles, then ramps, of all offsets at +noise and -noise together."""
     offset = np.arange(cells)[:, None]
     both = [sign * noise - offset for sign in (1, -1)]
+    # Nodes lie on one quadrant of the noise; its mirror images add up here, axis by axis.
     triangles = sum(np.clip(1 - np.abs(x), 0, None) for x in both)
     ramps = sum(np.clip(x + 1, 0, 1) for x in both)
     return np.concatenate([triangles, ramps])
@@ -257,6 +262,7 @@ def _bends(cells: int, noise: Array) -> Array:
 def _rule(cells: int, rate: float) -> tuple[Array, Array]:
     """Return nodes and weights for integrals over noise from 0 on along one axis."""
     inner = np.concatenate([[0], 2.0 ** np.arange(-FINEST, 1), np.arange(2.0, cells + 1)])
+    # Triangles and ramps bend at whole numbers; halving towards 0 follows the cusp of the density.
     edges = inner.tolist()
     width = 1.0
     while edges[-1] < inner[-1] + REACH / rate:

@@ -94,6 +94,7 @@ class SemGeoI(LocalRelease):
         cells = side_within(self.name, cells, MOST_CELLS)
         most = max(1, cells**2 - 1)
         if self.size is None:
+            # 1 / (e^x + 1) is expit(-x), which does not overflow.
             return max(1, ceil(cells**2 * float(expit(-epsilon * _mean_distance(cells)))))
         if self.size > most:
             raise InputError(
@@ -124,6 +125,7 @@ class SemGeoI(LocalRelease):
         """
         law = self.law(cells, epsilon)
         distances = cell_distances((cells, cells))
+        # Weights may be beyond all floats; quotients of whole numbers are rounded once and are not.
         by_step = np.array([weight / law.weights[0] for weight in law.weights])
         nearest, complete = _nearest_steps(cells, law.size)
         sums = np.empty(len(nearest))
@@ -136,8 +138,10 @@ class SemGeoI(LocalRelease):
             guesses[some] = apart / sums[some] ** 2
         mean = float(sums @ guesses / sums.sum())
         empty = law.empty
+        # P(empty) = sum / d^2, times the mean distance of two draws from the posterior empty / sum.
         unseen = float(empty @ distances @ empty / empty.sum()) / cells**2 if empty.any() else 0.0
         share = 1 - float(empty.mean())
+        # Of a ratio of two means, to first order: the spread of S (g - ratio) over the mean of S.
         spread = float(np.std(sums * (guesses - mean)) / sums.mean())
         error = 0.0 if complete else share * spread / sqrt(len(nearest))
         return LocalPrivacy(share * mean + unseen, error)
@@ -216,8 +220,9 @@ def _nearest_steps(cells: int, size: int) -> tuple[Steps, bool]:
             sets = np.array(list(islice(every, SETS_AT_A_TIME)))
         else:
             keys = rng.random((min(SETS_AT_A_TIME, SAMPLED_SETS - first), cells**2))
+            # The places of the k smallest of independent keys are a uniform set.
             sets = np.argpartition(keys, size, axis=1)[:, :size]
-        nearest = steps[sets[:, 0]]
+        nearest = steps[sets[:, 0]]  # a copy, as an index array makes one: `steps` stays
         for column in sets.T[1:]:
             np.minimum(nearest, steps[column], out=nearest)
         found.append(nearest)

@@ -145,6 +145,7 @@ class SubsetExponential:
         order = np.argsort(self.steps[cell], kind="stable")
         farther = len(order) - begin - ring
         place = np.arange(self.size)
+        # (sets, k) choices left at place j: ring - j nearest cells, then farther - (j - taken).
         room = np.where(place < taken[:, None], ring[:, None], (farther + taken)[:, None]) - place
         out[sets] = _pick(order, begin, ring, taken, rng.integers(0, room))
         return out
@@ -172,6 +173,7 @@ def subset_exponential(cells: int, size: int, epsilon: Fraction) -> SubsetExpone
     steps = np.searchsorted(squares, squared[examples])
     rings = [np.bincount(step, minlength=len(squares)).tolist() for step in steps]
     growth = [_exp_distance(epsilon * (1 - SLACK), square) for square in squares]
+    # The smallest weight, top // growth[-1], keeps LEAST_BITS bits at least.
     top = 1 << (LEAST_BITS + growth[-1].bit_length())
     weights = [top // grown for grown in growth]
     masses = [_mass(weights, ring, size) for ring in rings]
@@ -206,8 +208,10 @@ def check_claim(law: SubsetExponential, epsilon: Fraction, pairs: set[Pair]) -> 
     squares = law.squares
     weights = law.weights
     bounds = [_exp_distance(epsilon, square) for square in squares]  # from below
+    # Weights fall with distance: then the farthest distance that is possible is the worst case.
     kept = all(near >= far > 0 for near, far in pairwise(weights))
     for apart, bound in zip(squares[1:], bounds[1:], strict=True):
+        # squares[far] is the farthest that is no more than `apart` beyond `square`. It only grows.
         far = 0
         for square, weight in zip(squares, weights, strict=True):
             while far + 1 < len(squares) and _within(squares[far + 1], square, apart):
@@ -264,11 +268,13 @@ def _mass(weights: Sequence[int], rings: Sequence[int], size: int) -> int:
 
 def _least_total(growth: int, mass: int, other: int) -> int:
     """Return the least T with T - other <= growth / 2^BITS * (T - mass)."""
+    # The divisor is negative, and -(a // -b) is a / b rounded up: a larger total is safe too.
     return -((growth * mass - (other << BITS)) // ((1 << BITS) - growth))
 
 
 def _within(square: int, other: int, apart: int) -> bool:
     """Tell whether sqrt(square) <= sqrt(other) + sqrt(apart)."""
+    # Squared once: excess <= 2 sqrt(other apart); and again, where excess is positive.
     excess = square - other - apart
     return excess <= 0 or excess**2 <= 4 * other * apart
 

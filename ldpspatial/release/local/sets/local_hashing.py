@@ -138,6 +138,7 @@ def _lift(epsilon: float) -> float:
 def _hash_all(function, hashes):  # type: ignore[no-untyped-def]
     """Set hashes[v] to the field element of value v, for v = 0, 1, ..."""
     element, first, second = function
+    # A quadratic by differences: two additions a value, and no product modulo P.
     for v in range(hashes.size):
         hashes[v] = element
         element += first

@@ -270,6 +270,7 @@ def _privacy_of_means(own: float, apart: float, epsilon: float, sizes: Array) ->
 def on_simplex(shares: Array) -> Array:
     """Return the density closest to these shares in the 2-norm, shaped like them."""
     nearest = np.asarray(proj_simplex(np.ascontiguousarray(shares).ravel()))
+    # The projection sums to 1 up to rounding only.
     return np.asarray(nearest / nearest.sum()).reshape(shares.shape)
 
 

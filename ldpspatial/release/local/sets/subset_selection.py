@@ -89,6 +89,7 @@ def subset_frequencies(hits: ArrayLike, n: int, epsilon: float) -> Array:
         return np.ones(1)
     k = subset_size(size, epsilon)
     p = inclusion_probability(size, epsilon)
+    # p (k - 1) + (1 - p) k = k - p.
     return unbiased_shares(hits, n, (k - p) / (size - 1), _lift(size, epsilon))
 
 

@@ -117,6 +117,7 @@ class LdpTrace(LocalRelease):
         longest = published_length(law, bins)
         spent = share_of(epsilon, self.report_part(longest))
         slot = None if self.slots == "all" else rng.integers(longest + 1, size=n)
+        # Cells of walks touch already, so this only cuts them at L.
         model = collect(adjacent_moves(walks, side, longest), side, longest, slot, spent, rng)
         lengths = np.minimum(_drawn_lengths(law, bins, n, rng), longest)
         walked = synthesise(model, lengths, rng)
@@ -194,6 +195,8 @@ def collect(
         sent[kind] += len(values)
     starts, moves, ends = (_law(c, n, spent) for c, n in zip(counts, sent, strict=True))
     inside = domain.targets >= 0
+    # Symbol -1, beyond the edge, would index "none", and the law that _law makes up of no report
+    # would be a model: both are set to 0.
     table = np.where(inside, moves[domain.symbols], 0.0) * (sent[MOVE] > 0)
     return MarkovModel(side, starts, table, ends)
 

@@ -42,6 +42,7 @@ class MoveDomain:
     @property
     def none(self) -> int:
         """The symbol of a slot without a move: (3 side - 2)^2, the number of moves."""
+        # Along one axis 3 side - 2 ordered pairs of indices are the same or neighbours.
         return (3 * self.side - 2) ** 2
 
     def of(self, before: Ints, after: Ints) -> Ints:
@@ -98,8 +99,10 @@ def last_cells(model: MarkovModel, lengths: Ints) -> Array:
     going = len(lengths)
     law = model.starts
     last = np.zeros(cells)
+    # law: where a walk that is long enough is at this point. Those that found no way on have
+    # dropped out, so it may sum to less than 1. going: how many walks are long enough.
     for ending in np.bincount(lengths)[1:]:
-        last += law * np.where(out > 0, ending, going)
+        last += law * np.where(out > 0, ending, going)  # no way on: all that are there end
         going -= ending
         moved = (law[:, None] * chances).ravel()
         arrived = np.bincount(targets[targets >= 0], moved[targets >= 0], minlength=cells)

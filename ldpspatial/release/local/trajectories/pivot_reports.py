@@ -28,6 +28,7 @@ def randomised_value(value, size, epsilon, uniform):  # type: ignore[no-untyped-
     keep = kept(size, epsilon)
     if uniform < keep or size == 1:
         return value
+    # Given that it exceeds keep, `uniform` is uniform above it: one number serves for both draws.
     other = min(int((uniform - keep) / (1 - keep) * (size - 1)), size - 2)
     return other + (other >= value)
 
@@ -47,6 +48,7 @@ def sector(row, column, from_row, from_column, sectors):  # type: ignore[no-unty
 def diameter(candidates):  # type: ignore[no-untyped-def]
     """Return the largest distance between two candidates, which stand row by row."""
     most = 0.0
+    # Distance from a point is convex along a row, so the farthest pair lies at ends of rows.
     ends = np.empty((candidates.shape[0], 3))  # row, first column, last column
     rows = 0
     for k in range(candidates.shape[0]):
@@ -99,7 +101,7 @@ def near_cell(row, column, candidates, epsilon, uniform):  # type: ignore[no-unt
         left -= law[k]
         if left < 0:
             return k
-    return law.size - 1
+    return law.size - 1  # the law may sum to less than `uniform` by rounding
 
 
 @compiled
@@ -213,6 +215,7 @@ def copy_reports(points, first, block, sectors, shares, drawn):  # type: ignore[
         for pair in range(low, beyond):
             beside = pair if pair < j else pair + 1
             pivots[pair - low, 0], pivots[pair - low, 1] = noisy[beside, 0], noisy[beside, 1]
+            # From the reported pivot, not from the true one: domains may depend on reports alone.
             seen = sector(row, column, noisy[beside, 0], noisy[beside, 1], sectors)
             heard[pair] = randomised_value(seen, sectors, shares[1], drawn[last + 1 + pair])
         candidates = cells_towards(cells, pivots, heard[low:beyond], sectors)

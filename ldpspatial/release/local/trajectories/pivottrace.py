@@ -118,6 +118,7 @@ class PivotTrace(LocalRelease):
         points = evenly_spaced(trails_of(self.name, users), self.pivots)
         side = users.shape[0]
         at = np.stack(np.divmod(points, side), axis=-1)
+        # Two for the region; a copy takes K for pivots and targets and K - 1 for directions.
         drawn = rng.random((len(at), 2 + 2 * (2 * self.pivots - 1)))
         shares = np.array([[share_of(epsilon, part) for part in copy] for copy in self.parts()])
         spent = share_of(epsilon, REGION_PART)

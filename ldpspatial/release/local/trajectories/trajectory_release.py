@@ -140,6 +140,7 @@ def _walked_lengths(starts, cells, side, most):  # type: ignore[no-untyped-def]
         for k in range(starts[user], starts[user + 1] - 1):
             if lengths[user] >= most:
                 break
+            # Moves of a king on the way: the larger offset; to stay counts as one.
             down = abs(cells[k + 1] // side - cells[k] // side)
             across = abs(cells[k + 1] % side - cells[k] % side)
             lengths[user] += max(down, across, 1)

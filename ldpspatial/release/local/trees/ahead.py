@@ -129,6 +129,7 @@ def grow(side: int, rounds: int, ask: Ask) -> tuple[HalvingTree, Array, Array]:
         total[leaves] += frequencies / variance
         precision[leaves] += 1 / variance
         area = (tree.bounds[:, 1::2] - tree.bounds[:, ::2]).prod(axis=1)
+        # The nodes of this round have been asked once, so `variance` is that of their estimates.
         first_estimate = total[born] / precision[born]
         wanted = born[(area[born] > 1) & (first_estimate > sqrt((BRANCHING + 1) * variance))]
     known = np.arange(len(total)) == 0

@@ -197,12 +197,14 @@ def consistent(tree: HalvingTree, values: Array, variances: Array) -> Array:
         sums[above] = np.bincount(of, best[nodes], minlength=width)
         sum_spread[above] = np.bincount(of, spread[nodes], minlength=width)
         both = np.flatnonzero(inner[above]) + above.start
+        # (1 / s) / (1 / s + 1 / S). The root's s is 0: its known total keeps all of the weight.
         own = sum_spread[both] / (spread[both] + sum_spread[both])
         best[both] = own * best[both] + (1 - own) * sums[both]
-        spread[both] *= own
+        spread[both] *= own  # s S / (s + S), the variance of the mean
     for level in range(1, tree.depth + 1):
         nodes = tree.level(level)
         of = tree.parents[nodes]
+        # best[of] is final by now; sums and spreads are still those of the way up.
         best[nodes] += (best[of] - sums[of]) * spread[nodes] / sum_spread[of]
     return best
 
@@ -226,13 +228,14 @@ def non_negative(tree: HalvingTree, estimates: Array) -> Array:
     """
     masses = np.zeros_like(estimates)
     masses[0] = 1.0
+    # First child of each node: parents ascend, as levels and siblings stand side by side.
     first = np.searchsorted(tree.parents[1:], np.arange(len(tree.parents))) + 1
     for level in range(tree.depth):
         nodes = np.arange(*tree.starts[level : level + 2])
         nodes = nodes[masses[nodes] > 0]
         for size in (1, 2, 4):
             parents = nodes[tree.child_counts[nodes] == size]
-            family = first[parents] + np.arange(size)[:, None]
+            family = first[parents] + np.arange(size)[:, None]  # (size, parents), a column each
             masses[family] = masses[parents] * _shares(estimates[family], masses[parents])
     return masses
 
@@ -242,6 +245,7 @@ def _shares(values: Array, masses: Array) -> Array:
     if values.size == 0:
         return values
     with np.errstate(over="ignore"):
+        # The projection does not see a shift; on the simplex of mass m it is m times that of v / m.
         scaled = (values - values.max(axis=0)) / masses
     # What is 1 or more below the largest is 0 after projection, however far below it is.
     return np.asarray(proj_simplex(np.maximum(scaled, -1.0)))
@@ -281,6 +285,8 @@ def partition_privacy(side: int, partitions: Sequence[Ints], own: float, other: 
         Probability that the set holds the part of the user's cell, and that it holds another,
         each independent of the rest.
     """
+    # Areas sum to 1, so the sum over the parts lies between outside and inside: what is left out
+    # above the last t is e^-45, below the first 1e-14.
     inside, outside = own / other, (1 - own) / (1 - other)  # likelihoods, against another part
     # In x = ln t the trapezium rule is exact to rounding, as it is for all that decays so fast.
     t = np.exp(np.arange(log(1e-14 / inside), log(45 / outside), STEP))
@@ -288,12 +294,14 @@ def partition_privacy(side: int, partitions: Sequence[Ints], own: float, other: 
     found = []
     for parts in partitions:
         member = csr_array((np.ones(side**2), (parts, np.arange(side**2))))
+        # (parts, parts): distances of pairs of cells, each of probability 1 / side^4 by the prior.
         joint = member @ (member @ distances).T / side**4
         rate = t[:, None] * (np.bincount(parts) / side**2)
         held = other * np.exp(-rate * inside)
         missed = (1 - other) * np.exp(-rate * outside)
         one = (held * inside + missed * outside) / (held + missed)
         twice = (held * inside**2 + missed * outside**2) / (held + missed)
+        # Different parts are independent given t; a part with itself has its second moment instead.
         pairs = ((one @ joint) * one).sum(axis=1) + (twice - one**2) @ joint.diagonal()
-        found.append(STEP * (t * np.exp(np.log(held + missed).sum(axis=1))) @ pairs)
+        found.append(STEP * (t * np.exp(np.log(held + missed).sum(axis=1))) @ pairs)  # dt = t dx
     return float(np.mean(found)) if found else 0.0

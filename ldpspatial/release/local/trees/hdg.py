@@ -156,6 +156,7 @@ def granularities(users: int, epsilon: float) -> tuple[float, float]:
     >>> [round(value, 2) for value in granularities(100_000, 1.0)]
     [20.7, 3.38]
     """
+    # (e^eps - 1)^2 / e^eps = 4 sinh(eps / 2)^2.
     information = users / GRIDS * 4 * sinh(epsilon / 2) ** 2
     return (information * ALPHA_1**2 / 2) ** (1 / 3), (2 * ALPHA_2 * information**0.5) ** 0.5
 
@@ -176,6 +177,7 @@ def _nearest_power(value: float) -> int:
     if value <= 2:
         return 1
     below = int(log2(value))
+    # Nearest in difference: 1.5 * 2^k lies half-way between 2^k and 2^(k + 1).
     return below if value <= 1.5 * 2**below else below + 1
 
 
@@ -211,6 +213,7 @@ def _consistent(axes: _Axes, line: Array, both: Array) -> tuple[Array, Array]:
     both_sums = both.sum(axis=1)
     variance = 1 / (1 / terms + 1 / axes.coarse)
     agreed = variance * (line_sums / terms + both_sums / axes.coarse)
+    # Least squares under the known total: its error is shared in proportion to the variances.
     agreed += (1 - agreed.sum()) * variance / variance.sum()
     line = line + ((agreed - line_sums) / terms)[axes.above]
     return line, both + ((agreed - both_sums) / axes.coarse)[:, None]
@@ -225,6 +228,7 @@ def _weighted_update(axes: _Axes, grids: _Grids, tolerance: float) -> tuple[Arra
     matrix = np.outer(axes.lengths, axes.lengths) / axes.lengths.sum() ** 2
     fine = np.arange(axes.fine)
     above = axes.above
+    # (g1, g1) labels: which cell of each grid a block lies in.
     parts = (
         (grids.rows, fine[:, None] + 0 * fine),
         (grids.columns, fine + 0 * fine[:, None]),

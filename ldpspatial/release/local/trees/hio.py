@@ -62,6 +62,7 @@ class Hio(LocalRelease):
         check_users(len(users))
         cells = users.one_cell_each(rng)
         tree = full_tree(side, min(full_depth(side), len(cells)))
+        # What is not overwritten below is the root: a public total of 1, of variance 0.
         values = np.ones(len(tree.parents))
         variances = np.zeros(len(tree.parents))
         group = assign_groups(len(cells), max(tree.depth, 1), rng)

@@ -111,6 +111,7 @@ class Client:
                 number = int.from_bytes(secret, "big")
                 dealt = shamir.split(number, self.terms.shares, points, self._entropy)
                 shares[name] = dict(zip(holders, dealt, strict=True))
+            # None of its own mask key: that is revealed only if it fails, when it cannot answer.
             self._seed_shares = {self.number: shares["seed"].pop(self.number)}
             self._key_shares: dict[int, int] = {}
             sealed = tuple(
@@ -189,6 +190,7 @@ class Client:
             for signer, signature in message.signatures:
                 if not verified(self._directory[signer], signature, self._statements[signer]):
                     raise ProtocolError(f"client {signer} has not confirmed the same survivors")
+            # Never both of one client: seed and mask key together would bare its vector.
             alive = self._survivors
             seeds = tuple((v, s) for v, s in self._seed_shares.items() if v in alive)
             keys = tuple((v, s) for v, s in self._key_shares.items() if v not in alive)

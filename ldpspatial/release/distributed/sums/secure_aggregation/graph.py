@@ -99,6 +99,7 @@ def choose_neighbours(
         shares = _most_shares(clients, threshold, degree, failure)
         if shares < 2:
             continue
+        # One bound for both (union); where the first alone is too large the second is not needed.
         unsafe = exposed(clients, threshold, colluding, degree, shares)
         if unsafe <= failure:
             unsafe += disconnected(clients, threshold, colluding, degree)
@@ -115,6 +116,7 @@ def exposed(clients: int, threshold: int, colluding: int, degree: int, shares: i
     others = threshold - 1
     degree = min(degree, others)
     good = others - colluding
+    # Sets of `degree` neighbours with k colluding clients; the union over clients comes below.
     hits = sum(
         comb(colluding, k) * comb(good, degree - k)
         for k in range(shares, min(colluding, degree) + 1)
@@ -175,6 +177,7 @@ def _most_shares(clients: int, threshold: int, degree: int, failure: Fraction) -
     """Return the largest number of shares for which ``lost`` is at most ``failure``."""
     others = clients - 1
     alive = min(threshold, others)
+    # lost() <= failure with the denominators cleared: misses grow by one term a share.
     allowed = failure * Fraction(comb(others, degree), clients)
     misses, shares = 0, 0
     while shares < min(degree, threshold):

@@ -40,7 +40,7 @@ def pair_mask(terms: Terms, pair: KeyPair, client: int, other: KeyAdvert) -> Int
     client : int
     other : KeyAdvert
     """
-    label = terms.label("pair mask", *sorted((client, other.client)))
+    label = terms.label("pair mask", *sorted((client, other.client)))  # sorted: one key for both
     mask = expand(pair.agree(other.mask_key, terms.digest, label), terms.length, terms.bits)
     return mask if client > other.client else -mask
 

@@ -22,6 +22,7 @@ def expand(key: bytes, length: int, bits: int) -> Ints:
     """
     width = 4 if bits <= 32 else 8  # bytes of a word
     words = np.frombuffer(keystream(key, width * length), dtype=f"<u{width}")
+    # Words from 2^63 on turn negative, with the same low bits.
     residues: Ints = words.astype(np.int64) & np.int64((1 << bits) - 1)
     return residues
 
@@ -29,7 +30,7 @@ def expand(key: bytes, length: int, bits: int) -> Ints:
 def pack(residues: Ints, bits: int) -> bytes:
     """Return residues modulo 2^bits as bytes, ``bits`` bits each without gaps, low bit first."""
     octets = residues.astype("<i8").view(np.uint8).reshape(-1, 8)
-    each = np.unpackbits(octets, axis=1, count=bits, bitorder="little")
+    each = np.unpackbits(octets, axis=1, count=bits, bitorder="little")  # (length, bits)
     return np.packbits(each, bitorder="little").tobytes()
 
 

@@ -234,6 +234,8 @@ class Server:
         for holder, message in sorted(self._revealed.items()):
             for owner, share in (*message.seeds, *message.keys):
                 shares[owner][holder + 1] = share
+        # Masks of pairs of survivors have cancelled. Left are the own masks of survivors, and the
+        # masks of their pairs with clients that shared secrets and failed.
         for owner in self.survivors:
             seed = self._secret(owner, shares[owner])
             if seed_check(terms, owner, seed) != self._shares_out[owner].seed_check:
@@ -255,6 +257,7 @@ class Server:
         if len(shares) < needed:
             raise AbortedError(f"{len(shares)} shares of client {owner} are left, {needed} needed")
         secret = shamir.combine(dict(list(shares.items())[:needed]))
+        # The field is wider than a key: wrong shares may combine to a number that is none.
         if secret.bit_length() > 8 * KEY_BYTES:
             raise AbortedError(f"shares of client {owner} do not fit")
         return secret.to_bytes(KEY_BYTES, "big")

@@ -43,6 +43,7 @@ def split(
     coefficients = [_uniform(prime, entropy) for _ in range(needed - 1)]
     shares = []
     for x in holders:
+        # Horner. At x = 0, where no holder is, the value is the secret itself.
         value = 0
         for coefficient in coefficients:
             value = (value + coefficient) * x % prime
@@ -67,6 +68,7 @@ def _weights_at_zero(holders: tuple[int, ...], prime: int) -> list[int]:
     for x in holders:
         above, below = 1, 1
         for other in holders:
+            # The Lagrange polynomial of x at 0: the product of (0 - other) / (x - other).
             if other != x:
                 above = above * other % prime
                 below = below * (other - x) % prime
