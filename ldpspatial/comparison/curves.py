@@ -20,6 +20,7 @@ from scipy.special import stdtrit
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.plotting.error_curves import curves_figure, draw_curves
+from ldpspatial.privacy.claims import ONE_MECHANISM
 from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.validate import instance, number_in, one_of, shown
 
@@ -29,12 +30,13 @@ Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users",
 AXES: dict[str, str] = {
     "epsilon": "epsilon, each claim under its own relation",
     "replacement_epsilon": "epsilon, every claim under replacement of one user",
-    "shuffled_epsilon": "epsilon as before, local reports shuffled",
+    "shuffled_epsilon": "epsilon as before, local reports shuffled where the bound covers them",
     "users": "users",
     "cells": "cells along a side",
 }
 LEVEL = 0.95
 SHUFFLE_DELTA = 1e-6
+_CLAIM = ("model", "claim_notion", "claim_delta", "claim_unit", "claim_conditions")
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def error_curve(
     against : {"epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"}
         All other settings must be one: an average over different epsilons means nothing.
         "shuffled_epsilon" takes local reports as if a shuffler that all trust had mixed them
-        (:mod:`ldpspatial.privacy.shuffling`), and other claims under replacement.
+        (:mod:`ldpspatial.privacy.shuffling`), where its bound covers them: epsilon-LDP, one report
+        a user, all by one mechanism. Other claims are taken under replacement.
     shuffle_delta : float in (0, 1)
         Delta of the shuffled claim.
 
@@ -210,10 +213,26 @@ def _shown(rows: pa.Table, places: Array, against: Against, shuffle_delta: float
     at = rows["epsilon"].to_numpy()
     replaced = rows["replacement_epsilon"].to_numpy()
     shown = np.array([replaced[at == place].mean() for place in places])
-    if against == "shuffled_epsilon" and rows["model"][0].as_py() == "local":
+    if against == "shuffled_epsilon" and _can_be_shuffled(rows):
         users = rows["users"][0].as_py()
         shown = np.array([amplified_epsilon(x, users, shuffle_delta) for x in shown])
     return shown
+
+
+def _can_be_shuffled(rows: pa.Table) -> bool:
+    """Tell whether the bound on shuffled reports covers all of these claims.
+
+    It needs pure epsilon-LDP. A loss that grows with distance has no bound over the map that it
+    could amplify, and reports that depend on other reports are no batch of equal ones.
+    """
+    return all(
+        row["model"] == "local"
+        and row["claim_notion"] == "differential privacy"
+        and row["claim_delta"] == 0
+        and row["claim_unit"] == "user"
+        and ONE_MECHANISM in row["claim_conditions"]
+        for row in rows.select(_CLAIM).to_pylist()
+    )
 
 
 def _mean_and_half_width(values: Array) -> tuple[float, float]:

@@ -10,6 +10,8 @@ Neighbours = Literal["replace", "zero", "add or remove"]
 
 TAKING_PART = "who has a position in the map is public: others take no part"
 
+ONE_MECHANISM = "one mechanism, fixed beforehand, draws each report by itself"
+
 NEIGHBOURS: Mapping[Neighbours, str] = {
     "replace": "one user's data replaced by any other",
     "zero": "one user's report replaced by zeros, the number of users public",

@@ -10,7 +10,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.estimation.estimate import find_estimator
 from ldpspatial.places.users import UserCells
-from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
+from ldpspatial.privacy.claims import ONE_MECHANISM, TAKING_PART, Model, PrivacyClaim
 from ldpspatial.release.release import Release, Released, check_run
 from ldpspatial.validate import MAX_CELLS, check_epsilon, input_errors, whole_number
 
@@ -22,6 +22,13 @@ class LocalRelease(Release):
     """A release whose users randomise before anything leaves the device."""
 
     model: ClassVar[Model] = "local"
+
+    one_mechanism: ClassVar[bool] = True
+    """Whether one mechanism, fixed beforehand, draws the one report of each user by itself.
+
+    False for rounds that look at earlier reports and for groups of fixed sizes. Only where it is
+    True do bounds on shuffled reports hold (:mod:`ldpspatial.privacy.shuffling`).
+    """
 
     @input_errors()
     def local_privacy(self, cells: int, epsilon: float) -> float:
@@ -65,7 +72,8 @@ class LocalRelease(Release):
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP of one report a user; releases that promise something else override it."""
         check_epsilon(epsilon)
-        conditions = ONE_REPORT, PUBLIC_MAP, TAKING_PART
+        alike = (ONE_MECHANISM,) if self.one_mechanism else ()
+        conditions = (ONE_REPORT, PUBLIC_MAP, TAKING_PART, *alike)
         return PrivacyClaim("local", float(epsilon), conditions=conditions)
 
     @input_errors()

@@ -15,8 +15,9 @@ from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.plotting.error_curves import legend_handles
 from ldpspatial.privacy.shuffling import amplified_epsilon
-from ldpspatial.release.local import Dam
+from ldpspatial.release.local import Ahead, Dam, Hdg, Hio, Matched, PlanarLaplace, SemGeoI
 from ldpspatial.release.non_private import NonPrivate
+from ldpspatial.release.release import Release
 from tests.support.blurs import Blur
 
 
@@ -87,6 +88,23 @@ def test_shuffled_local_reports_are_read_at_the_central_epsilon(table: pa.Table)
     assert curve.x.tolist() == [amplified_epsilon(x, 100, 1e-3) for x in (0.5, 2.0)]
     assert curve.x[0] < 0.5
     assert error_curve(table, "blur", "l1", "shuffled_epsilon").x.tolist() == [1.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "release",
+    [PlanarLaplace(), Ahead(), Hio(), Hdg(), Matched(SemGeoI(), Dam(), 8)],
+    ids=lambda release: release.name,
+)
+def test_claims_that_shuffling_is_not_proved_for_are_not_amplified(release: Release) -> None:
+    """A loss that grows with distance, rounds, groups of fixed sizes."""
+    people = np.random.default_rng(0).normal(4, 1, (60, 2))
+    table = compare(
+        people, Grid.plane(0, 0, 8, 8), [0.5, 2.0], [release], 1, np.random.default_rng(1),
+        metrics=["l1"],
+    )  # fmt: skip
+    name = table["release"][0].as_py()  # may tell fields, too
+    plain = error_curve(table, name, "l1", "replacement_epsilon").x
+    assert error_curve(table, name, "l1", "shuffled_epsilon").x.tolist() == plain.tolist()
 
 
 def test_nothing_is_averaged_over_other_settings(table: pa.Table) -> None:

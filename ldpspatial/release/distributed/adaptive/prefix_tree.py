@@ -123,13 +123,17 @@ class PrefixTree:
         side = 1 << tree.depth
         square = np.zeros((side, side))
         square[: masses.shape[0], : masses.shape[1]] = masses / masses.sum()
+        split = np.ones((1, 1), dtype=np.bool_)  # the whole map, into quadrants
         for level in range(1, min(tree.depth, tree.depth if depth is None else depth)):
             size = side >> level
-            # Axes: row of node, row in it, column of node, column in it. A heavy square's parent is
-            # as heavy at least, but for rounding, and has been split: so the square is in the tree.
+            # Axes: row of node, row in it, column of node, column in it.
             sums = square.reshape(1 << level, size, 1 << level, size).sum(axis=(1, 3))
-            heavy = zip(*(at.tolist() for at in np.nonzero(sums > share)), strict=True)
-            tree = tree.split([(level, row, column) for row, column in heavy])
+            heavy = sums > share
+            # A heavy square's parent is as heavy, and has been split. But sums round: it is asked.
+            heavy &= np.repeat(np.repeat(split, 2, axis=0), 2, axis=1)
+            split = heavy
+            squares = zip(*(at.tolist() for at in np.nonzero(heavy)), strict=True)
+            tree = tree.split([(level, row, column) for row, column in squares])
         return tree
 
     @property

@@ -54,6 +54,7 @@ class Ahead(LocalRelease):
     """
 
     name: ClassVar[str] = "ahead"
+    one_mechanism: ClassVar[bool] = False
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: one OUE report a user, in one round, given all earlier rounds."""

@@ -59,6 +59,7 @@ class Hdg(LocalRelease):
     """
 
     name: ClassVar[str] = "hdg"
+    one_mechanism: ClassVar[bool] = False
 
     usual_users: int = 100_000
 

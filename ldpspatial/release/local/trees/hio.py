@@ -43,6 +43,7 @@ class Hio(LocalRelease):
     """
 
     name: ClassVar[str] = "hio"
+    one_mechanism: ClassVar[bool] = False
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP: one OLH report a user, of a level drawn without a look at the data."""
