@@ -323,11 +323,18 @@ def test_threads_that_ask_at_once_get_one_report(folder: Path) -> None:
 # What is not there
 
 
+def test_a_bad_cap_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="cap_epsilon"):
+        Device.install(tmp_path / "device", cap_epsilon=0)
+    assert not (tmp_path / "device").exists()
+
+
 def test_no_way_around_digest_cap_and_ledger() -> None:
     public = {name for name in dir(Device) if not name.startswith("_")}
     assert public == {
         "acknowledge", "discard", "discard_newest", "discarded", "folder", "install", "is_asked",
-        "join", "open", "outbox", "pending", "remaining", "report", "spent", "waiting", "windows",
+        "is_pending", "join", "open", "outbox", "pending", "remaining", "report", "spent",
+        "waiting", "windows",
     }  # fmt: skip
     names = list(inspect.signature(Device.report).parameters)
     assert names == ["self", "collection", "lat", "lon", "event"]

@@ -15,6 +15,7 @@ import client_sdk
 PUBLIC = [
     "AlreadyGivenError", "Answer", "BudgetError", "ClientError", "Collection", "CollectionError",
     "DesignWarning", "Device", "Grid", "Ledger", "LedgerBusyError", "LedgerError",
+    "LedgerUnavailableError",
     "NotAskedError", "ParameterError", "PositionError", "Randomizer", "Report", "ResponseTable",
     "Series", "Uploader",
     "answer_of_http", "https_sender", "response_table",

@@ -230,6 +230,14 @@ def test_a_damaged_count_is_refused(ledger: Ledger, folder: Path, name: str) -> 
     refuses(ledger, folder / "ledger.db", "its count is damaged")
 
 
+def test_a_foreign_file_beside_the_count_is_left_alone(ledger: Ledger, folder: Path) -> None:
+    foreign = folder / "ledger.db.count" / ".DS_Store"
+    foreign.write_bytes(b"how to show the folder")
+    ledger.spend("c", 1, None, draw("new"))
+    assert Ledger(folder / "ledger.db").spent() == ledger.spent() > 0
+    assert foreign.exists()
+
+
 @pytest.mark.parametrize("make", [Path.touch, getattr(os, "mkfifo", Path.touch)])
 def test_a_count_of_another_kind_is_refused(
     ledger: Ledger, folder: Path, make: Callable[[Path], None]

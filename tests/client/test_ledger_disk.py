@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk import Ledger, LedgerError, ledger_file
+from client_sdk import Ledger, LedgerUnavailableError, ledger_file
 from tests.support.draws import draw
 
 BESIDE = {"ledger.db", "ledger.db.lock", "ledger.db.count"}
@@ -65,14 +65,14 @@ def test_a_commit_that_fails_hands_nothing_out(
     ledger = Ledger.create(path, 8)
     with monkeypatch.context() as patched:
         patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=failing))
-        with pytest.raises(LedgerError, match=f"disk I/O error; {ROOM}"):
+        with pytest.raises(LedgerUnavailableError, match=f"disk I/O error; {ROOM}"):
             ledger.spend("c", 1, None, draw("1"))
     assert (ledger.spent(), len(ledger.pending())) == (counted, counted)
 
 
 FULL_DISK = """
 import resource, sys
-from client_sdk import Ledger, LedgerError
+from client_sdk import Ledger, LedgerError, LedgerUnavailableError
 
 path = sys.argv[1]
 ledger = Ledger.create(path, 8)
@@ -82,7 +82,7 @@ for i in range(60):
     try:
         ledger.spend("c", 1, None, lambda: (f"{i:02d}", f"{i:02d}" + "x" * 3000))
         answer = f"{i:02d}"
-    except LedgerError as error:
+    except LedgerUnavailableError as error:
         answer = str(error)
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     print(answer)
@@ -153,3 +153,28 @@ def test_a_read_only_file_or_folder_gives_an_error_and_no_report(
     path.chmod(0o600)
     assert (ledger.spent(), ledger.pending()) == (0, [])
     assert {entry.name for entry in open_folder.iterdir()} == BESIDE
+
+
+NO_DESCRIPTORS = """
+import resource, sys
+from client_sdk import Ledger, LedgerUnavailableError
+
+ledger = Ledger.create(sys.argv[1], 8)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+for number in range(3, 12):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+    try:
+        ledger.spend("c", 1, None, lambda: (str(number), f"report {number}"))
+    except LedgerUnavailableError as error:
+        assert "close files or free memory" in str(error) or "few files are open" in str(error)
+        print("refused")
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+print(ledger.spent() == ledger.waiting() > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the number of files")
+def test_too_many_open_files_are_a_failure_that_passes(path: Path) -> None:
+    *refused, right = run(NO_DESCRIPTORS, path)
+    assert len(refused) >= 3
+    assert right == "True"

@@ -6,10 +6,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from client_sdk import Ledger, LedgerBusyError, uninterrupted
+from client_sdk import Ledger, LedgerBusyError, file_lock, forks, ledger_file, uninterrupted
 from tests.support.draws import never
 from tests.support.scripts import needs_fork, run
 
@@ -112,7 +113,7 @@ def test_a_draw_that_is_interrupted_spends_nothing(path: Path) -> None:
 
 AT_THE_END = """
 import atexit, os, sys
-from client_sdk import Ledger, LedgerBusyError, uninterrupted
+from client_sdk import Ledger, LedgerBusyError, file_lock, forks, ledger_file, uninterrupted
 from tests.support.draws import never
 
 class Reports:
@@ -245,9 +246,6 @@ def test_a_call_is_refused_where_no_thread_can_start(
 def test_a_call_whose_thread_ends_early_is_an_error(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: object) -> None:
-        raise MemoryError
-
     ledger = Ledger.create(path, 8)
     monkeypatch.setattr(uninterrupted, "_Outcome", fail)
     monkeypatch.setattr("sys.unraisablehook", lambda _: None)
@@ -275,7 +273,7 @@ def report(*_):
     try:
         given.append(ledger.spend("handler", 1, None, draw))
     except LedgerBusyError as error:  # the signal came while the main thread drew
-        assert "locked by the call that this draw is for" in str(error), error
+        assert "locked by the call that this one came in between" in str(error), error
         refused += 1
     longest = max(longest, time.monotonic() - began)
 
@@ -303,7 +301,9 @@ def test_a_draw_that_uses_its_own_ledger_is_refused_at_once(path: Path, caller: 
     told: list[str] = []
 
     def spend() -> None:
-        with pytest.raises(LedgerBusyError, match="locked by the call that this draw is for"):
+        with pytest.raises(
+            LedgerBusyError, match="locked by the call that this one came in between"
+        ):
             ledger.spend("c", 1, None, lambda: ("1", ledger.pending()[0]))
         told.append(ledger.spend("c", 1, None, lambda: ("1", "report 1")))
 
@@ -314,3 +314,53 @@ def test_a_draw_that_uses_its_own_ledger_is_refused_at_once(path: Path, caller: 
         thread.start()
         thread.join()
     assert told == ["report 1"]
+
+
+@pytest.mark.parametrize("caller", ["the main thread", "another"])
+def test_a_finaliser_within_a_call_is_refused_at_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caller: str
+) -> None:
+    """Collected in the middle of a call, an object may want to report its end."""
+    ledger = Ledger.create(path, 8)
+    told: list[str] = []
+    check = ledger_file.check_version
+
+    def use_the_ledger(*arguments: Any) -> None:
+        with pytest.raises(LedgerBusyError) as caught:
+            ledger.waiting()
+        told.append(str(caught.value))
+        check(*arguments)
+
+    monkeypatch.setattr(ledger_file, "check_version", use_the_ledger)
+    if caller == "the main thread":
+        ledger.spent()
+    else:
+        thread = threading.Thread(target=ledger.spent)
+        thread.start()
+        thread.join()
+    assert len(told) == 1
+    assert "locked by the call that this one came in between" in told[0]
+
+
+def test_memory_that_fails_within_a_call_leaves_no_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever keeps the error, and whatever thread drops it."""
+    ledger = Ledger.create(path, 8)
+    kept = []
+    steps = [
+        (file_lock, "holding_off_sqlite"), (ledger_file, "leave_wal"), (ledger_file, "connect"),
+        (ledger_file, "Transaction"), (file_lock.HeldLock, "check"),
+    ]  # fmt: skip
+    for place, name in steps:
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, fail)
+            with pytest.raises(MemoryError) as caught:
+                ledger.spend("c", 1, None, lambda: ("1", "report 1"))
+            kept.append(caught.value)
+        assert (forks._taken.times, forks._opened) == (0, {}), name
+    assert ledger.spend("c", 1, None, lambda: ("1", "report 1")) == "report 1"
+
+
+def fail(*_: object, **__: object) -> None:
+    raise MemoryError

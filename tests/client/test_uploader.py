@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import kstest
 
 from client_sdk import Answer, Device, Ledger, Report, Uploader, uploader
-from client_sdk.errors import LedgerBusyError, ParameterError
+from client_sdk.errors import LedgerBusyError, LedgerUnavailableError, ParameterError
 from client_sdk.report import BODY_BYTES
 from client_sdk.sending import DELIVERED, LATER, Send
 from tests.support.uploads import COLLECTION, Clock, fill, make, sender
@@ -372,3 +372,46 @@ def test_it_runs_anywhere(device: Device, way: Callable[[Uploader], None]) -> No
     bodies: list[bytes] = []
     way(Uploader(device, sender([DELIVERED], bodies), max_delay_s=0))
     assert (len(bodies), device.waiting()) == (3, 0)
+
+
+def test_what_left_the_outbox_during_a_pass_is_not_sent(device: Device, clock: Clock) -> None:
+    """Another uploader, or the app, may have dealt with it meanwhile."""
+    first, *rest = fill(device, 4)
+    bodies: list[bytes] = []
+
+    def send(body: bytes) -> Answer:
+        bodies.append(body)
+        sent = Report.from_json(body.decode()).id
+        for report in (first, *rest):
+            if report.id != sent:
+                device.discard(report.id)
+        return DELIVERED
+
+    done = make(device, send, clock).run_once()
+    assert (len(bodies), done.delivered, device.discarded()) == (1, 1, 3)
+
+
+def test_a_thread_outlives_a_disk_that_was_full(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(device, 1)
+    stop, delivered = threading.Event(), threading.Event()
+    acknowledge = Ledger.acknowledge
+    failures = [True]
+
+    def fail_once(*arguments: Any) -> None:
+        if failures:
+            failures.pop()
+            raise LedgerUnavailableError("database or disk is full")
+        acknowledge(*arguments)
+        delivered.set()
+
+    monkeypatch.setattr(Ledger, "acknowledge", fail_once)
+    monkeypatch.setattr(uploader, "FIRST_BACK_OFF_S", 0.01)
+    upload = Uploader(device, sender([DELIVERED]), max_delay_s=0)
+    thread = threading.Thread(target=upload.run, args=(stop,))
+    thread.start()
+    assert delivered.wait(30)
+    stop.set()
+    thread.join(30)
+    assert device.waiting() == 0

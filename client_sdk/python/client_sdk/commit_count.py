@@ -27,12 +27,14 @@ def read(folder: Path) -> int:
         raise CountError("copied or moved: its count is missing") from None
     except NotADirectoryError:
         raise CountError("its count is damaged") from None
-    if not all(len(name) == DIGITS and name.isascii() and name.isdigit() for name in names):
+    # Programs that show folders leave files of their own in them, which say nothing.
+    numbers = [name for name in names if len(name) == DIGITS and name.isascii() and name.isdigit()]
+    if names and not numbers:
         raise CountError("its count is damaged")
-    if len(names) != 1:
-        state = "another state of its count was put in place" if names else "its count is missing"
+    if len(numbers) != 1:
+        state = "another state of its count was put in place" if numbers else "its count is missing"
         raise CountError(f"copied, moved or restored: {state}")
-    return int(names[0])
+    return int(numbers[0])
 
 
 def write(folder: Path, before: int, commits: int) -> None:

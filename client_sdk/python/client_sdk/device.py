@@ -16,7 +16,7 @@ from pathlib import Path
 from client_sdk import canonical, entropy, series
 from client_sdk.collection import Collection
 from client_sdk.errors import CollectionError, LedgerError, NotAskedError, ParameterError
-from client_sdk.ledger import Ledger
+from client_sdk.ledger import Ledger, caps_of
 from client_sdk.randomizer import draw_report
 from client_sdk.report import Report
 from client_sdk.sampling import Sampler
@@ -99,6 +99,7 @@ class Device:
             The folder holds a ledger, cannot be written, or does not last.
         """
         path = _ledger_in(folder)
+        caps_of(cap_epsilon, collection_cap_epsilon)  # before a folder is made for nothing
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -245,6 +246,10 @@ class Device:
     def outbox(self) -> list[tuple[str, str]]:
         """Return id and text of all reports that are not yet acknowledged."""
         return self._ledger.outbox()
+
+    def is_pending(self, report_id: str) -> bool:
+        """Tell whether a report is not yet acknowledged or discarded."""
+        return self._ledger.is_pending(report_id)
 
     @property
     def folder(self) -> Path:

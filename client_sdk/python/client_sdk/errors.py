@@ -10,7 +10,8 @@
     ├── AlreadyGivenError (RuntimeError) the reading has had its report
     ├── NotAskedError    (RuntimeError)  the device does not answer this window of a series
     └── LedgerError      (OSError)       the record of spending cannot be read or written
-        └── LedgerBusyError              others are using it just now
+        └── LedgerUnavailableError       it cannot be used just now: no room, no permission, ...
+            └── LedgerBusyError          others are using it
 
 No message ever repeats a location: error texts end up in crash reports.
 """
@@ -48,5 +49,12 @@ class LedgerError(ClientError, OSError):
     """The ledger file is missing, damaged, locked or read-only: no report is given."""
 
 
-class LedgerBusyError(LedgerError):
+class LedgerUnavailableError(LedgerError):
+    """The ledger is not damaged and cannot be used just now: the same call may go through later.
+
+    The disk is full or read-only, permissions are missing, too many files are open.
+    """
+
+
+class LedgerBusyError(LedgerUnavailableError):
     """Another thread or process is using the ledger: the same call may go through later."""

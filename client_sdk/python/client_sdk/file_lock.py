@@ -17,7 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,7 +93,7 @@ def locked(path: Path) -> Iterator[HeldLock]:
     OSError
         The lock cannot be taken, or the file system does not keep it.
     """
-    with forks.held_off(), closing(Opened(path)) as opened:
+    with forks.held_off(), Opened(path) as opened:
         _wait_for(lambda: _take(opened.descriptor), LOCK_SECONDS)
         held = HeldLock(path, opened)
         try:
@@ -141,7 +141,7 @@ def holding_off_sqlite(path: Path, seconds: float) -> Iterator[bool]:
     if _OFD_SETLK is None:
         yield False
         return
-    with closing(Opened(path)) as opened:
+    with Opened(path) as opened:
 
         def change(kind: int) -> None:
             # Type, whence, start, length and process, as C lays them out on 64-bit machines.

@@ -103,9 +103,19 @@ class Opened:
         _forget()  # as a child does at once, unless a signal ended that
         self._process = os.getpid()
         self.descriptor = os.open(path, READ_AND_WRITE)
-        status = os.fstat(self.descriptor)
-        self._file = status.st_dev, status.st_ino
-        _opened[self.descriptor] = self
+        try:
+            status = os.fstat(self.descriptor)
+            self._file = status.st_dev, status.st_ino
+            _opened[self.descriptor] = self
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def is_ours(self) -> bool:
         """Tell whether the number still stands for what this process opened here."""

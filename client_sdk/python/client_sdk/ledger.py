@@ -138,15 +138,9 @@ class Ledger:
             The path is taken, cannot be written or does not last.
         """
         file = _absolute(path)
-        cap = _cap("cap_epsilon", cap_epsilon)
-        collection_cap = cap
-        if collection_cap_epsilon is not None:
-            collection_cap = _cap("collection_cap_epsilon", collection_cap_epsilon)
-        if collection_cap > cap:
-            rule = "collection_cap_epsilon must not exceed cap_epsilon"
-            raise ParameterError(f"{rule} = {_epsilon(cap)}, got {_epsilon(collection_cap)}")
+        caps = caps_of(cap_epsilon, collection_cap_epsilon)
         check_lasting(file.parent, lasting)
-        ledger_making.create(file, (cap, collection_cap))
+        ledger_making.create(file, caps)
         return cls(file)
 
     def spend(
@@ -273,6 +267,13 @@ class Ledger:
             return [(row[0], row[2]) for row in books.pending(None)]
 
     @uninterrupted
+    def is_pending(self, report_id: str) -> bool:
+        """Tell whether a report is not yet acknowledged or discarded."""
+        report_id = unicode_text("report id", report_id)
+        with self._books() as books:
+            return books.get("pending", report_id) is not None
+
+    @uninterrupted
     def waiting(self) -> int:
         """Return how many reports are not yet acknowledged."""
         with self._books() as books:
@@ -389,6 +390,24 @@ class Ledger:
         file = self._file
         with ledger_file.transaction(file) as books, explained(file):
             yield books
+
+
+def caps_of(cap_epsilon: object, collection_cap_epsilon: object) -> tuple[int, int]:
+    """Return the caps of a device and of one collection on it, in micro-epsilons.
+
+    Raises
+    ------
+    ParameterError
+        A cap is not a number from 1e-6 to 1e6, or the second exceeds the first.
+    """
+    cap = _cap("cap_epsilon", cap_epsilon)
+    if collection_cap_epsilon is None:
+        return cap, cap
+    collection_cap = _cap("collection_cap_epsilon", collection_cap_epsilon)
+    if collection_cap > cap:
+        rule = "collection_cap_epsilon must not exceed cap_epsilon"
+        raise ParameterError(f"{rule} = {_epsilon(cap)}, got {_epsilon(collection_cap)}")
+    return cap, collection_cap
 
 
 def _ids(report_ids: str | Iterable[str]) -> list[str]:

@@ -26,8 +26,9 @@ import hashlib
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -234,21 +235,50 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
     All of its rows are read if ``verify`` asks for it, or if the file is not as the last commit
     left it.
     """
-    with ExitStack() as stack:
-        with explained(file):
+    own: list[BaseException] = []  # errors of those who use the transaction
+    try:
+        with explained(file, own), _entered(file):
             check_place(file)
-            if is_answering(file):
-                raise TimeoutError(errno.EDEADLK, "locked by the call that this draw is for")
-            held = stack.enter_context(file_lock.locked(lock_of(file)))
-            leave_wal(file)
-            holds_off = stack.enter_context(file_lock.holding_off_sqlite(file, BUSY_SECONDS))
-            # Before SQLite opens the file: to close another descriptor of it drops its own lock,
-            # where that is the only one.
-            marks = marks_of(file, file)
-            connection = stack.enter_context(closing(connect(file, holds_off)))
-            head = _begin(file, held, connection, marks, verify)
-            begun = Transaction(connection, head, file, held, holds_off)
-        yield begun
+            # Nested, not by an ExitStack: that needs memory after a lock is taken and before it is
+            # sure to be given back.
+            with file_lock.locked(lock_of(file)) as held:
+                leave_wal(file)
+                with file_lock.holding_off_sqlite(file, BUSY_SECONDS) as holds_off:
+                    # Before SQLite opens the file: to close another descriptor of it drops its own
+                    # lock, where that is the only one.
+                    marks = marks_of(file, file)
+                    with closing(connect(file, holds_off)) as connection:
+                        head = _begin(file, held, connection, marks, verify)
+                        begun = Transaction(connection, head, file, held, holds_off)
+                        try:
+                            yield begun
+                        except BaseException as error:
+                            own.append(error)
+                            raise
+    finally:
+        own.clear()  # or an error and this list would keep each other
+
+
+class _Inside(threading.local):
+    """The ledgers that calls of this thread are in the middle of."""
+
+    def __init__(self) -> None:
+        self.files: list[Path] = []
+
+
+_inside = _Inside()
+
+
+@contextmanager
+def _entered(file: Path) -> Iterator[None]:
+    """Refuse a call that waits for a call which waits for it: one within a draw, or a finaliser."""
+    if file in _inside.files or is_answering(file):
+        raise TimeoutError(errno.EDEADLK, "locked by the call that this one came in between")
+    _inside.files.append(file)
+    try:
+        yield
+    finally:
+        _inside.files.remove(file)
 
 
 def leave_wal(file: Path) -> None:

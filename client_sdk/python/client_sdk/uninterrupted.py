@@ -37,7 +37,6 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.work: _Work | None = None  # for whom it does the work
         self.attending: list[_Work] = []  # what it waits for; handlers of signals put one on top
-        self.answering: list[object] = []  # the subjects of what the app's code is asked here
 
 
 def uninterrupted(function: Function) -> Function:
@@ -73,22 +72,16 @@ def in_thread_of_caller(question: Callable[[], Value], subject: object) -> Value
     Exception
         What the function raises.
     """
-    if _here.work is not None and not _here.work.has_asked():
-        return _here.work.ask(question, subject)
-    _here.answering.append(subject)
-    try:
+    if _here.work is None or _here.work.has_asked():
         return question()
-    finally:
-        _here.answering.pop()
+    return _here.work.ask(question, subject)
 
 
 def is_answering(subject: object) -> bool:
-    """Tell whether the call was made by code that is being asked about the same subject.
+    """Tell whether the call was made, in another thread, by code that is asked about a subject.
 
     It would wait for what waits for it.
     """
-    if subject in _here.answering:
-        return True
     return _here.work is not None and _here.work.was_made_answering(subject)
 
 
@@ -214,8 +207,11 @@ class _Work:
             _here.work = self
             self._done = _Outcome(functools.partial(self._context.run, self._function))
         finally:
-            self._is_over = True
-            self._wake()
+            try:
+                forks.allow()  # whatever went wrong: nobody else can give back what this thread has
+            finally:
+                self._is_over = True
+                self._wake()
 
     def ask(self, question: Callable[[], Value], subject: object) -> Value:
         """Have something done by the caller, from within the work."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from client_sdk.back_off import BackOff
 from client_sdk.device import Device
-from client_sdk.errors import CollectionError, LedgerBusyError, ParameterError
+from client_sdk.errors import CollectionError, LedgerUnavailableError, ParameterError
 from client_sdk.report import Report
 from client_sdk.sending import LATER, LONGEST_WAIT, REFUSALS, Answer, Send
 from client_sdk.validate import finite_number, shown, whole_number
@@ -143,14 +143,15 @@ class Uploader:
     def run(self, stop: threading.Event | None = None) -> None:
         """Make passes for ever, or until ``stop`` is set; meant for a thread of its own.
 
-        A ledger that others use just now is a failure that passes; any other error ends it.
+        A ledger that cannot be used just now (others use it, the disk is full) is a failure that
+        passes; any other error ends it.
         """
         _check_event(stop)
         stop = stop or threading.Event()
         while not stop.is_set():
             try:
                 done = self._pass(stop.wait, stop.is_set)
-            except LedgerBusyError:
+            except LedgerUnavailableError:
                 done = Pass(is_complete=False, wait_s=self._failed(LATER))
             stop.wait(done.wait_s)
 
@@ -166,6 +167,8 @@ class Uploader:
             wait(_chance.uniform(0.0, self._max_delay_s))
             if is_over():
                 return done
+            if not self._device.is_pending(report_id):  # another uploader, or the app, was quicker
+                continue
             answer = self._attempt(text)
             if answer is None or answer.refusal:
                 reason = UNREADABLE if answer is None else str(answer.refusal)
