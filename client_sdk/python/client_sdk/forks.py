@@ -62,6 +62,13 @@ def allow() -> int:
     return times
 
 
+def end() -> None:
+    """Give back whatever this thread has, which ends: nobody else can, and it may have failed."""
+    while _is_owned():
+        _taken.times = 0
+        _files.release()
+
+
 def forbid(times: int) -> None:
     """Take back what :func:`allow` gave; raises what :func:`held_off` raises."""
     for _ in range(times):
@@ -78,9 +85,10 @@ def _take() -> None:
     # thread may get its identifier, and so pass for the one that has taken the lock.
     if _taken.times and _taken.process != os.getpid():
         raise OSError(errno.ENOLCK, "dropped by a fork while a thread was in a call")
+    process = os.getpid()  # which needs memory, and so may fail
     if not _files.acquire(timeout=SECONDS):
         raise TimeoutError(errno.ETIMEDOUT, "locked")
-    _taken.process = os.getpid()
+    _taken.process = process
     _taken.times += 1
 
 
@@ -100,9 +108,12 @@ class Opened:
     """
 
     def __init__(self, path: Path):
+        self._path = path
+
+    def __enter__(self) -> "Opened":
         _forget()  # as a child does at once, unless a signal ended that
         self._process = os.getpid()
-        self.descriptor = os.open(path, READ_AND_WRITE)
+        self.descriptor = os.open(self._path, READ_AND_WRITE)
         try:
             status = os.fstat(self.descriptor)
             self._file = status.st_dev, status.st_ino
@@ -110,8 +121,6 @@ class Opened:
         except BaseException:
             os.close(self.descriptor)
             raise
-
-    def __enter__(self) -> "Opened":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,10 +158,20 @@ def _forget() -> None:
             opened.close()
 
 
+def _begin_child() -> None:
+    """Let go of what threads of the parent had, as far as they were not at work with it."""
+    if not _taken.times:
+        if _files.acquire(blocking=False):
+            _files.release()
+        else:  # a thread that was not forked had just got the lock, or was giving it back
+            _files._at_fork_reinit()  # type: ignore[attr-defined]
+    _forget()
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=functools.partial(_files.acquire, timeout=SECONDS),
         after_in_parent=_files.release,
         after_in_child=_files.release,
     )
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_begin_child)

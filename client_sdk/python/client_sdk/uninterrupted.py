@@ -208,7 +208,7 @@ class _Work:
             self._done = _Outcome(functools.partial(self._context.run, self._function))
         finally:
             try:
-                forks.allow()  # whatever went wrong: nobody else can give back what this thread has
+                forks.end()
             finally:
                 self._is_over = True
                 self._wake()
