@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk import Answer, Device, uploader
+from client_sdk import Answer, Device, LedgerUnavailableError, uploader
 from client_sdk.sending import DELIVERED, LATER
 from tests.support.uploads import COLLECTION, Clock, fill, make, sender
 
@@ -137,11 +137,40 @@ def test_a_folder_that_cannot_be_written_keeps_the_pause_in_mind(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "write_text", refuse)
-    upload.run_once()
-    assert upload.run_once().wait_s > 0
+    # What arrives could not be written down: nothing is sent, by this job and by others.
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", refuse)
+        with pytest.raises(LedgerUnavailableError, match="Permission denied; make room"):
+            upload.run_once()
+        assert upload.run_once().wait_s > 0
+        with pytest.raises(LedgerUnavailableError):
+            make(device, sender([]), clock).run_once()
+    assert sorted(file.name for file in device.folder.iterdir() if "uploads" in file.name) == []
+    clock.now += 200
+    assert upload.run_once().wait_s >= 100  # the first answer
     clock.now += 200
     assert upload.run_once().delivered == 1
+
+
+def test_a_ledger_that_cannot_be_used_asks_for_a_pause_too(
+    device: Device, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(device, 1)
+
+    def refuse(*_: object) -> None:
+        raise LedgerUnavailableError("the disk is full")
+
+    bodies: list[bytes] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Device, "acknowledge", refuse)
+        with pytest.raises(LedgerUnavailableError):
+            make(device, sender([DELIVERED] * 9, bodies), clock, max_delay_s=0).run_once()
+        for _ in range(3):  # jobs, each with an uploader of its own
+            assert not make(device, sender([]), clock).run_once().is_complete
+    clock.now += 60
+    assert make(device, sender([DELIVERED], bodies), clock, max_delay_s=0).run_once().delivered == 1
+    assert len(bodies) == 2
+    assert bodies[0] == bodies[1]
 
 
 def test_the_longest_pause_that_is_asked_for_is_a_day(device: Device, clock: Clock) -> None:

@@ -1,5 +1,6 @@
 """Device: pinned collections, a cap, and one report a reading, whatever is called again."""
 
+import errno
 import inspect
 import os
 import sqlite3
@@ -23,6 +24,7 @@ from client_sdk import (
     Grid,
     Ledger,
     LedgerError,
+    LedgerUnavailableError,
     ParameterError,
     PositionError,
     Report,
@@ -75,10 +77,21 @@ def test_a_folder_that_is_none_is_refused(bad: Any) -> None:
             call(bad)
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LedgerError, match="cannot be made"):
+    with pytest.raises(LedgerError, match="cannot be made") as caught:
         Device.install(tmp_path / "file" / "device", 8)
+    assert not isinstance(caught.value, LedgerUnavailableError)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", full)
+        with pytest.raises(LedgerUnavailableError, match="has room"):
+            Device.install(tmp_path / "device", 8)
     with pytest.raises(ParameterError, match="cap_epsilon"):
         Device.install(tmp_path / "device", 0)
 
@@ -131,6 +144,8 @@ def test_what_was_joined_needs_no_document_after_a_restart(device: Device, folde
     for name in (DIGEST, COLLECTION):
         report = Device.open(folder).report(name, *HERE)
         report.check(COLLECTION)
+    with pytest.raises(CollectionError, match="has not joined this collection"):
+        device.report("52.5163", *HERE)  # arguments in the wrong order
     with pytest.raises(CollectionError, match=r"has not joined 000000000000\.\.\."):
         device.report("0" * 64, *HERE)
     for bad in (None, 3, "", b"x"):

@@ -382,3 +382,61 @@ def test_a_descriptor_that_other_code_closes_is_not_taken_for_ours(path: Path) -
             assert not first.is_ours()
         with pytest.raises(OSError, match="descriptor"):
             os.fstat(second.descriptor)
+
+
+# In the thread that draws; whatever the child does first is left out, or cut short.
+SILENT_FORK = """
+import ctypes, functools, os, signal, sys, threading, time
+how, path, child_s, parent_s = sys.argv[1:]
+libc = ctypes.PyDLL(None)  # keeps the lock of the interpreter, for which the child would wait
+if how == "a handler that raises":
+    # In one step of the interpreter: Python then runs the handler before the next hook.
+    interrupt = functools.partial(getattr(libc, "raise"), int(signal.SIGUSR1))
+    os.register_at_fork(after_in_child=interrupt)  # before those of the client
+import client_sdk
+
+def handler(*_):
+    raise RuntimeError("the app is late")
+
+signal.signal(signal.SIGUSR1, handler)
+made = client_sdk.Ledger(path)
+
+def draw():
+    is_child = not (libc.fork() if how == "C code" else os.fork())
+    time.sleep(float(child_s if is_child else parent_s))
+    who.append("child" if is_child else "parent")
+    return f"id of {who[0]}", f"report of {who[0]}"
+
+def work():
+    try:
+        told = made.spend("c", 1_000_000, None, draw)
+    except client_sdk.LedgerError as error:
+        told = f"refused: {error}"
+    print(who[0], told, sep="|", flush=True)
+    if who[0] == "child":
+        os._exit(0)
+
+who = []
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+time.sleep(float(child_s) + 0.3)
+"""
+
+
+@needs_fork
+@pytest.mark.skipif(sys.platform == "darwin", reason="fork of C code ends threads' locks there")
+@pytest.mark.parametrize("how", ["a handler that raises", "C code"])
+@pytest.mark.parametrize(("child_s", "parent_s"), [(0.0, 0.0), (0.0, 0.2), (0.2, 0.0)])
+def test_a_child_that_nobody_told_of_the_fork_is_refused(
+    path: Path, how: str, child_s: float, parent_s: float
+) -> None:
+    Ledger.create(path, 1)
+    told = dict(
+        line.split("|", 1)
+        for line in run(SILENT_FORK, how, path, child_s, parent_s).splitlines()
+        if "|" in line
+    )
+    assert told["child"].startswith("refused:")
+    assert told["parent"] == "report of parent"
+    assert Ledger(path).pending() == ["report of parent"]

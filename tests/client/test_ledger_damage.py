@@ -68,7 +68,9 @@ def test_a_ledger_deleted_while_it_is_opened_is_not_made_anew(
     used: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.unlink()
-    monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was there a moment ago
+    monkeypatch.setattr(
+        "client_sdk.ledger_file._is_file", lambda _: True
+    )  # it was there a moment ago
     refuses(used, path, "No such file or directory; Device.install .Ledger.create. makes one")
     assert not path.exists()
 

@@ -166,7 +166,7 @@ def test_a_lock_file_that_is_replaced_during_a_call_keeps_the_report_in(path: Pa
         lock.rename(lock.with_name("old"))
         lock.write_bytes(b"\n")
 
-    during_a_call(path, replace, "dropped|replaced")
+    during_a_call(path, replace, "the lock file was (changed|replaced); keep backup agents")
     with pytest.raises(LedgerError, match="which is then not the one it was made with"):
         Ledger(path)
     lock.unlink()
@@ -220,7 +220,13 @@ def test_a_ledger_written_by_others_during_a_call_keeps_the_report_in(path: Path
     def write() -> None:
         path.write_bytes(path.read_bytes())
 
-    during_a_call(path, write, "changed by other code during a call")
+    during_a_call(path, write, "changed by other code during a call; try again: the next call")
+
+
+def test_a_file_that_was_only_touched_during_a_call_is_used_by_the_next(path: Path) -> None:
+    ledger = Ledger.create(path, 8)
+    during_a_call(path, lambda: os.utime(path), "changed by other code during a call; try again")
+    assert ledger.spend("c", 1, None, lambda: ("1", "report 1")) == "report 1"
 
 
 @pytest.mark.parametrize("keeps", ["nothing", "until any descriptor is closed"])

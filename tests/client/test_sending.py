@@ -32,6 +32,18 @@ def test_2xx_is_delivered(status: int) -> None:
     assert answer_of_http(status, body=problem("closed")) == DELIVERED
 
 
+def test_no_thread_for_the_limit_of_time_is_a_failure_that_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with lossy_server([]) as collected:
+        monkeypatch.setattr(threading.Timer, "start", refuse)
+        with pytest.raises(OSError, match="can't start new thread"):
+            https_sender(collected.url)(BODY)
+
+
 @pytest.mark.parametrize("name", ["closed", "foreign", "malformed", "conflict"])
 @pytest.mark.parametrize("status", [400, 404, 409, 410, 422])
 def test_a_registered_problem_is_final(status: int, name: str) -> None:
@@ -66,6 +78,8 @@ def test_a_problem_is_final_only_if_it_is_the_requests_fault(status: int) -> Non
 def test_retry_after_in_seconds_or_as_a_date(text: str, seconds: float) -> None:
     assert answer_of_http(503, text).retry_after_s == seconds
     assert answer_of_http(503, 120).retry_after_s == 120  # some libraries give a number
+    assert answer_of_http(503, 120.5).retry_after_s == 120.5
+    assert answer_of_http(503, float("nan")).retry_after_s == 0
 
 
 def test_retry_after_as_a_date_counts_from_now() -> None:

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from client_sdk import Ledger, LedgerBusyError, file_lock, forks, ledger_file, uninterrupted
+from client_sdk import (
+    Ledger,
+    LedgerBusyError,
+    LedgerUnavailableError,
+    file_lock,
+    forks,
+    ledger_file,
+    uninterrupted,
+)
 from tests.support.draws import never
 from tests.support.scripts import needs_fork, run
 
@@ -237,7 +245,7 @@ def test_a_call_is_refused_where_no_thread_can_start(
     ledger = Ledger.create(path, 8)
     monkeypatch.setattr(uninterrupted, "BEGIN_SECONDS", 0.1)
     monkeypatch.setattr("_thread.start_new_thread", start)
-    with pytest.raises(LedgerBusyError, match="no thread can start: end other threads"):
+    with pytest.raises(LedgerUnavailableError, match="no thread can start: end other threads"):
         ledger.spend("c", 1, None, never)
     monkeypatch.undo()
     assert ledger.spent() == 0

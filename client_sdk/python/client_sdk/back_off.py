@@ -5,7 +5,7 @@ forward only ends a pause, and one that is turned back begins it again, once: no
 """
 
 import json
-import os
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -67,6 +67,16 @@ class BackOff:
         failures = min(self.failures + 1, MOST_FAILURES)
         self._write(_Pause(failures, now, now + min(pause_s, self._longest_s)))
 
+    def check(self) -> None:
+        """Make sure that a failure could be written down.
+
+        Raises
+        ------
+        OSError
+            It could not: a new process would not know of it and try again at once.
+        """
+        self._replace(self._read())
+
     def succeeded(self) -> None:
         """Forget the failures."""
         self._unwritten = None
@@ -84,10 +94,19 @@ class BackOff:
         return _NONE
 
     def _write(self, pause: _Pause) -> None:
-        unfinished = self._file.with_name(f"{FILE}.{os.getpid()}")
         try:
-            unfinished.write_text(json.dumps(pause._asdict()), encoding="utf-8")
-            unfinished.replace(self._file)
+            self._replace(pause)
             self._unwritten = None
         except OSError:
             self._unwritten = pause
+
+    def _replace(self, pause: _Pause) -> None:
+        # A name of its own: another uploader may be writing at this moment.
+        unfinished = self._file.with_name(f"{FILE}.{secrets.token_hex(8)}")
+        try:
+            unfinished.write_text(json.dumps(pause._asdict()), encoding="utf-8")
+            unfinished.replace(self._file)
+        except OSError:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise

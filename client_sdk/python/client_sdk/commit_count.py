@@ -39,7 +39,10 @@ def read(folder: Path) -> int:
 
 def write(folder: Path, before: int, commits: int) -> None:
     """Put a number in the place of another, and wait until it is on the disk."""
-    os.rename(_entry(folder, before), _entry(folder, commits))
+    try:
+        os.rename(_entry(folder, before), _entry(folder, commits))
+    except FileNotFoundError:
+        raise CountError("copied, moved or restored: its count was removed in a call") from None
     file_lock.synchronise_folder(folder)
 
 

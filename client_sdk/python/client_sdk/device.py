@@ -7,6 +7,7 @@ for the same one gives the same report and never a second draw.
 """
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +16,13 @@ from pathlib import Path
 
 from client_sdk import canonical, entropy, series
 from client_sdk.collection import Collection
-from client_sdk.errors import CollectionError, LedgerError, NotAskedError, ParameterError
+from client_sdk.errors import (
+    CollectionError,
+    LedgerError,
+    LedgerUnavailableError,
+    NotAskedError,
+    ParameterError,
+)
 from client_sdk.ledger import Ledger, caps_of
 from client_sdk.randomizer import draw_report
 from client_sdk.report import Report
@@ -24,6 +31,7 @@ from client_sdk.series import Series
 from client_sdk.validate import path_text, written_epsilon
 
 LEDGER = "ledger.db"
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -103,9 +111,11 @@ class Device:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise LedgerError(
+            is_lasting = isinstance(error, (FileExistsError, NotADirectoryError))
+            kind = LedgerError if is_lasting else LedgerUnavailableError
+            raise kind(
                 f"folder {path.parent} cannot be made: {error.strerror}; name one that can be "
-                "written"
+                "written, on a disk that has room"
             ) from error
         return cls(Ledger.create(path, cap_epsilon, collection_cap_epsilon, lasting=lasting))
 
@@ -289,9 +299,10 @@ class Device:
         if digest not in self._tasks:
             kept = self._ledger.joined(digest)
             if kept is None:
-                raise CollectionError(
-                    f"the device has not joined {digest[:12]}...: call join with its document, "
-                    "the digest that the app ships and a largest epsilon"
+                named = f"{digest[:12]}..." if _DIGEST.fullmatch(digest) else "this collection"
+                raise CollectionError(  # what is no digest may be a position by mistake
+                    f"the device has not joined {named}: call join with its document, the digest "
+                    "that the app ships and a largest epsilon"
                 )
             document, windows = kept
             what = _read(document, digest, None)

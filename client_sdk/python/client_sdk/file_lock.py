@@ -73,11 +73,10 @@ class HeldLock:
 
     def check_process(self) -> None:
         """Raise OSError unless this process, and no parent of it, still has the file open."""
-        if (
-            not self._opened.is_ours()
-            or Identity.of(os.fstat(self._opened.descriptor)) != self.identity
-        ):
+        if not self._opened.is_ours():
             raise OSError(errno.ENOLCK, "the lock was dropped by a fork or by a foreign close")
+        if Identity.of(os.fstat(self._opened.descriptor)) != self.identity:
+            raise OSError(errno.ESTALE, "the lock file was changed")
 
 
 @contextmanager

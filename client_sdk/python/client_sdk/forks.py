@@ -127,7 +127,15 @@ class Opened:
         self.close()
 
     def is_ours(self) -> bool:
-        """Tell whether the number still stands for what this process opened here."""
+        """Tell whether this process, and no parent of it, has the file open here.
+
+        A child may have its parent's descriptors: C code forks without telling Python, and a
+        handler of a signal may end what a child does first.
+        """
+        return self._is_open() and not self.is_of_parent()
+
+    def _is_open(self) -> bool:
+        """Tell whether the number still stands for the file that was opened here."""
         if _opened.get(self.descriptor) is not self:
             return False
         try:
@@ -142,7 +150,7 @@ class Opened:
 
     def close(self) -> None:
         """Close it, unless it is not ours any more."""
-        if self.is_ours():
+        if self._is_open():
             os.close(self.descriptor)
         if _opened.get(self.descriptor) is self:
             del _opened[self.descriptor]

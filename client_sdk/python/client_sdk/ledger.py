@@ -467,7 +467,10 @@ def _check_budget(head: Head, here: int, asked: int, limit: int | None) -> None:
 def _absolute(path: object) -> Path:
     if path == ":memory:":  # what it means to SQLite
         raise ParameterError(f"path must name a file, got {path!r}")
-    return Path(path_text("path", "file", path)).absolute()
+    try:
+        return Path(path_text("path", "file", path)).absolute()
+    except FileNotFoundError:
+        raise ParameterError("path must be absolute where the working directory is gone") from None
 
 
 def _cap(field: str, epsilon: object) -> int:

@@ -16,6 +16,8 @@ _DAMAGED = "keep the file and stop reporting: a new ledger would refill the budg
 _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
     "locked": _BUSY,
     "does not keep a lock": "put the ledger on a local file system, where flock works",
+    "lock file was": "keep backup agents and other programs away from the ledger's files, and try"
+    " again",
     "dropped": "a process must not fork, or close files that are not its own, inside a call",
     "exists": "open it by Device.open or Ledger(path): a second ledger would be a second budget",
     "no such file": "Device.install (Ledger.create) makes one when the app is installed and never"
@@ -30,9 +32,12 @@ _ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes
     ),
     "i/o error": _NO_ROOM,
 }
+CHANGED = "changed by other code during a call"
+_VERIFIED_NEXT = "try again: the next call verifies all of it"
 _OF_DAMAGED = {
-    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
+    CHANGED: _VERIFIED_NEXT,
     "second name": "remove the hard link: the ledger must have one name",
+    "ledger of version 1": "open it with Ledger(path), which brings it to this version",
 }
 _KINDS: dict[type, str] = {
     FileExistsError: "exists",
@@ -42,7 +47,7 @@ _KINDS: dict[type, str] = {
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _LASTING = (
     _DAMAGED,
-    *_OF_DAMAGED.values(),
+    *(advice for advice in _OF_DAMAGED.values() if advice != _VERIFIED_NEXT),
     *(_ADVICE[words] for words in ("does not keep a lock", "dropped", "exists", "no such file")),
 )
 

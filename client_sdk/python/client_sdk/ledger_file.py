@@ -25,6 +25,7 @@ import errno
 import hashlib
 import os
 import sqlite3
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +36,7 @@ from typing import Any, NamedTuple, TypeVar
 from client_sdk import commit_count, file_lock, forks
 from client_sdk.file_identity import mark_of
 from client_sdk.file_lock import HeldLock, Identity
-from client_sdk.ledger_errors import Damaged, explained
+from client_sdk.ledger_errors import CHANGED, Damaged, explained
 from client_sdk.uninterrupted import in_thread_of_caller, is_answering
 
 APPLICATION_ID = 0x6C647073  # "ldps", in the file's header
@@ -163,7 +164,7 @@ class Transaction:
                 if not self._holds_off:
                     self._connection.execute("BEGIN IMMEDIATE")
                     if _read_head(self._connection) != self.head:
-                        raise Damaged("changed by other code during a call")
+                        raise Damaged(CHANGED)
 
     def commit(self) -> None:
         """Write everything down; return once it is on the disk and counted."""
@@ -195,7 +196,7 @@ class Transaction:
         """
         with closing(connect(self._file, self._holds_off)) as again:
             if _read_head(again) != self.head:
-                raise Damaged("changed by other code during a call")
+                raise Damaged(CHANGED)
 
     def _look_again(self) -> None:
         """Check, before anything is written, that nobody was here while a report was drawn."""
@@ -205,7 +206,7 @@ class Transaction:
         if (now.st_ino, now.st_size, now.st_mtime_ns) != (
             before.st_ino, before.st_size, before.st_mtime_ns
         ):  # fmt: skip
-            raise Damaged("changed by other code during a call")
+            raise Damaged(CHANGED)  # the next call reads all of it, and so tells what it is
 
 
 def new_head(caps: tuple[int, int], lock: Identity, file: Path, named: Path) -> Head:
@@ -237,7 +238,7 @@ def transaction(file: Path, verify: bool = False) -> Iterator[Transaction]:
     """
     own: list[BaseException] = []  # errors of those who use the transaction
     try:
-        with explained(file, own), _entered(file):
+        with explained(file, own), entered(file):
             check_place(file)
             # Nested, not by an ExitStack: that needs memory after a lock is taken and before it is
             # sure to be given back.
@@ -270,7 +271,7 @@ _inside = _Inside()
 
 
 @contextmanager
-def _entered(file: Path) -> Iterator[None]:
+def entered(file: Path) -> Iterator[None]:
     """Refuse a call that waits for a call which waits for it: one within a draw, or a finaliser."""
     if file in _inside.files or is_answering(file):
         raise TimeoutError(errno.EDEADLK, "locked by the call that this one came in between")
@@ -295,14 +296,25 @@ def leave_wal(file: Path) -> None:
 
 def check_place(file: Path) -> None:
     """Check that a ledger with its lock is there, under this name alone."""
-    if not file.is_file():  # SQLite would wait on a named pipe
+    if not _is_file(file):  # SQLite would wait on a named pipe
         raise FileNotFoundError("no such file")
     if file.stat().st_nlink > 1:  # SQLite looks for its journal beside one name only
         raise Damaged("the file has a second name")
-    if not lock_of(file).is_file():
+    if not _is_file(lock_of(file)):
         if is_first(file):
             raise Damaged(f"a ledger of version {FIRST_VERSION}")
         raise Damaged("copied or moved: its lock file is missing")
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether there is a regular file; raises PermissionError where nobody may look.
+
+    ``Path.is_file`` answers no there, in some versions of Python.
+    """
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def is_first(file: Path) -> bool:
@@ -310,7 +322,7 @@ def is_first(file: Path) -> bool:
 
     So without SQLite: its mere opening could roll back what another process is writing.
     """
-    if not file.is_file():
+    if not _is_file(file):
         return False
     header = _header(file)
     version = header[60:64]
@@ -325,7 +337,7 @@ def roll_back(file: Path) -> None:
 
     Until then the first bytes of the file may be of a version that was never committed.
     """
-    if file.is_file() and file.with_name(f"{file.name}-journal").exists():
+    if _is_file(file) and file.with_name(f"{file.name}-journal").exists():
         with (
             file_lock.holding_off_sqlite(file, BUSY_SECONDS) as holds_off,
             closing(connect(file, holds_off)) as connection,

@@ -25,7 +25,7 @@ def upgrade(file: Path) -> None:
     count says 1 once this is begun, and 2 once it is done: a ledger of the first version which is
     put back later does not pass for one that was never brought here.
     """
-    with explained(file):
+    with explained(file), ledger_file.entered(file):
         lock = ledger_file.lock_of(file)
         # Where there is a lock the file is read under it: reading it drops SQLite's own locks.
         if lock.exists():

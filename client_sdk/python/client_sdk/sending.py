@@ -6,6 +6,7 @@ around :func:`answer_of_http`.
 """
 
 import email.utils
+import errno
 import http.client
 import json
 import socket
@@ -58,7 +59,7 @@ Send = Callable[[bytes], Answer]
 
 
 def answer_of_http(
-    status: int, retry_after: "str | int | None" = None, body: bytes = b""
+    status: int, retry_after: "str | float | None" = None, body: bytes = b""
 ) -> Answer:
     """Return what an HTTP response means.
 
@@ -172,7 +173,10 @@ class _Deadline:
     def watch(self, connection: socket.socket) -> None:
         self._timer = threading.Timer(self._seconds, self._cut, [connection])
         self._timer.daemon = True
-        self._timer.start()
+        try:
+            self._timer.start()
+        except RuntimeError as error:  # no thread can start just now
+            raise OSError(errno.EAGAIN, str(error)) from None
 
     def cancel(self) -> None:
         if self._timer is not None:
@@ -261,6 +265,8 @@ def _seconds(retry_after: object) -> float:
     """Return what Retry-After asks for: seconds, or a date by the device's clock."""
     if retry_after is None:
         return 0.0
+    if isinstance(retry_after, float) and retry_after >= 0:  # of some libraries
+        return min(retry_after, LONGEST_WAIT)
     text = str(retry_after).strip()  # some libraries give a number
     if text.isascii() and text.isdigit():
         return min(float(text.lstrip("0")[:12] or 0), LONGEST_WAIT)

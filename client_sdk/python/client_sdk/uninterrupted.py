@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from client_sdk import forks
-from client_sdk.errors import LedgerBusyError, LedgerError
+from client_sdk.errors import LedgerBusyError, LedgerError, LedgerUnavailableError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -248,8 +248,8 @@ class _Work:
 _here = _Here()
 
 
-def _no_thread() -> LedgerBusyError:
-    return LedgerBusyError(
+def _no_thread() -> LedgerUnavailableError:
+    return LedgerUnavailableError(
         "ledger: no thread can start: end other threads, or free memory, and try again; "
         "no report was given"
     )

@@ -150,17 +150,28 @@ class Uploader:
         stop = stop or threading.Event()
         while not stop.is_set():
             try:
-                done = self._pass(stop.wait, stop.is_set)
+                wait_s = self._pass(stop.wait, stop.is_set).wait_s
             except LedgerUnavailableError:
-                done = Pass(is_complete=False, wait_s=self._failed(LATER))
-            stop.wait(done.wait_s)
+                wait_s = self._back_off.left()
+            stop.wait(wait_s)
 
     def _pass(self, wait: Callable[[float], object], is_over: Callable[[], bool]) -> Pass:
+        """Make one pass; where the ledger cannot be used, pause as after any failure."""
+        try:
+            return self._send_waiting(wait, is_over)
+        except LedgerUnavailableError:
+            if not self._back_off.left():
+                self._failed(LATER)
+            raise
+
+    def _send_waiting(self, wait: Callable[[float], object], is_over: Callable[[], bool]) -> Pass:
         done = Pass(dropped=self._device.discard_newest(self._outbox))
         if (left := self._back_off.left()) > 0:
             done.is_complete, done.wait_s = False, left
             return done
         waiting = self._device.outbox()
+        if waiting:
+            self._check_room()
         _chance.shuffle(waiting)
         for report_id, text in waiting[: self._batch]:
             # Before the report is looked at, so that nothing in it can move the delay.
@@ -184,6 +195,16 @@ class Uploader:
         if len(waiting) <= self._batch:
             done.wait_s = _chance.uniform(IDLE_S / 2, IDLE_S)
         return done
+
+    def _check_room(self) -> None:
+        """Refuse to send where nothing can be written: what arrived would be sent for ever."""
+        try:
+            self._back_off.check()
+        except OSError as error:
+            raise LedgerUnavailableError(
+                f"folder {self._device.folder} cannot be written: {error.strerror}; make room; no "
+                "report was sent"
+            ) from error
 
     def _attempt(self, text: str) -> Answer | None:
         """Send one report; None if it is not one."""
