@@ -14,7 +14,8 @@ CLIENT = response verify sampling randomizer report ledger ledger_lock device
 ROOMS = places/test_users metrics/test_transport_edges channels/test_smooth estimation/test_em \
 	privacy/test_audit files/test_maps datasets/test_synthetic plotting/test_transport_plot \
 	release/test_release release/local/test_dam planning/test_designs \
-	collecting/test_count_reports comparison/test_range_queries cli/test_cli_collection
+	collecting/test_count_reports comparison/test_range_queries service/test_store \
+	cli/test_cli_collection
 QUICK = tests/test_imports.py $(CLIENT:%=tests/client/test_%.py) $(ROOMS:%=tests/ldpspatial/%.py)
 
 .PHONY: demo quick test check test-pythons bench clean

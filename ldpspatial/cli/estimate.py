@@ -1,19 +1,17 @@
 """``estimate``: from files of reports to a map."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 
 from client_sdk import Collection
-from ldpspatial.channels.disk import StampChannel
-from ldpspatial.cli.estimator_options import estimator_options, intervals
+from ldpspatial.cli.estimator_options import estimator_options
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.counting import count_reports
-from ldpspatial.collecting.results import estimate_summary, fit_verdict, write_estimate
+from ldpspatial.collecting.mapping import write_map
+from ldpspatial.collecting.results import fit_verdict
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import estimate as recover
 
 
 @click.command()
@@ -40,31 +38,31 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
       ldpspatial estimate result/collection.json result/reports.parquet --out map
       ldpspatial estimate collection.json day-*.jsonl.gz --on-invalid drop --out map
     """
-    began = time.perf_counter()
     collection = read_collection(document)
     with (
         progress("count reports") as (stage, advance),
         result_folder(options["out"], options["overwrite"], (document, *reports)) as folder,
     ):
         counted = count_reports(reports, collection, options["on_invalid"])
-        stage("estimate")
-        channel = StampChannel(collection.table)
-        result = recover(channel, counted.counts, options["rule"], options["smoothing"])
-        stage("intervals")
-        uncertainty = intervals(result, options["method"], advance)
-        stage("write files")
-        summary = {
-            **estimate_summary(collection, result),
-            "rejected": counted.rejected,
-            "repeated": counted.repeated,
-            "ids_checked": counted.ids_checked,
-            "seconds": {"all": time.perf_counter() - began},
-        }
-        write_estimate(folder, collection, result, uncertainty, summary)
+        summary = write_map(
+            folder,
+            collection,
+            counted.counts,
+            {
+                "rejected": counted.rejected,
+                "repeated": counted.repeated,
+                "ids_checked": counted.ids_checked,
+            },
+            options["rule"],
+            options["smoothing"],
+            options["method"],
+            stage,
+            advance,
+        )
     left_out = ", ".join(f"{n} {reason}" for reason, n in counted.rejected.items())
     repeated = f"{counted.repeated} not counted again" if counted.repeated else "none"
     show(
-        f"{result.n} reports, each {collection.epsilon:g}-LDP",
+        f"{counted.n} reports, each {collection.epsilon:g}-LDP",
         {
             "grid": f"{collection.grid.cells} x {collection.grid.cells} cells",
             "left out": left_out or "none",

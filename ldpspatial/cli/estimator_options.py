@@ -4,13 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-import numpy as np
 from click.shell_completion import CompletionItem
 
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, cell_intervals
 from ldpspatial.estimation.estimate import RULES, estimator_names, find_estimator
-from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.estimation.smoothing import SMOOTHERS
 
 Command = Callable[..., Any]
@@ -21,8 +18,6 @@ RULE_HELP = (
     "--smoothing. Estimators of other packages go by the name that they registered, or by "
     "module:Name."
 )
-REPLICATES = 40
-SEED = 0  # of the replicates, so that the same reports give the same intervals
 
 
 class Rule(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -65,18 +60,3 @@ def estimator_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-def intervals(
-    estimate: Estimate, method: str, advance: Callable[[int, int], None]
-) -> Uncertainty | None:
-    """Return 95 % intervals by a method, or None for "none"."""
-    if method == "none":
-        return None
-    return cell_intervals(
-        estimate,
-        method=method,
-        rng=np.random.default_rng(SEED),
-        replicates=REPLICATES,
-        progress=lambda done: advance(done, REPLICATES),
-    )

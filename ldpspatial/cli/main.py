@@ -25,6 +25,8 @@ COMMANDS = {
     "audit": ("audit", "Check the privacy of a mechanism or a release, and its sampler."),
     "collection": ("collection", "Make or show a collection document."),
     "series": ("series", "Make or show a collection that repeats."),
+    "serve": ("serve", "Take reports from devices and keep them in STORE."),
+    "store": ("store", "Make, fill, close and release the store of a collection server."),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from client_sdk import Collection, Grid
 from client_sdk.shared import character_fault
-from ldpspatial.cli.estimator_options import estimator_options, intervals
+from ldpspatial.cli.estimator_options import estimator_options
 from ldpspatial.cli.options import (
     column_options,
     fit_grid,
@@ -20,6 +20,7 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
+from ldpspatial.collecting.mapping import intervals
 from ldpspatial.collecting.report_files import write_reports
 from ldpspatial.collecting.results import estimate_summary, fit_verdict, real_radius, write_estimate
 from ldpspatial.collecting.simulation import OUTSIDERS, Simulation

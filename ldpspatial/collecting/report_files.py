@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Collection
+from ldpspatial.collecting.records import ID_BYTES, OutputDomain
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 from ldpspatial.validate import file_path, instance, whole_array
 
 Path_ = str | os.PathLike[str]
 
-ID_BYTES = 16
 MOST_CELL = 1 << 31  # what a column of 32 bits holds; the output domain is smaller
 ROW_GROUP = 1 << 20  # reports; a reader holds one row group, about 30 MB, at a time
 _CELL = {"row": pa.int32(), "col": pa.int32()}
@@ -72,7 +72,7 @@ def write_reports(
             f"ids must be a uint8 array of shape {(n, ID_BYTES)}, "
             f"got {keys.dtype} of shape {keys.shape}"
         )
-    outside = n - int(_is_output(collection, *cells).sum())
+    outside = n - int(OutputDomain(collection).holds(*cells).sum())
     if outside:
         raise InputError(f"reports must lie in the output domain, but {outside} of {n} do not")
     columns = (*cells, np.ascontiguousarray(keys))
@@ -87,17 +87,6 @@ def write_reports(
                 part = [column[start : start + ROW_GROUP] for column in columns]
                 batch = _report_batch(collection.digest, part, in_text=suffix == ".csv")
                 writer.write_batch(batch)
-
-
-def _is_output(
-    collection: Collection, rows: NDArray[np.int64], cols: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Tell which cells a report may name: the vectorised twin of ResponseTable.is_output."""
-    table = collection.table
-    margins = np.array([*table.half_widths, -table.cells])  # the last: no column is within
-    beyond = np.maximum(np.maximum(-rows, rows - table.cells + 1), 0)
-    margin = margins[np.minimum(beyond, table.radius + 1)]
-    return (-margin <= cols) & (cols < table.cells + margin)
 
 
 def _report_batch(digest: str, part: Sequence[NDArray[Any]], in_text: bool) -> Any:

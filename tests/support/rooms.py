@@ -36,6 +36,9 @@ FLOORS: tuple[dict[str, str], ...] = (
         "comparison": "releases x epsilons x people: table, curves",
     },
     {
+        "service": "the collection server: store, requests of devices and operators",
+    },
+    {
         "cli": "parse, call, print",
     },
 )

@@ -1,0 +1,300 @@
+"""``store``: make, fill, close and release the store of a collection server."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from client_sdk import Collection
+from ldpspatial.cli.estimate import read_collection
+from ldpspatial.cli.estimator_options import estimator_options
+from ldpspatial.cli.output import progress, result_folder, show
+from ldpspatial.collecting.mapping import write_map
+from ldpspatial.collecting.results import fit_verdict
+from ldpspatial.errors import InputError
+from ldpspatial.validate import shown
+
+if TYPE_CHECKING:
+    from ldpspatial.service.closing import Counted
+    from ldpspatial.service.progress import Progress
+    from ldpspatial.service.store import Held, Store
+
+Result = TypeVar("Result")
+Command = Callable[..., Any]
+SHORTEST_DIGEST = 8
+
+store_argument = click.argument("store", metavar="STORE")
+digest_argument = click.argument("digest", metavar="DIGEST")
+
+
+@contextmanager
+def needs_extra() -> Iterator[None]:
+    """Say what to install where a package is missing."""
+    try:
+        yield
+    except ImportError as error:
+        extra = "postgres" if error.name == "asyncpg" else "serve"
+        raise InputError(
+            f"the service needs {error.name}: install it with pip install 'ldpspatial[{extra}]'"
+        ) from None
+
+
+def with_store(location: str, act: "Callable[[Store], Coroutine[Any, Any, Result]]") -> Result:
+    """Open a store, act on it, and close it."""
+
+    async def run() -> Result:
+        with needs_extra():
+            from ldpspatial.service.store import open_store  # noqa: PLC0415
+
+            store = await open_store(location)
+        try:
+            return await act(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+@click.group()
+def store() -> None:
+    """Make, fill, close and release the store of a collection server.
+
+    STORE is a file, or postgresql://USER@HOST/DATABASE. All of this also works while the server
+    runs on it.
+    """
+
+
+@store.command("new")
+@store_argument
+def new(store: str) -> None:
+    """Make an empty store.
+
+    \b
+    Examples:
+      ldpspatial store new berlin.db
+      ldpspatial store new postgresql://collector@localhost/berlin
+    """
+
+    async def act() -> None:
+        with needs_extra():
+            from ldpspatial.service.store import make_store  # noqa: PLC0415
+
+            made = await make_store(store)
+        await made.close()
+
+    asyncio.run(act())
+    click.echo(f"Made {store}")
+
+
+@store.command("add")
+@store_argument
+@click.argument("document", metavar="COLLECTION", type=click.Path(path_type=Path))
+@click.option(
+    "--minimum", type=click.IntRange(1), required=True,
+    help="Reports that must count before the collection is released.",
+)  # fmt: skip
+def add(store: str, document: Path, minimum: int) -> None:
+    """Open a COLLECTION for reports.
+
+    The minimum is set once: a map of few reports says little, and an estimate of few can be read
+    as being about them.
+
+    \b
+    Example:
+      ldpspatial store add berlin.db berlin.json --minimum 1000
+    """
+    collection = read_collection(document)
+    held = with_store(store, lambda opened: opened.add(collection, minimum))
+    click.echo(f"Open: {held.digest}")
+
+
+@store.command("list")
+@store_argument
+def list_collections(store: str) -> None:
+    """Show the collections of a store and how far they are.
+
+    \b
+    Example:
+      ldpspatial store list berlin.db
+    """
+
+    async def told(opened: "Store") -> "list[Progress]":
+        from ldpspatial.service.progress import progress_of  # noqa: PLC0415
+
+        return [await progress_of(opened, held) for held in await opened.collections()]
+
+    found = with_store(store, told)
+    for each in found:
+        show(each.name, _facts(each))
+    if not found:
+        click.echo(f"{store} holds no collection: add one with ldpspatial store add")
+
+
+@store.command("close")
+@store_argument
+@digest_argument
+def close(store: str, digest: str) -> None:
+    """Take no more reports, leave out repeated ones, and count.
+
+    From then on devices are told that the collection is closed: they forget what they have not
+    sent. DIGEST may be its first digits. It cannot be opened again.
+
+    \b
+    Example:
+      ldpspatial store close berlin.db 68d11b74
+    """
+    _change(store, digest, "close_collection")
+
+
+@store.command("release")
+@store_argument
+@digest_argument
+def release(store: str, digest: str) -> None:
+    """Delete the reports of a closed collection, and keep its counts.
+
+    Once, and only where as many reports count as the minimum asks for. Export the reports before
+    if they are to be kept. "ldpspatial store estimate" makes the map from the counts.
+
+    \b
+    Example:
+      ldpspatial store release berlin.db 68d11b74
+    """
+    _change(store, digest, "release")
+
+
+@store.command("export")
+@store_argument
+@digest_argument
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
+def export(store: str, digest: str, out: Path) -> None:
+    """Write the different reports of a closed collection as Parquet.
+
+    "ldpspatial estimate" and count_reports read it, and count what the store counts.
+
+    \b
+    Example:
+      ldpspatial store export berlin.db 68d11b74 --out reports.parquet
+    """
+
+    async def write(opened: "Store") -> int:
+        from ldpspatial.service.exporting import write_parquet  # noqa: PLC0415
+
+        return await write_parquet(opened, (await _found(opened, digest)).digest, out)
+
+    click.echo(f"Written to {out}: {with_store(store, write)} reports")
+
+
+@store.command("estimate")
+@store_argument
+@digest_argument
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--overwrite", is_flag=True, help="Replace the earlier result in --out.")
+@estimator_options
+def estimate(store: str, digest: str, out: Path, overwrite: bool, **options: Any) -> None:
+    """Estimate the map from the counts of a released collection.
+
+    Writes what "ldpspatial estimate" writes.
+
+    \b
+    Example:
+      ldpspatial store estimate berlin.db 68d11b74 --out map
+    """
+
+    async def counts(opened: "Store") -> "tuple[Held, Counted]":
+        from ldpspatial.service.closing import released_counts  # noqa: PLC0415
+
+        held = await _found(opened, digest)
+        return held, await released_counts(opened, held.digest)
+
+    held, counted = with_store(store, counts)
+    collection = Collection.from_json(held.document)
+    with (
+        progress("estimate") as (stage, advance),
+        result_folder(out, overwrite) as folder,
+    ):
+        facts = counted.facts()
+        summary = write_map(
+            folder, collection, counted.counts, facts, options["rule"], options["smoothing"],
+            options["method"], stage, advance,
+        )  # fmt: skip
+    show(
+        f"{counted.n} reports, each {collection.epsilon:g}-LDP",
+        {name: str(value) for name, value in facts.items()} | {"check": fit_verdict(summary)},
+    )
+    click.echo(f"Written to {out}: see heatmap.png")
+
+
+@store.command("token")
+@store_argument
+@click.argument("name", required=False)
+@click.option("--revoke", is_flag=True, help="Make the token of this name useless.")
+def token(store: str, name: str | None, revoke: bool) -> None:
+    """Make a token for an operator, or revoke it; without NAME list the names.
+
+    The token is shown once; the store holds a hash of it. It is sent as "Authorization: Bearer".
+
+    \b
+    Examples:
+      ldpspatial store token berlin.db laptop
+      ldpspatial store token berlin.db laptop --revoke
+    """
+
+    async def act(opened: "Store") -> list[str]:
+        from ldpspatial.service import tokens  # noqa: PLC0415
+
+        if name is None:
+            return await tokens.token_names(opened)
+        if revoke:
+            await tokens.revoke_token(opened, name)
+            return [f"Revoked {name}"]
+        return [await tokens.make_token(opened, name)]
+
+    if name is None and revoke:
+        raise click.UsageError("--revoke needs the NAME of a token.")
+    for line in with_store(store, act):
+        click.echo(line)
+
+
+def _change(location: str, digest: str, verb: str) -> None:
+    """Close or release a collection, and show what it counts."""
+
+    async def act(opened: "Store") -> "Progress":
+        from ldpspatial.service import closing  # noqa: PLC0415
+        from ldpspatial.service.progress import progress_of  # noqa: PLC0415
+
+        held = await _found(opened, digest)
+        await getattr(closing, verb)(opened, held.digest)
+        return await progress_of(opened, await opened.held(held.digest))
+
+    with progress(verb.partition("_")[0]):
+        found = with_store(location, act)
+    show(found.name, _facts(found))
+
+
+async def _found(opened: "Store", digest: str) -> "Held":
+    """Return the one collection whose digest begins so."""
+    matching = [held for held in await opened.collections() if held.digest.startswith(digest)]
+    if len(matching) != 1 or len(digest) < SHORTEST_DIGEST:
+        raise InputError(
+            f"digest must be the first {SHORTEST_DIGEST} digits or more of one collection of the "
+            f"store, got {shown(digest)}, which fits {len(matching)}"
+        )
+    return matching[0]
+
+
+def _facts(found: "Progress") -> dict[str, str]:
+    left_out = ", ".join(f"{n} {reason}" for reason, n in sorted(found.refused.items()))
+    facts = {
+        "id": found.digest,
+        "state": f"{found.state}, released from {found.minimum} reports on",
+        "received": f"{found.received}",
+        "refused": left_out or "none",
+    }
+    if found.counted is not None:
+        facts["counted"] = (
+            f"{found.counted} ({found.repeated} repeated, {found.conflicting} conflicting)"
+        )
+    return facts

@@ -1,0 +1,75 @@
+"""The service as an ASGI application."""
+
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ldpspatial.service.database import StoreError
+from ldpspatial.service.device_api import DeviceApi
+from ldpspatial.service.group_commit import GroupCommit
+from ldpspatial.service.limits import Limits
+from ldpspatial.service.operator_api import OperatorApi
+from ldpspatial.service.problems import Problem
+from ldpspatial.service.store import open_store
+from ldpspatial.service.upkeep import forget
+
+LOG = logging.getLogger(__name__)
+
+
+def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
+    """Return the application that serves one store.
+
+    Parameters
+    ----------
+    location : path or str
+        A store that exists: a file, or an address that starts with postgresql://.
+    limits : Limits
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        store = await open_store(location)
+        commits = GroupCommit(store)
+        devices = DeviceApi(store, commits, limits)
+        operators = OperatorApi(store, devices.catalogue, commits)
+        app.router.routes[:] = [
+            Route("/reports", devices.reports, methods=["POST"]),
+            Route("/reports", devices.preflight, methods=["OPTIONS"]),
+            Route("/collections/{digest}", devices.document, methods=["GET"]),
+            *operators.routes(),
+        ]
+        await forget(store.database)
+        await devices.catalogue.refresh()
+        commits.start()
+        try:
+            yield
+        finally:
+            await commits.stop()
+            await store.close()
+
+    return Starlette(
+        lifespan=lifespan,
+        exception_handlers={
+            Problem: lambda _, error: error.response(),
+            HTTPException: _http_problem,
+            StoreError: _store_problem,
+        },
+    )
+
+
+def _http_problem(request: Request, error: Exception) -> Response:
+    """Return what the router refuses: 404 and 405."""
+    status, headers = getattr(error, "status_code", 500), getattr(error, "headers", None)
+    return Problem(status, getattr(error, "detail", ""), headers=headers).response()
+
+
+def _store_problem(request: Request, error: Exception) -> Response:
+    LOG.error("%s", error)
+    return Problem(503, "The store did not do it; the log says why.").response()

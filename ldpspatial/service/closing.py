@@ -1,0 +1,213 @@
+"""Closes collections, counts what they hold, and releases them.
+
+Closed: no report is taken any more, repeated ids were looked for, and the counts are final.
+Released: the counts are all that is left; reports and their ids are deleted.
+"""
+
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Collection
+from ldpspatial.collecting.records import PARTS, OutputDomain, Records, distinct, tally
+from ldpspatial.errors import InputError
+from ldpspatial.service.database import DamagedStoreError, Statement
+from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Held, Store
+from ldpspatial.service.tables import opened
+from ldpspatial.service.upkeep import forget, gather
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a closed collection counts.
+
+    Attributes
+    ----------
+    counts : (d + 2b, d + 2b) int64 array
+        As those of :class:`ldpspatial.ReportCounts`.
+    received : int
+        Reports that were acknowledged: those counted, those repeated and those conflicting.
+    repeated : int
+        Copies: reports with id and cell of another one.
+    conflicting : int
+        Different reports with the id of another one, all of which are left out.
+    """
+
+    counts: NDArray[np.int64]
+    received: int
+    repeated: int
+    conflicting: int
+
+    @property
+    def n(self) -> int:
+        """Number of reports that count."""
+        return int(self.counts.sum())
+
+    def facts(self) -> dict[str, int]:
+        """Return what a summary says of the reports."""
+        return {
+            "received": self.received,
+            "repeated": self.repeated,
+            "conflicting": self.conflicting,
+        }
+
+
+async def close_collection(store: Store, digest: str) -> Counted:
+    """Take no more reports and count; a collection that is closed stays as it is.
+
+    Raises
+    ------
+    InputError
+        The store has no such collection.
+    """
+    held = await store.held(digest)
+    sql = "UPDATE collections SET state = $2 WHERE number = $1 AND state = $3"
+    await store.database.run([Statement(sql, [(held.number, CLOSED, OPEN)])])
+    held = await store.held(digest)
+    found = await _counted(store, held)
+    if found is None:
+        await _count(store, held)
+        found = await _counted(store, await store.held(digest))
+    if found is None:
+        raise DamagedStoreError(f"the store is damaged: the counts of {digest[:12]}... are missing")
+    return found
+
+
+async def counted(store: Store, digest: str) -> Counted:
+    """Return what a closed collection counts.
+
+    Raises
+    ------
+    InputError
+        The store has no such collection, or it is open.
+    """
+    held = await store.held(digest)
+    found = await _counted(store, held)
+    if found is None:
+        raise InputError("collection must be closed before its counts are final, and is open")
+    return found
+
+
+async def released_counts(store: Store, digest: str) -> Counted:
+    """Return what a released collection counts: what a map is made of.
+
+    Raises
+    ------
+    InputError
+        The store has no such collection, or it was not released.
+    """
+    held = await store.held(digest)
+    if held.state != RELEASED:
+        raise InputError(f"collection must be released before it is mapped, and is {held.state}")
+    return await counted(store, digest)
+
+
+async def release(store: Store, digest: str) -> Counted:
+    """Release a closed collection, once and for all: reports and ids are deleted.
+
+    Raises
+    ------
+    InputError
+        The store has no such collection, it is open or was released, or fewer reports count than
+        its minimum.
+    """
+    held = await store.held(digest)
+    if held.state != CLOSED:
+        raise InputError(f"collection must be closed to be released, and is {held.state}")
+    found = await close_collection(store, digest)
+    if found.n < held.minimum:
+        raise InputError(
+            f"collection must count at least {held.minimum} reports to be released, "
+            f"counts {found.n}"
+        )
+    sql = "UPDATE collections SET state = $2, hash_key = NULL WHERE number = $1 AND state = $3"
+    await store.database.run([Statement(sql, [(held.number, RELEASED, CLOSED)])])
+    await forget(store.database)
+    return found
+
+
+async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
+    """Yield the different reports of a closed collection, part by part.
+
+    Those that conflict are among them, so that whoever counts them finds the same.
+
+    Raises
+    ------
+    InputError
+        The store has no such collection, or it is open, or was released.
+    """
+    held = await store.held(digest)
+    if held.state != CLOSED:
+        raise InputError(f"collection must be closed to give its reports, and is {held.state}")
+    await _gather_all(store)
+    for part in range(PARTS):
+        yield await _part(store, held.number, part)
+
+
+async def _count(store: Store, held: Held) -> None:
+    """Count a closed collection, and write that down."""
+    await _gather_all(store)
+    collection = Collection.from_json(held.document)
+    side = OutputDomain(collection).side
+    counts = np.zeros(side * side, np.int64)
+    conflicting = 0
+    different = 0
+    key = await _key(store, held.number)
+    for part in range(PARTS):
+        records = await _part(store, held.number, part)
+        found = tally(records, key)
+        counts += np.bincount(found.places, minlength=side * side)
+        conflicting += found.conflicting
+        different += len(records)
+    received = (await store.held(held.digest)).received
+    places = np.flatnonzero(counts)
+    row = (
+        held.number,
+        zlib.compress(places.astype("<u4").tobytes()),
+        zlib.compress(counts[places].astype("<i8").tobytes()),
+        received - different,
+        conflicting,
+    )
+    sql = (
+        "INSERT INTO counts (collection, places, numbers, repeated, conflicting) "
+        "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (collection) DO NOTHING"
+    )
+    await store.database.run([Statement(sql, [row])])
+
+
+async def _counted(store: Store, held: Held) -> Counted | None:
+    rows = await store.database.read(
+        "SELECT places, numbers, repeated, conflicting FROM counts WHERE collection = $1",
+        held.number,
+    )
+    if not rows:
+        return None
+    places, numbers, repeated, conflicting = rows[0]
+    side = OutputDomain(Collection.from_json(held.document)).side
+    counts = np.zeros(side * side, np.int64)
+    at = np.frombuffer(zlib.decompress(places), "<u4")
+    counts[at] = np.frombuffer(zlib.decompress(numbers), "<i8")
+    return Counted(counts.reshape(side, side), held.received, repeated, conflicting)
+
+
+async def _gather_all(store: Store) -> None:
+    while await gather(store.database):
+        pass
+
+
+async def _key(store: Store, number: int) -> bytes:
+    rows = await store.database.read("SELECT hash_key FROM collections WHERE number = $1", number)
+    key: bytes = rows[0][0]
+    return key
+
+
+async def _part(store: Store, number: int, part: int) -> Records:
+    """Return the different records of a part."""
+    rows = await store.database.read(
+        "SELECT records FROM chunks WHERE collection = $1 AND part = $2", number, part
+    )
+    records = opened(content for (content,) in rows)
+    return distinct(records, await _key(store, number)) if len(rows) > 1 else records

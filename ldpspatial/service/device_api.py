@@ -1,0 +1,181 @@
+"""What devices ask for: a document by its digest, and to have reports stored."""
+
+import asyncio
+import time
+from collections import Counter
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from ldpspatial.service.database import StoreError
+from ldpspatial.service.group_commit import GroupCommit
+from ldpspatial.service.limits import Limits, RateLimit
+from ldpspatial.service.problems import Problem, final
+from ldpspatial.service.store import Store
+from ldpspatial.service.uploads import (
+    CLOSED,
+    PackingError,
+    Refusal,
+    Taking,
+    TooLargeError,
+    Upload,
+    read_body,
+    sort_out,
+    unpacked,
+)
+
+MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
+RETRY_S = 30
+ASKED_AGAIN_S = 1.0  # so often at most is the store asked for a digest that is not known
+FOREVER = "public, max-age=31536000, immutable"
+# The page of an app comes from the app's own server: every page may send, none with credentials.
+CROSS_ORIGIN = {"Access-Control-Allow-Origin": "*"}
+PREFLIGHT = {
+    **CROSS_ORIGIN,
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
+    "Access-Control-Max-Age": "86400",
+}
+
+
+class Catalogue:
+    """The collections of the store and whether they take reports."""
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._read_at = -ASKED_AGAIN_S
+        self.known: dict[bytes, Taking] = {}
+
+    async def refresh(self) -> None:
+        """Read all collections and their states."""
+        self._read_at = time.monotonic()
+        known = {}
+        for held in await self._store.collections():
+            digest = held.digest.encode()
+            before = self.known.get(digest)
+            known[digest] = before.now(held) if before else Taking.of(held)
+        self.known = known
+
+    async def learn(self, digests: set[bytes]) -> None:
+        """Look for digests that are not known, unless the store was asked a moment ago."""
+        if digests - self.known.keys() and time.monotonic() >= self._read_at + ASKED_AGAIN_S:
+            await self.refresh()
+
+
+class DeviceApi:
+    """The requests of devices.
+
+    Parameters
+    ----------
+    store : Store
+    commits : GroupCommit
+    limits : Limits
+    """
+
+    def __init__(self, store: Store, commits: GroupCommit, limits: Limits):
+        self._store = store
+        self._commits = commits
+        self._limits = limits
+        self._rate = RateLimit(limits.requests_a_minute)
+        self.catalogue = Catalogue(store)
+        self.requests: Counter[int] = Counter()  # by status
+
+    async def document(self, request: Request) -> Response:
+        """Return a collection document: the same bytes for all, for ever."""
+        held = await self._store.find(request.path_params["digest"])
+        if held is None:
+            raise Problem(404, "There is no collection of this digest.", headers=CROSS_ORIGIN)
+        headers = {**CROSS_ORIGIN, "Cache-Control": FOREVER}
+        return Response(held.document, headers=headers, media_type="application/json")
+
+    async def reports(self, request: Request) -> Response:
+        """Store lines of reports; 2xx only when they are durable."""
+        try:
+            response = await self._reports(request)
+        except Problem as problem:
+            problem.headers.update(CROSS_ORIGIN)
+            response = problem.response()
+        except StoreError:  # what went wrong is for the operator, in the log
+            again = {**CROSS_ORIGIN, "Retry-After": str(RETRY_S)}
+            response = Problem(
+                503, "Nothing was stored; try again later.", headers=again
+            ).response()
+        self.requests[response.status_code] += 1
+        return response
+
+    async def preflight(self, request: Request) -> Response:
+        """Tell a browser that any page may send reports."""
+        return Response(status_code=204, headers=PREFLIGHT)
+
+    async def _reports(self, request: Request) -> Response:
+        wait_s = self._rate.wait_s(request.client.host if request.client else "")
+        if wait_s:
+            again = {"Retry-After": str(int(wait_s) + 1)}
+            raise Problem(429, "Too many requests.", headers=again)
+        texts = read_body(await self._body(request))
+        if len(texts) + len(texts.malformed) > self._limits.lines:
+            raise Problem(413, f"At most {self._limits.lines} lines in one request.")
+        await self.catalogue.learn(set(texts.collections))
+        upload = sort_out(texts, self.catalogue.known)
+        if not upload.lines:
+            raise Problem(400, "The body holds no line.")
+        await self._store_upload(upload)
+        for refusal in upload.refused:
+            self._commits.refuse(refusal.collection, refusal.reason)
+        if not upload.refused:
+            return Response(status_code=204, headers=CROSS_ORIGIN)
+        lines = [{"line": line, "reason": reason} for line, reason, _ in upload.refused]
+        if not upload.arrived:
+            raise final(upload.refused[0].reason, lines=lines)
+        answer = msgspec.json.encode({"stored": upload.lines - len(lines), "refused": lines})
+        return Response(answer, 200, CROSS_ORIGIN, "application/json")
+
+    async def _store_upload(self, upload: Upload) -> None:
+        """Store what can be stored; what was closed meanwhile is refused."""
+        if not upload.arrived:
+            return
+        arrived = {number: records for number, (records, _) in upload.arrived.items()}
+        closed = await self._commits.add(arrived)
+        for number in closed & arrived.keys():
+            _, lines = upload.arrived.pop(number)
+            upload.refused += [Refusal(line, CLOSED, number) for line in lines]
+            upload.refused.sort()
+        if closed:
+            await self.catalogue.refresh()
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body, unpacked, within the limits."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in MEDIA_TYPES:
+            raise Problem(415, "Content-Type must be application/x-ndjson.")
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip"):
+            raise Problem(415, "Content-Encoding must be gzip, or none.")
+        longest = self._limits.body_bytes
+        try:
+            body = await asyncio.wait_for(self._received(request, longest), self._limits.seconds)
+            return unpacked(body, longest) if encoding == "gzip" else body
+        except TooLargeError:
+            detail = f"At most {longest} bytes in one request, also unpacked."
+            raise Problem(413, detail, headers={"Connection": "close"}) from None
+        except PackingError:
+            raise Problem(400, "The body is not one gzip stream.") from None
+        except asyncio.TimeoutError:
+            raise Problem(408, "The body took too long.", headers={"Connection": "close"}) from None
+        except ClientDisconnect:
+            raise Problem(400, "The connection was closed.") from None
+
+    @staticmethod
+    async def _received(request: Request, longest: int) -> bytes:
+        length = request.headers.get("content-length", "0")
+        if length.isascii() and length.isdigit() and int(length[:20]) > longest:
+            raise TooLargeError
+        pieces = []
+        total = 0
+        async for piece in request.stream():
+            total += len(piece)
+            if total > longest:
+                raise TooLargeError
+            pieces.append(piece)
+        return b"".join(pieces)

@@ -1,0 +1,169 @@
+"""Stores the reports of many requests in one transaction.
+
+While one transaction waits for the disk, requests gather for the next: the more there are, the
+more share a sync. One task does all the writing, so that upkeep falls between two transactions and
+never holds one up for longer than a step takes.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ldpspatial.collecting.records import Records
+from ldpspatial.service.database import StoreError
+from ldpspatial.service.store import Store
+from ldpspatial.service.upkeep import GATHERED_AT_ONCE, gather, merge, settle
+
+LOG = logging.getLogger(__name__)
+MOST_WAITING = 1 << 20  # reports, 20 MB: beyond this, requests are told to come back
+LONGEST_UNGATHERED_S = 60.0  # so long at most is the order of arrival in the store of a quiet day
+SETTLED_ON_STOP = 5_000_000  # reports: more take longer than who stops a service waits
+
+
+class BusyError(StoreError):
+    """More reports wait to be stored than the service holds."""
+
+
+@dataclass
+class _Group:
+    """What the next transaction stores."""
+
+    arrived: dict[int, list[Records]] = field(default_factory=dict)
+    waiting: list["asyncio.Future[set[int]]"] = field(default_factory=list)
+    number: int = 0
+
+
+class GroupCommit:
+    """Takes reports from requests and stores them together.
+
+    Parameters
+    ----------
+    store : Store
+    """
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._group = _Group()
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+        self._ungathered = 1  # reports; what an earlier process left is gathered at once
+        self._gather_at = time.monotonic()
+        self._merging = False
+        self.refused: dict[tuple[int, str], int] = {}
+
+    def start(self) -> None:
+        """Begin to store; needs a running event loop."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Store what waits, gather all that arrived, and end."""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+
+    async def add(self, arrived: Mapping[int, Records]) -> set[int]:
+        """Store reports; return the collections that are not open any more, durably or not at all.
+
+        Raises
+        ------
+        BusyError
+            Too many reports wait already.
+        StoreError
+            Nothing of it was stored.
+        """
+        group = self._group
+        number = sum(map(len, arrived.values()))
+        if self._stopping or group.number + number > MOST_WAITING:
+            raise BusyError("more reports wait to be stored than the service holds")
+        for collection, records in arrived.items():
+            group.arrived.setdefault(collection, []).append(records)
+        group.number += number
+        stored: asyncio.Future[set[int]] = asyncio.get_running_loop().create_future()
+        group.waiting.append(stored)
+        self._wake.set()
+        return await stored
+
+    def refuse(self, collection: int, reason: str) -> None:
+        """Count a report that was refused; it is written with the next transaction of upkeep."""
+        key = (collection, reason)
+        self.refused[key] = self.refused.get(key, 0) + 1
+
+    async def _run(self) -> None:
+        while not (self._stopping and not self._group.waiting):
+            if not self._is_upkeep_due():
+                await self._awakened()
+            group, self._group = self._group, _Group()
+            self._wake.clear()
+            if group.waiting:
+                await self._commit(group)
+            if self._is_upkeep_due():
+                await self._upkeep(self._step)
+        await self._upkeep(self._finish)
+
+    async def _awakened(self) -> None:
+        """Wait until there is something to store, or time for upkeep."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), LONGEST_UNGATHERED_S)
+
+    async def _commit(self, group: _Group) -> None:
+        together = {
+            number: records[0] if len(records) == 1 else np.concatenate(records)
+            for number, records in group.arrived.items()
+        }
+        try:
+            closed = await self._store.append(together)
+        except Exception as error:
+            # Whatever it is, the next group may fare better; its text may hold what was sent.
+            known = isinstance(error, StoreError)
+            failure = error if known else StoreError(f"not stored: {type(error).__name__}")
+            LOG.error("%s", failure)
+            for stored in group.waiting:
+                if not stored.done():
+                    stored.set_exception(failure)
+            return
+        self._ungathered += group.number
+        for stored in group.waiting:
+            if not stored.done():  # whoever asked may have gone
+                stored.set_result(closed)
+
+    def _is_upkeep_due(self) -> bool:
+        if self._merging or self._ungathered >= GATHERED_AT_ONCE:
+            return True
+        return self._ungathered > 0 and time.monotonic() >= self._gather_at
+
+    async def _upkeep(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step; where it fails, wait: what is stored is safe, and requests go on."""
+        try:
+            await step()
+        except StoreError as error:
+            LOG.error("%s", error)
+            self._merging = False
+            self._ungathered = min(self._ungathered, GATHERED_AT_ONCE - 1)
+            self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
+
+    async def _step(self) -> None:
+        """Gather what arrived, or merge once, or write down how many were refused."""
+        if self._merging:
+            self._merging = await merge(self._store.database)
+            return
+        gathered = await gather(self._store.database)
+        self._merging = gathered > 0
+        self._ungathered = self._ungathered - gathered if gathered else 0
+        self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
+        await self._write_refused()
+
+    async def _finish(self) -> None:
+        await self._write_refused()
+        await settle(self._store.database, SETTLED_ON_STOP)
+
+    async def _write_refused(self) -> None:
+        if self.refused:
+            refused, self.refused = self.refused, {}
+            await self._store.refuse(refused)

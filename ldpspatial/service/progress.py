@@ -1,0 +1,68 @@
+"""How far a collection is: two numbers above all, what was received and what counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from client_sdk import Collection
+from ldpspatial.service.closing import counted
+from ldpspatial.service.store import OPEN, Held, Store
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Numbers of a collection, for operators.
+
+    Attributes
+    ----------
+    digest, name, state : str
+    minimum : int
+        Reports that must count before the collection is released.
+    received : int
+        Reports that were acknowledged, copies among them.
+    refused : dict of str to int
+        Reports that were not stored, by reason.
+    counted, repeated, conflicting : int or None
+        None while the collection is open: repeated ids are looked for when it is closed.
+        received = counted + repeated + conflicting.
+    """
+
+    digest: str
+    name: str
+    state: str
+    minimum: int
+    received: int
+    refused: dict[str, int]
+    counted: int | None = None
+    repeated: int | None = None
+    conflicting: int | None = None
+
+
+async def progress_of(
+    store: Store, held: Held, unwritten: Mapping[tuple[int, str], int] | None = None
+) -> Progress:
+    """Return the progress of a collection.
+
+    Parameters
+    ----------
+    store : Store
+    held : Held
+    unwritten : mapping, optional
+        Refusals that are not in the store yet, as of :meth:`Store.refused`.
+    """
+    refused: dict[str, int] = {}
+    for numbers in (await store.refused(), unwritten or {}):
+        for (number, reason), n in numbers.items():
+            if number == held.number:
+                refused[reason] = refused.get(reason, 0) + n
+    found = None if held.state == OPEN else await counted(store, held.digest)
+    return Progress(
+        digest=held.digest,
+        name=Collection.from_json(held.document).name,
+        state=held.state,
+        minimum=held.minimum,
+        received=held.received,
+        refused=refused,
+        counted=found.n if found else None,
+        repeated=found.repeated if found else None,
+        conflicting=found.conflicting if found else None,
+    )

@@ -1,0 +1,180 @@
+"""A store's database in one SQLite file.
+
+WAL mode with synchronous = FULL: a transaction that returned has been synced to the disk. Deleted
+content is overwritten with zeros (secure_delete), and the log is cut when it was copied into the
+file.
+
+No code of this process may open the file by other means: on POSIX systems SQLite's locks fall when
+any descriptor of the file is closed.
+"""
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from ldpspatial.errors import InputError
+from ldpspatial.service.database import (
+    ChangedStoreError,
+    DamagedStoreError,
+    Row,
+    Statement,
+    StoreError,
+)
+
+Result = TypeVar("Result")
+
+APPLICATION = 0x4C445053  # "LDPS", in the header of the file
+BUSY_SECONDS = 30.0
+PAGE_BYTES = 16_384  # reports are written in rows of many kilobytes: large pages are quicker
+SETTINGS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cache_size = -8192",
+    "PRAGMA wal_autocheckpoint = 1000",
+    "PRAGMA journal_size_limit = 0",
+)
+DAMAGE = ("malformed", "not a database", "corrupt")
+ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
+    "locked": "another process has been using it for long: try again later",
+    "full": "the disk is full: make room; nothing that was acknowledged is lost",
+    "readonly": "file and folder must be writable",
+    "unable to open": "file and folder must be there and writable",
+    "i/o error": "check the disk",
+}
+
+
+class SqliteDatabase:
+    """One SQLite file; its transactions run one after the other in a thread of their own.
+
+    Parameters
+    ----------
+    path : Path
+    is_new : bool
+        Make the file, which must not exist.
+    """
+
+    types: Mapping[str, str] = MappingProxyType(
+        {"serial": "INTEGER PRIMARY KEY", "bytes": "BLOB", "whole": "INTEGER"}
+    )
+
+    def __init__(self, path: Path, is_new: bool = False):
+        if is_new and path.exists():
+            raise InputError(f"store must be a new file, but {path} is there")
+        if not is_new and not path.is_file():
+            raise InputError(f"store must be a file, found none at {path}")
+        self._path = path
+        self._writer = ThreadPoolExecutor(1, "store-writer")
+        self._reader = ThreadPoolExecutor(1, "store-reader")
+        with self._store_errors():
+            self._writing = _connect(path, is_new)
+            try:
+                self._reading = _connect(path, is_new=False)
+            except BaseException:
+                self._writing.close()
+                raise
+
+    async def run(self, statements: Sequence[Statement]) -> list[int]:
+        """Carry out one transaction."""
+        return await self._call(self._writer, self._run, statements)
+
+    async def read(self, sql: str, *values: Any) -> list[Row]:
+        """Return the rows that a query finds, in a snapshot of its own."""
+        return await self._call(self._reader, self._read, sql, values)
+
+    async def tidy(self, everything: bool = False) -> None:
+        """Copy the log into the file and cut it: the log, too, holds what was deleted.
+
+        In the file itself it was overwritten when it was deleted.
+        """
+        await self._call(self._writer, self._writing.execute, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def close(self) -> None:
+        """Close the file; the last connection to it removes the log."""
+        await self._call(self._reader, self._reading.close)
+        await self._call(self._writer, self._writing.close)
+        self._reader.shutdown()
+        self._writer.shutdown()
+
+    async def _call(
+        self, thread: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        with self._store_errors():
+            return await asyncio.get_running_loop().run_in_executor(thread, function, *arguments)
+
+    def _run(self, statements: Sequence[Statement]) -> list[int]:
+        self._writing.execute("BEGIN IMMEDIATE")
+        try:
+            changed: list[int] = []
+            for statement in statements:
+                left_out = statement.follows and not changed[-1]
+                changed.append(0 if left_out else self._changed(statement))
+            self._writing.execute("COMMIT")
+        except BaseException:
+            if self._writing.in_transaction:  # some errors have ended it already
+                self._writing.execute("ROLLBACK")
+            raise
+        return changed
+
+    def _changed(self, statement: Statement) -> int:
+        sql = _with_question_marks(statement.sql)
+        if len(statement.rows) == 1:
+            cursor = self._writing.execute(sql, statement.rows[0])
+        else:
+            cursor = self._writing.executemany(sql, statement.rows)
+        changed = max(cursor.rowcount, 0)
+        if statement.expected not in (None, changed):
+            raise ChangedStoreError("another process changed the store meanwhile")
+        return changed
+
+    def _read(self, sql: str, values: Row) -> list[Row]:
+        return self._reading.execute(_with_question_marks(sql), values).fetchall()
+
+    @contextmanager
+    def _store_errors(self) -> Iterator[None]:
+        """Raise what SQLite refuses as StoreError, with what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            told = str(error)
+            if any(word in told.lower() for word in DAMAGE):
+                raise DamagedStoreError(
+                    f"the store at {self._path} is damaged ({told}): stop the service, keep the "
+                    "file, and restore a back-up; devices send again what was not acknowledged"
+                ) from None
+            advice = (text for word, text in ADVICE.items() if word in told.lower())
+            raise StoreError(
+                f"the store at {self._path} did not do it ({told}): {next(advice, 'try again')}"
+            ) from None
+
+
+def _connect(path: Path, is_new: bool) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        if is_new:
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        elif connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            raise InputError(f"store must be a file that ldpspatial made, and {path} is not")
+        for setting in SETTINGS:
+            connection.execute(setting)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@lru_cache(maxsize=256)
+def _with_question_marks(sql: str) -> str:
+    """Write the parameters as SQLite does: $1 as ?1."""
+    return re.sub(r"\$(\d+)", r"?\1", sql)

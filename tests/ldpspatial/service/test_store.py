@@ -1,0 +1,304 @@
+"""What a store keeps and counts, in SQLite and in PostgreSQL, against count_reports."""
+
+import asyncio
+import sqlite3
+import subprocess
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from ldpspatial import count_reports
+from ldpspatial.collecting.records import OutputDomain, Records, records_of
+from ldpspatial.errors import InputError
+from ldpspatial.service import upkeep
+from ldpspatial.service.closing import (
+    Counted,
+    close_collection,
+    counted,
+    release,
+    released_counts,
+)
+from ldpspatial.service.database import ChangedStoreError, DamagedStoreError, Statement
+from ldpspatial.service.exporting import write_parquet
+from ldpspatial.service.progress import progress_of
+from ldpspatial.service.store import Store, make_store, open_store
+from tests.support.service import CELLS, COLLECTION, OTHER
+
+Result = TypeVar("Result")
+RNG = np.random.default_rng(5)
+DOMAIN = OutputDomain(COLLECTION)
+
+
+def on(location: str, act: Callable[[Store], Awaitable[Result]], make: bool = False) -> Result:
+    """Act on a store that is opened for it."""
+
+    async def run() -> Result:
+        store = await (make_store if make else open_store)(location)
+        try:
+            return await act(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def random_records(n: int, names: np.ndarray | None = None) -> Records:
+    """Return reports of random cells, with new ids or with some of those given."""
+    cells = np.array(CELLS)[RNG.integers(len(CELLS), size=n)]
+    ids = RNG.bytes(16 * n) if names is None else names[RNG.integers(len(names), size=n)].tobytes()
+    return records_of(ids, DOMAIN.places(cells[:, 0], cells[:, 1]))
+
+
+async def fill(store: Store) -> int:
+    """Store reports with repeats and conflicts, some gathered and merged; return how many."""
+    number = (await store.add(COLLECTION, 10)).number
+    few = np.frombuffer(RNG.bytes(16 * 300), "V16")
+    stored = 0
+    for k in range(60):
+        fresh = random_records(50)
+        again = random_records(20, few)  # of few ids, so that they repeat and conflict
+        batch = np.concatenate([fresh, again, fresh[:5]])
+        assert await store.append({number: batch}) == set()
+        stored += len(batch)
+        if k % 5 == 4:
+            await upkeep.gather(store.database)
+            while await upkeep.merge(store.database):
+                pass
+    return stored
+
+
+def test_a_store_counts_what_count_reports_counts(location: str, tmp_path: Path) -> None:
+    stored = on(location, fill, make=True)
+    parquet = tmp_path / "reports.parquet"
+
+    async def act(store: Store) -> tuple[Counted, int]:
+        found = await close_collection(store, COLLECTION.digest)
+        again = await close_collection(store, COLLECTION.digest)
+        np.testing.assert_array_equal(again.counts, found.counts)
+        return found, await write_parquet(store, COLLECTION.digest, parquet)
+
+    found, written = on(location, act)
+    assert found.received == stored
+    assert found.n + found.repeated + found.conflicting == stored
+    assert found.conflicting > 500
+    assert found.repeated > 300
+    assert written == found.n + found.conflicting
+    elsewhere = count_reports(parquet, COLLECTION, "drop")
+    np.testing.assert_array_equal(elsewhere.counts, found.counts)
+    assert sum(elsewhere.rejected.values()) == found.conflicting
+    assert elsewhere.repeated == 0  # the store has left them out
+
+
+def test_gathering_and_merging_change_no_count(location: str) -> None:
+    async def count(store: Store) -> tuple[Counted, Counted]:
+        await fill(store)
+        other = (await store.add(OTHER, 1)).number
+        first = (await store.held(COLLECTION.digest)).number
+        rows = await store.database.read("SELECT records FROM chunks WHERE collection = $1", first)
+        rows += await store.database.read("SELECT records FROM arrivals")
+        for (content,) in rows:  # the same reports, in one heap
+            copy = np.frombuffer(content[4:], random_records(1).dtype)
+            await store.append({other: copy})
+        await upkeep.settle(store.database, 10**9)
+        parts = await store.database.read(
+            "SELECT count(*) FROM chunks GROUP BY collection, part HAVING count(*) > 1"
+        )
+        assert parts == []
+        return (
+            await close_collection(store, COLLECTION.digest),
+            await close_collection(store, OTHER.digest),
+        )
+
+    one, two = on(location, count, make=True)
+    np.testing.assert_array_equal(one.counts, two.counts)
+    assert one.conflicting == two.conflicting
+
+
+def test_a_collection_goes_from_open_to_closed_to_released_and_never_back(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        with pytest.raises(InputError, match="collection must be new, but the store has"):
+            await store.add(COLLECTION, 3)
+        with pytest.raises(InputError, match="must be closed to be released, and is open"):
+            await release(store, COLLECTION.digest)
+        with pytest.raises(InputError, match="must be closed before its counts are final"):
+            await counted(store, COLLECTION.digest)
+        assert await store.append({held.number: random_records(2)}) == set()
+        assert (await close_collection(store, COLLECTION.digest)).n == 2
+        assert await store.append({held.number: random_records(2)}) == {held.number}
+        with pytest.raises(InputError, match="at least 3 reports to be released, counts 2"):
+            await release(store, COLLECTION.digest)
+        with pytest.raises(InputError, match="must be released before it is mapped, and is closed"):
+            await released_counts(store, COLLECTION.digest)
+        assert (await store.held(COLLECTION.digest)).received == 2
+
+    on(location, act, make=True)
+
+
+def test_a_released_collection_holds_its_counts_and_no_report(location: str) -> None:
+    async def act(store: Store) -> Counted:
+        held = await store.add(COLLECTION, 3)
+        other = await store.add(OTHER, 3)
+        await store.append({held.number: random_records(40), other.number: random_records(7)})
+        closed = await close_collection(store, COLLECTION.digest)
+        released = await release(store, COLLECTION.digest)
+        np.testing.assert_array_equal(closed.counts, released.counts)
+        with pytest.raises(InputError, match="must be closed to be released, and is released"):
+            await release(store, COLLECTION.digest)
+        with pytest.raises(InputError, match="must be closed to give its reports, and is released"):
+            await write_parquet(store, COLLECTION.digest, "reports.parquet")
+        rows = await store.database.read("SELECT collection FROM chunks")
+        assert {row[0] for row in rows} == {other.number}
+        assert (await close_collection(store, OTHER.digest)).n == 7
+        return await released_counts(store, COLLECTION.digest)
+
+    assert on(location, act, make=True).n == 40
+
+
+def test_one_transaction_stores_all_or_nothing_of_a_collection(location: str) -> None:
+    async def act(store: Store) -> None:
+        one = await store.add(COLLECTION, 3)
+        two = await store.add(OTHER, 3)
+        await close_collection(store, OTHER.digest)
+        batch = {two.number: random_records(5), one.number: random_records(4)}
+        assert await store.append(batch) == {two.number}
+        progress = [await progress_of(store, held) for held in await store.collections()]
+        assert [each.received for each in progress] == [4, 0]
+        assert [each.counted for each in progress] == [None, 0]
+
+    on(location, act, make=True)
+
+
+def test_a_transaction_that_finds_less_than_it_expects_does_nothing(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        await store.append({held.number: random_records(4)})
+        statements = [
+            Statement("DELETE FROM arrivals", expected=1),
+            Statement("DELETE FROM chunks WHERE seq = $1", [(1,)], expected=1),
+        ]
+        with pytest.raises(ChangedStoreError):
+            await store.database.run(statements)
+        assert (await close_collection(store, COLLECTION.digest)).n == 4
+
+    on(location, act, make=True)
+
+
+def test_two_processes_that_gather_at_once_lose_nothing(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        for _ in range(40):
+            await store.append({held.number: random_records(10)})
+        other = await open_store(location)
+        await asyncio.gather(
+            *(upkeep.gather(each.database) for each in (store, other, store, other)),
+            *(upkeep.merge(each.database) for each in (store, other)),
+            return_exceptions=False,
+        )
+        await other.close()
+        assert (await close_collection(store, COLLECTION.digest)).n == 400
+
+    on(location, act, make=True)
+
+
+def test_a_crash_between_closing_and_counting_is_made_up_for(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        await store.append({held.number: random_records(9)})
+        sql = "UPDATE collections SET state = 'closed' WHERE number = $1"
+        await store.database.run([Statement(sql, [(held.number,)])])
+        assert (await close_collection(store, COLLECTION.digest)).n == 9
+
+    on(location, act, make=True)
+
+
+def test_rejections_add_up(location: str) -> None:
+    async def act(store: Store) -> None:
+        await store.refuse({(1, "foreign"): 2, (0, "malformed"): 1})
+        await store.refuse({(1, "foreign"): 3})
+        assert await store.refused() == {(1, "foreign"): 5, (0, "malformed"): 1}
+
+    on(location, act, make=True)
+
+
+def test_damaged_rows_are_told_and_never_counted(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        await store.append({held.number: random_records(9)})
+        (content,) = (await store.database.read("SELECT records FROM arrivals"))[0]
+        changed = content[:20] + bytes([content[20] ^ 1]) + content[21:]
+        await store.database.run([Statement("UPDATE arrivals SET records = $1", [(changed,)])])
+        with pytest.raises(DamagedStoreError, match="checksum of a row of reports does not fit"):
+            await close_collection(store, COLLECTION.digest)
+
+    on(location, act, make=True)
+
+
+@pytest.mark.parametrize("minimum", [0, -1, 1.5, True, "3", None, 10**13])
+def test_a_minimum_is_a_whole_number_from_one(tmp_path: Path, minimum: object) -> None:
+    async def act(store: Store) -> None:
+        with pytest.raises(InputError, match="minimum must be"):
+            await store.add(COLLECTION, minimum)  # type: ignore[arg-type]
+
+    on(str(tmp_path / "store.db"), act, make=True)
+
+
+# SQLite alone
+
+
+def test_only_a_store_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with pytest.raises(InputError, match="store must be a file, found none"):
+        asyncio.run(open_store(path))
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE t (a)")
+    with pytest.raises(InputError, match="store must be a file that ldpspatial made"):
+        asyncio.run(open_store(path))
+    with pytest.raises(InputError, match="store must be a new file"):
+        asyncio.run(make_store(path))
+    path.write_bytes(b"not a database at all" * 1000)
+    with pytest.raises(DamagedStoreError, match="restore a back-up"):
+        asyncio.run(open_store(path))
+
+
+def test_a_store_of_another_version_is_refused(location: str) -> None:
+    async def act(store: Store) -> None:
+        await store.database.run([Statement("UPDATE store SET version = 2")])
+
+    on(location, act, make=True)
+    with pytest.raises(InputError, match="store must be of version 1, got 2"):
+        on(location, act)
+
+
+def test_sqlite_syncs_every_commit_and_overwrites_what_was_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    records = random_records(500)
+    names = [row.tobytes() for row in records["id"]]
+
+    async def act(store: Store) -> None:
+        settings = {}
+        for name in ("journal_mode", "synchronous", "secure_delete"):
+            # Those of the connection that writes: they are not kept in the file.
+            settings[name] = store.database._writing.execute(f"PRAGMA {name}").fetchone()[0]  # type: ignore[attr-defined]
+        assert settings == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1}
+        held = await store.add(COLLECTION, 1)
+        await store.append({held.number: records})
+        await close_collection(store, COLLECTION.digest)
+
+    async def let_go(store: Store) -> None:
+        await release(store, COLLECTION.digest)
+        # While it is open: the log is beside it. (A copy, because to close the file here would
+        # drop the locks of SQLite.)
+        for file in tmp_path.iterdir():
+            subprocess.run(["cp", file, f"{file}.copy"], check=True)
+
+    on(str(path), act, make=True)
+    assert all(name in path.read_bytes() for name in names)
+    on(str(path), let_go)
+    for copy in tmp_path.glob("*.copy"):
+        held = copy.read_bytes()
+        assert not any(name in held for name in names)

@@ -1,0 +1,99 @@
+"""A PostgreSQL server of the tests' own, on a socket in a folder of its own."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+USER = "postgres"  # a server does not run as root
+
+
+def binaries() -> Path | None:
+    """Return the folder of PostgreSQL's programs, or None.
+
+    That of a version, where there is one: on Debian, what lies in the path needs packages more.
+    """
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    folders += map(Path, os.environ.get("PATH", "").split(os.pathsep))
+    return next((folder for folder in folders if (folder / "initdb").is_file()), None)
+
+
+def missing() -> str:
+    """Return what is missing for a server, or nothing."""
+    if binaries() is None:
+        return "PostgreSQL is not installed: its stores were not tested"
+    if os.geteuid() == 0:
+        try:
+            pwd.getpwnam(USER)
+        except KeyError:
+            return f"there is no user {USER}, and PostgreSQL does not run as root"
+    return ""
+
+
+class PostgresServer:
+    """A server that can be killed and started again."""
+
+    def __init__(self) -> None:
+        found = binaries()
+        assert found is not None
+        self._binaries = found
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # sockets need a short path
+        self._as_user = {"user": USER, "group": USER} if os.geteuid() == 0 else {}
+        if self._as_user:
+            shutil.chown(self.folder, USER, USER)
+        self._databases = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._call("initdb", "-D", self.folder / "data", "-U", USER, "-A", "trust", "--no-sync")
+
+    def _call(self, program: str, *arguments: object) -> None:
+        subprocess.run(
+            [self._binaries / program, *map(str, arguments)],
+            check=True, capture_output=True, cwd=self.folder, timeout=120, **self._as_user,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+        settings = {"unix_socket_directories": self.folder, "listen_addresses": "",
+                    "max_connections": 20, "shared_buffers": "64MB",
+                    "recovery_init_sync_method": "syncfs"}  # fmt: skip
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._binaries / "postgres", "-D", str(self.folder / "data"), *options],
+                stdout=log, stderr=log, cwd=self.folder, **self._as_user,
+            )  # fmt: skip
+        ready = [self._binaries / "pg_isready", "-q", "-h", self.folder]
+        deadline = time.monotonic() + 60
+        while subprocess.run(ready, check=False).returncode:
+            assert time.monotonic() < deadline, (self.folder / "log").read_text()[-2000:]
+            time.sleep(0.05)
+
+    def new_database(self) -> str:
+        """Make an empty database; return its address."""
+        self._databases += 1
+        name = f"store{self._databases}"
+        self._call("createdb", "-h", self.folder, "-U", USER, name)
+        return f"postgresql://{USER}@/{name}?host={self.folder}"
+
+    def kill(self) -> None:
+        """Kill the server and all of its processes, as a power cut would."""
+        if self._process is None:
+            return
+        children = subprocess.run(
+            ["pgrep", "-P", str(self._process.pid)], capture_output=True, text=True, check=False
+        )
+        for pid in [self._process.pid, *map(int, children.stdout.split())]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+    def remove(self) -> None:
+        """Kill the server and delete its files."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
