@@ -2,9 +2,10 @@
 
 A file of reports is Parquet or CSV with the columns ``row`` and ``col`` and, where they are
 kept, ``id`` (16 bytes, or 32 hexadecimal digits) and ``collection`` (the digest); or it holds the
-texts of reports as lines, which are first copied to a temporary Parquet file. Counting
-reads it once and holds one number per output cell. Looking for repeated ids takes further looks
-at the id column alone, one slice of the ids at a time, so that memory stays bounded.
+texts of reports as lines, which are first copied to a temporary Parquet file. Counting reads it
+once and holds one number per output cell, and a hash of each id in temporary files
+(:mod:`ldpspatial.collecting.repeated_ids`). Only where two hashes are equal it reads the reports
+again, and compares those that share one.
 """
 
 import re
@@ -13,18 +14,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from client_sdk import Collection
+from ldpspatial.collecting.records import OutputDomain, hashes, new_key
+from ldpspatial.collecting.repeated_ids import Parts, member, repeated
 from ldpspatial.collecting.report_lines import SUFFIXES, BadLines, lines_to_parquet
 from ldpspatial.errors import InputError
 from ldpspatial.validate import file_path, instance, one_of, shown
 
 MEMORY_LIMIT = "256MB"  # DuckDB's share; the process stays below 500 MB at 10^8 reports
-SLICE = 2_000_000  # ids grouped at a time; more would spill to disk at this memory limit
+BATCH = 1 << 18  # reports that are looked at together
+NOWHERE = -(1 << 62)  # a row or column of no grid
 WHOLE_NUMBERS = frozenset(
     f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 )
@@ -39,7 +45,11 @@ Source = str | Path | Sequence[str | Path]
 Database = duckdb.DuckDBPyConnection
 Relation = duckdb.DuckDBPyRelation
 Columns = dict[str, str]  # type by name
-Group = tuple[int | None, int | None, bool, int]  # row, col, names another collection, reports
+# A report in full: its id, or a hash of it where it has another length; its cell; whether it names
+# another collection, whose ids are its own.
+NO_IDS = np.empty((0, 4), np.uint32)
+FULL = np.dtype([("id", np.uint32, 4), ("row", "<i8"), ("col", "<i8"), ("is_foreign", "?")])
+Full = NDArray[np.void]  # of FULL
 
 
 @dataclass(frozen=True)
@@ -100,16 +110,15 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     """
     instance("collection", collection, Collection)
     one_of("on_invalid", on_invalid, ("error", "drop"))
-    with _reports(paths) as (database, columns, bad_lines):
-        groups = _groups(database, collection, "reports")
-        repeated, conflicting = 0, 0
-        slices = sum(group[-1] for group in groups) // SLICE + 1
-        nameless = "SELECT count(*) FROM reports WHERE id IS NULL"
-        unnamed = database.execute(nameless).fetchall()[0][0] if "id" in columns else 0
-        if unnamed or ("id" in columns and _repeats_an_id(database, slices)):
-            groups, repeated, conflicting = _unique_groups(database, collection, slices)
-    counts, misplaced = _tally(groups, collection)
-    reasons = {MALFORMED: bad_lines.number, **misplaced, CONFLICTING: conflicting, UNNAMED: unnamed}
+    tally = _Tally(collection)
+    with _reports(paths) as (database, columns, bad_lines, spill):
+        if "id" in columns:
+            _count_each_id_once(tally, database, collection, columns["id"], spill)
+        else:
+            for batch in _batches(database, collection, None):
+                tally.add(batch.rows, batch.cols, batch.is_foreign)
+    counts = tally.counts()
+    reasons = {MALFORMED: bad_lines.number, **tally.rejected}
     rejected = {reason: n for reason, n in reasons.items() if n}
     if rejected and on_invalid == "error":
         where = {MALFORMED: f" (first: {bad_lines.first})"}
@@ -121,12 +130,17 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         )
     if not counts.any():
         raise InputError("reports must hold at least one good report, got none")
-    return ReportCounts(counts, rejected, repeated, "id" in columns)
+    return ReportCounts(counts, rejected, tally.repeated, "id" in columns)
 
 
 @contextmanager
-def _reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines]]:
-    """Open the files as the view ``reports``; yield connection, columns and malformed lines."""
+def _reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines, Path]]:
+    """Open the files as the view ``reports``.
+
+    Yields
+    ------
+    connection, columns, malformed lines, folder for temporary files
+    """
     files = _files(paths)
     kind = _kind(files)
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as database:
@@ -142,7 +156,7 @@ def _reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines]]:
         try:
             relation, columns = _read(database, files, kind != "csv")
             relation.create_view("reports")
-            yield database, columns, bad_lines
+            yield database, columns, bad_lines, Path(spill)
         except duckdb.Error as error:
             # The first line alone: the next ones quote the file, which may hold positions.
             problem = str(error).partition("\n")[0]
@@ -261,71 +275,157 @@ _CONTENT = {
 }
 
 
-def _groups(database: Database, collection: Collection, source: str) -> list[Group]:
-    """Return the number of reports of every distinct content, cells outside the domain as one."""
-    table = collection.table
-    low = -table.radius
-    high = table.cells + table.radius - 1
-    # Forged cells would otherwise make as many groups as reports, and memory would not be bounded.
-    inside = f"row BETWEEN {low:d} AND {high:d} AND col BETWEEN {low:d} AND {high:d}"
-    return database.execute(
-        f"SELECT CASE WHEN {inside} THEN row END, CASE WHEN {inside} THEN col END, "
-        f"coalesce(collection <> $1, false), count(*) FROM {source} GROUP BY ALL",
-        [collection.digest],
-    ).fetchall()
+def _sixteen_bytes(kind: str) -> str:
+    """Return SQL for the 16 bytes of an id; one of another length stands for itself by a hash."""
+    hashed = "unhex(left(sha256(id), 32))"
+    if kind == "BLOB":
+        own = f"CASE WHEN octet_length(id) = 16 THEN id ELSE {hashed} END"
+    elif kind == "UUID":
+        own = "unhex(replace(id::VARCHAR, '-', ''))"
+    else:
+        own = f"CASE WHEN regexp_full_match(id, '[0-9a-f]{{32}}') THEN unhex(id) ELSE {hashed} END"
+    # Ids of another collection are its own: an id of ours that looks like one is not the same.
+    others = f"unhex(left(sha256(collection || hex({own})), 32))"
+    return f"CASE WHEN is_foreign THEN {others} ELSE {own} END"
 
 
-def _repeats_an_id(database: Database, slices: int) -> bool:
-    """Tell whether two ids may be equal; equal 64-bit hashes of different ids cost time only."""
-    for k in range(slices):
-        twice = (
-            f"SELECT 1 FROM (SELECT hash(id) AS h FROM reports WHERE {_in_slice(k, slices)}) "
-            "GROUP BY h HAVING count(*) > 1 LIMIT 1"
+@dataclass(frozen=True)
+class _Batch:
+    """Some reports, column by column."""
+
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+    is_foreign: NDArray[np.bool_]
+    ids: NDArray[np.uint32]  # (n, 4): 16 bytes each; empty where the files hold none
+    unnamed: int  # reports without an id where others have one; they are not in the columns
+
+    def full(self, chosen: NDArray[np.bool_]) -> Full:
+        """Return the chosen reports in full."""
+        found = np.empty(int(chosen.sum()), FULL)
+        columns = (self.ids, self.rows, self.cols, self.is_foreign)
+        for name, column in zip(FULL.names or (), columns, strict=True):
+            found[name] = column[chosen]
+        return found
+
+
+def _batches(database: Database, collection: Collection, id_type: str | None) -> Iterator[_Batch]:
+    """Yield all reports; a cell that is no whole number lies outside every domain."""
+    key = f", {_sixteen_bytes(id_type)} AS key" if id_type else ""
+    query = (
+        f"SELECT coalesce(row, {NOWHERE}) AS row, coalesce(col, {NOWHERE}) AS col, is_foreign{key} "
+        "FROM (SELECT *, coalesce(collection <> $1, false) AS is_foreign FROM reports)"
+    )
+    for held in _streamed(database.sql(query, params=[collection.digest])):
+        unnamed = held.column(3).null_count if id_type else 0
+        table = held.filter(held.column(3).is_valid()) if unnamed else held
+        rows, cols = (table.column(k).to_numpy(zero_copy_only=False) for k in range(2))
+        is_foreign = table.column(2).to_numpy(zero_copy_only=False)
+        ids = _words(table.column(3)) if id_type else NO_IDS
+        yield _Batch(rows, cols, is_foreign, ids, unnamed)
+
+
+def _streamed(found: Relation) -> Iterator[pa.RecordBatch]:
+    """Yield what a query finds, batch by batch; errors in the middle are those of DuckDB."""
+    name = "to_arrow_reader" if hasattr(found, "to_arrow_reader") else "fetch_arrow_reader"
+    reader = getattr(found, name)(BATCH)  # DuckDB has renamed it
+    while True:
+        try:
+            held = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowException) as error:  # how Arrow tells those of DuckDB
+            is_conversion = str(error).startswith("Conversion Error")
+            kind = duckdb.ConversionException if is_conversion else duckdb.Error
+            raise kind(str(error)) from None
+        yield held
+
+
+def _words(ids: Any) -> NDArray[np.uint32]:
+    """Return the four words of each id in an Arrow array of 16 bytes each."""
+    offset_bytes = 4 if ids.type == pa.binary() else 8
+    offsets = np.frombuffer(ids.buffers()[1], f"<i{offset_bytes}")[ids.offset :][: len(ids) + 1]
+    held = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return held.view(np.uint32).reshape(-1, 4)
+
+
+class _Tally:
+    """Reports by output cell, and those that are left out by reason."""
+
+    def __init__(self, collection: Collection):
+        self._domain = OutputDomain(collection)
+        self._counts = np.zeros(self._domain.side**2, np.int64)
+        self.rejected = dict.fromkeys((FOREIGN, OUTSIDE, CONFLICTING, UNNAMED), 0)
+        self.repeated = 0
+
+    def add(
+        self,
+        rows: NDArray[np.int64],
+        cols: NDArray[np.int64],
+        is_foreign: NDArray[np.bool_],
+        times: int = 1,
+    ) -> None:
+        """Count reports, or with ``times`` -1 take them back."""
+        is_good = ~is_foreign & self._domain.holds(rows, cols)
+        foreign = int(is_foreign.sum())
+        good = int(is_good.sum())
+        self.rejected[FOREIGN] += times * foreign
+        self.rejected[OUTSIDE] += times * (len(rows) - foreign - good)
+        places = self._domain.places(rows[is_good], cols[is_good])
+        if len(self._counts) <= len(places):
+            self._counts += times * np.bincount(places, minlength=len(self._counts))
+        else:  # a large domain: touch only what is named
+            named, numbers = np.unique(places, return_counts=True)
+            self._counts[named] += times * numbers
+
+    def resolve(self, reports: Full) -> None:
+        """Count each id of reports, all of which were counted before, once."""
+        self.add(reports["row"], reports["col"], reports["is_foreign"], times=-1)
+        ids = reports["id"]
+        order = np.lexsort(
+            (reports["col"], reports["row"], ids[:, 3], ids[:, 2], ids[:, 1], ids[:, 0])
         )
-        if database.execute(twice).fetchone():
-            return True
-    return False
+        ordered = reports[order]
+        same_id = (ordered["id"][1:] == ordered["id"][:-1]).all(axis=1)
+        same = same_id & (ordered["row"][1:] == ordered["row"][:-1])
+        same &= ordered["col"][1:] == ordered["col"][:-1]
+        is_first = np.ones(len(ordered), bool)
+        is_first[1:] = ~same
+        self.repeated += int(same.sum())
+        different = ordered[is_first]
+        conflicts = (different["id"][1:] == different["id"][:-1]).all(axis=1)
+        is_good = np.ones(len(different), bool)
+        is_good[1:] &= ~conflicts
+        is_good[:-1] &= ~conflicts
+        self.rejected[CONFLICTING] += int((~is_good).sum())
+        kept = different[is_good]
+        self.add(kept["row"], kept["col"], kept["is_foreign"])
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return the array of counts."""
+        return self._counts.reshape(self._domain.side, self._domain.side)
 
 
-def _in_slice(k: int, slices: int) -> str:
-    # Written out: with the two numbers as parameters DuckDB takes 25 times as long.
-    return f"hash(id) % {slices:d} = {k:d}"
-
-
-def _unique_groups(
-    database: Database, collection: Collection, slices: int
-) -> tuple[list[Group], int, int]:
-    """Return the groups of one report an id, and how many are copies and how many conflict."""
-    groups: list[Group] = []
-    copies, conflicting = 0, 0
-    for k in range(slices):
-        database.execute(
-            "CREATE OR REPLACE TEMP TABLE contents AS "
-            # All reports of an id are alike where the least and the largest are.
-            "SELECT min(r) AS r, count(*) AS n, min(r) IS NOT DISTINCT FROM max(r) AS same "
-            "FROM (SELECT id, {'row': row, 'col': col, 'collection': collection} AS r, "
-            "CASE WHEN collection <> $1 THEN collection END AS other "  # whose ids are its own
-            f"FROM reports WHERE id IS NOT NULL AND {_in_slice(k, slices)}) GROUP BY id, other",
-            [collection.digest],
-        )
-        groups += _groups(database, collection, "(SELECT unnest(r) FROM contents WHERE same)")
-        totals = "SELECT sum(n - 1) FILTER (same), sum(n) FILTER (NOT same) FROM contents"
-        ((again, differing),) = database.execute(totals).fetchall()
-        copies += int(again or 0)
-        conflicting += int(differing or 0)
-    return groups, copies, conflicting
-
-
-def _tally(groups: list[Group], collection: Collection) -> tuple[NDArray[np.int64], dict[str, int]]:
-    table = collection.table
-    side = table.cells + 2 * table.radius
-    counts = np.zeros((side, side), np.int64)
-    rejected = {FOREIGN: 0, OUTSIDE: 0}
-    for row, col, foreign, number in groups:
-        if foreign:
-            rejected[FOREIGN] += number
-        elif row is None or col is None or not table.is_output(row, col):
-            rejected[OUTSIDE] += number
-        else:
-            counts[row + table.radius, col + table.radius] += number
-    return counts, rejected
+def _count_each_id_once(
+    tally: _Tally, database: Database, collection: Collection, id_type: str, spill: Path
+) -> None:
+    """Count all reports, then look at those again whose ids may be repeated."""
+    key = new_key()
+    (spill / "hashes").mkdir()
+    hashed = Parts(spill / "hashes", np.dtype(np.uint64))
+    for batch in _batches(database, collection, id_type):
+        tally.add(batch.rows, batch.cols, batch.is_foreign)
+        tally.rejected[UNNAMED] += batch.unnamed
+        named = hashes(batch.ids, key)
+        hashed.add(named, named)
+    suspects = repeated(hashed)
+    if not len(suspects):
+        return
+    (spill / "reports").mkdir()
+    reports = Parts(spill / "reports", FULL)
+    is_suspect = member(suspects)
+    for batch in _batches(database, collection, id_type):
+        named = hashes(batch.ids, key)
+        chosen = is_suspect(named)
+        reports.add(named[chosen], batch.full(chosen))
+    for part in reports:
+        tally.resolve(part)

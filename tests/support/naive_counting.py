@@ -30,11 +30,12 @@ def count(reports: list[Report], collection: Collection) -> tuple[Counts, dict[s
     rejected: Counter[str] = Counter()
     repeated = 0
     for same_id in by_id.values():
-        if any(report != same_id[0] for report in same_id):
-            rejected["id"] += len(same_id)
+        different = set(same_id)
+        repeated += len(same_id) - len(different)
+        if len(different) > 1:
+            rejected["id"] += len(different)
             continue
-        report = same_id[0]
-        repeated += len(same_id) - 1
+        (report,) = different
         if report.collection != collection.digest:
             rejected["collection"] += 1
         elif (report.row, report.col) not in collection.table.output_cells():

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ldpspatial import count_reports
-from ldpspatial.collecting import counting
+from ldpspatial.collecting import counting, repeated_ids
 from tests.support.report_files import COLLECTION, counted, csv, dropped, parquet, refusal
 
 DIGEST = COLLECTION.digest
@@ -126,7 +126,7 @@ def test_rejected_reports_are_counted_once_and_by_reason(
         counting.UNNAMED: 2,
     }
     for size in (1, 3, 10**6):
-        monkeypatch.setattr(counting, "SLICE", size)
+        monkeypatch.setattr(repeated_ids, "HELD", size)
         assert dropped(file) == (4, expected)
         assert count_reports(file, COLLECTION, on_invalid="drop").repeated == 4
         message = refusal(file)

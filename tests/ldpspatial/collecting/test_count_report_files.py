@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ldpspatial import InputError, count_reports
-from ldpspatial.collecting import counting
+from ldpspatial.collecting import repeated_ids
 from tests.support.report_files import COLLECTION, counted, csv, parquet, refusal
 
 
@@ -110,7 +110,7 @@ def test_slices_together_are_the_whole(tmp_path: Path, monkeypatch: pytest.Monke
     file, cells = big_file(tmp_path / "r.parquet", 2_000)
     copy = pq.read_table(file).slice(100, 50)
     pq.write_table(copy, tmp_path / "copy.parquet")
-    monkeypatch.setattr(counting, "SLICE", 300)
+    monkeypatch.setattr(repeated_ids, "HELD", 300)
     result = count_reports([file, tmp_path / "copy.parquet"], COLLECTION)
     assert (result.n, result.rejected, result.repeated) == (2_000, {}, 50)
     for (row, col), number in zip(*np.unique(cells, axis=0, return_counts=True), strict=True):

@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk import Collection, Grid, kernels
 from ldpspatial import InputError, count_cells, count_reports
-from ldpspatial.collecting import counting
+from ldpspatial.collecting import counting, repeated_ids
 from ldpspatial.collecting.report_files import write_reports
 
 COLLECTION = Collection.create("test", Grid.plane(0, 0, 1, 5), 3.5)
@@ -54,7 +54,7 @@ def test_several_files_add_up_and_plain_columns_are_enough(tmp_path: Path) -> No
 def test_bad_reports_are_refused_or_left_out_by_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    monkeypatch.setattr(counting, "SLICE", limit)  # 50: the ids are looked at in slices
+    monkeypatch.setattr(repeated_ids, "HELD", limit)  # 50: most ids lie in files
     rows, cols, ids = reports()
     write_reports(tmp_path / "good.parquet", COLLECTION, rows, cols, ids)
     extra = reports(1, 5)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from client_sdk import Collection, CollectionError, Report
 from ldpspatial import InputError, count_reports
-from ldpspatial.collecting import counting, report_lines
+from ldpspatial.collecting import counting, repeated_ids, report_lines
 from ldpspatial.collecting.report_lines import lines_to_parquet
 from tests.support import naive_counting
 from tests.support.files import write_file
@@ -270,7 +270,7 @@ def test_any_mix_of_lines_is_counted_as_the_twin_counts(
     rejected |= {"malformed": malformed} if malformed else {}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_lines, "BLOCK", block)
-        patch.setattr(counting, "SLICE", size)
+        patch.setattr(repeated_ids, "HELD", size)
         file = written(Path(folder), data)
         if not counts:
             with pytest.raises(InputError):
