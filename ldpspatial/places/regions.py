@@ -10,10 +10,11 @@ corners. What lies outside the square counts for nothing; devices out there repo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
 from client_sdk.shared import TURN, UNIT
@@ -26,6 +27,25 @@ MOST_LATITUDE, MOST_LONGITUDE = 90.0, 360.0
 MOST_PLANE = 1e12  # plane squares end at 3e8
 KINDS = ("Polygon", "MultiPolygon")
 LEAST_CORNERS = 3
+CUT = 1e-3  # cells of which less is out, or in beside whole ones, are not cut: files round edges
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A region with a name.
+
+    Attributes
+    ----------
+    name : str
+    weights : (d, d) array in [0, 1]
+        The share of each cell's area that it covers.
+    geometry : mapping, optional
+        As GeoJSON, where it is known; its weights need none.
+    """
+
+    name: str
+    weights: Array
+    geometry: Mapping[str, Any] | None = None
 
 
 def rectangle(grid: Grid, south: float, west: float, north: float, east: float) -> Array:
@@ -144,6 +164,50 @@ def cells(grid: Grid, rows: range, columns: range) -> Array:
     weights = np.zeros((grid.cells, grid.cells))
     weights[np.ix_(rows, columns)] = 1.0
     return weights
+
+
+def cut_cells(weights: ArrayLike) -> NDArray[np.bool_]:
+    """Return which cells a region cuts: those neither wholly in it nor wholly out of it.
+
+    Where people are in such a cell no map tells, so they count as spread evenly in it. A cell of
+    which less than a thousandth is out is not cut, nor one of which less than a thousandth of the
+    most covered cell is in: files round the edges of their regions.
+
+    Parameters
+    ----------
+    weights : (d, d) array in [0, 1]
+        As :func:`rectangle`, :func:`polygon` and :func:`cells` return them.
+
+    Returns
+    -------
+    (d, d) bool array
+
+    Raises
+    ------
+    InputError
+        ``weights`` is not such an array.
+
+    Examples
+    --------
+    >>> cut_cells(rectangle(Grid.plane(0, 0, 4, 2), 0, 0, 2, 3)).tolist()
+    [[False, True], [False, False]]
+    """
+    share = number_array("weights", weights, ("d", "d"), "[0, 1]", bools=True)
+    least = CUT * share.max()  # a region may be a speck of one cell
+    held = (share >= least) & (share > 0)
+    return np.asarray(held & (1 - share >= CUT))
+
+
+def check_regions(regions: object) -> Sequence[Region]:
+    """Return a sequence of at least one region, or refuse what is none."""
+    rule = "regions must be a sequence of at least one Region"
+    if not isinstance(regions, Sequence) or isinstance(regions, str) or not regions:
+        raise InputError(f"{rule}, got {shown(regions)}")
+    for each in regions:
+        if not isinstance(each, Region):
+            raise InputError(f"{rule}, got one with a {type(each).__name__}")
+        instance("regions: name", each.name, str)
+    return regions
 
 
 def _coordinate(name: str, value: object, limit: float) -> float:

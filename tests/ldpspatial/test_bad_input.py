@@ -21,9 +21,10 @@ import ldpspatial as lp
 from client_sdk import Grid
 from client_sdk.validate import shown
 from ldpspatial import comparison, datasets, estimation, metrics
-from ldpspatial.collecting import report_files, results
+from ldpspatial.collecting import region_shares, report_files, results
 from ldpspatial.comparison import range_queries
 from ldpspatial.files import maps, plans
+from ldpspatial.files import regions as region_files
 from ldpspatial.places import regions, users
 from ldpspatial.planning import disk_radius, plan
 from ldpspatial.plotting import heat_map, transport_plot
@@ -52,9 +53,11 @@ from tests.support.bad_values import (
     NO_ARRAYS,
     NO_CHANNEL,
     NO_COLLECTION,
+    NO_COLUMNS,
     NO_ESTIMATE,
     NO_GRID,
     NO_NUMBERS,
+    NO_REGIONS,
     NO_TABLE,
     NO_USERS,
     NOT_NEGATIVE,
@@ -105,6 +108,17 @@ def counts() -> Any:
 @cache
 def estimate() -> lp.Estimate:
     return lp.EM().fit(channel(), counts())
+
+
+@cache
+def squares() -> list[regions.Region]:
+    whole = regions.Region("whole", np.ones((3, 3)))
+    return [whole, regions.Region("corner", regions.rectangle(GRID, 0, 0, 1, 1))]
+
+
+@cache
+def shares() -> region_shares.RegionShares:
+    return region_shares.region_shares(estimate(), squares())
 
 
 @cache
@@ -673,6 +687,14 @@ DOCUMENTED = {
             **dict.fromkeys(("rows", "columns"), (range(0), range(4), range(-1, 1), 3, None, [0])),
         },
     ),
+    "places.regions.cut_cells": Row(
+        regions.cut_cells,
+        given(weights=MAP / 3),
+        {"weights": (*NO_ARRAYS, 5.0, 2 * MAP, -MAP, nan * MAP, [0.5])},
+    ),
+    "places.regions.check_regions": Row(
+        regions.check_regions, lambda _: {"regions": squares()}, {"regions": NO_REGIONS}
+    ),
     "places.users.cells_by_user": Row(
         users.cells_by_user,
         given(users=["a", "b"], cells=[0, 1], shape=(2, 2)),
@@ -697,6 +719,31 @@ DOCUMENTED = {
             "ids": (*NO_ARRAYS, np.zeros((2, 16), np.uint8), np.zeros((1, 16))),
         },
         {"rows": "rows reports", "cols": "cols reports"},
+    ),
+    "collecting.region_shares.region_shares": Row(
+        region_shares.region_shares,
+        lambda _: {
+            **{"estimate": estimate(), "regions": squares()},
+            **{"method": "bootstrap", "rng": rng()},
+        },
+        {
+            "estimate": NO_ESTIMATE,
+            "regions": (*NO_REGIONS, [regions.Region("other grid", np.ones((2, 2)))]),
+            "level": SHARE,
+            "method": NAME,
+            "rng": RNG,
+        },
+        {"regions": "regions region_weights"},
+    ),
+    "collecting.region_shares.write_csv": Row(
+        region_shares.write_csv,
+        lambda place: {"path": place / "a.csv", "shares": shares()},
+        {"path": WRITTEN, "shares": (None, 3, squares())},
+    ),
+    "collecting.region_shares.write_geojson": Row(
+        region_shares.write_geojson,
+        lambda place: {"path": place / "a.geojson", "grid": GRID, "shares": shares()},
+        {"path": WRITTEN, "grid": NO_GRID, "shares": (None, 3, squares())},
     ),
     "collecting.results.write_estimate": Row(
         results.write_estimate,
@@ -758,6 +805,32 @@ DOCUMENTED = {
         maps.read_map,
         lambda place: {"path": file_with(place, "a.csv", "row,col,n\n0,0,1\n"), "column": "n"},
         {"path": READ, "column": (*TEXT, None, "nothing")},
+    ),
+    "files.regions.read_regions": Row(
+        region_files.read_regions,
+        lambda place: {
+            "path": file_with(place, "r.csv", "name,south,west,north,east\na,0,0,1,1\n"),
+            "grid": GRID,
+        },
+        {"path": READ, "grid": NO_GRID},
+    ),
+    "files.regions.write_regions_csv": Row(
+        region_files.write_regions_csv,
+        lambda place: {"path": place / "a.csv", "regions": squares(), "columns": {"n": [1, 2.5]}},
+        {"path": WRITTEN, "regions": NO_REGIONS, "columns": NO_COLUMNS},
+    ),
+    "files.regions.write_regions_geojson": Row(
+        region_files.write_regions_geojson,
+        lambda place: {
+            **{"path": place / "a.geojson", "regions": squares(), "properties": {"n": [1, 2.5]}},
+            "members": {"plane": True},
+        },
+        {
+            "path": WRITTEN,
+            "regions": (*NO_REGIONS, [regions.Region("a", MAP, {"type": nan})] * 2),
+            "properties": NO_COLUMNS,
+            "members": (None, 3, [], {"a": nan}, {"a": object()}),
+        },
     ),
     "files.plans.write_plan": Row(
         plans.write_plan,
@@ -1017,6 +1090,8 @@ MODULES = (
         attack,
         users,
         regions,
+        region_files,
+        region_shares,
         heat_map,
         transport_plot,
         report_files,

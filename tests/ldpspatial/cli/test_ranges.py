@@ -173,6 +173,24 @@ def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.stdout.endswith("Written to shares.csv\nWritten to shares.geojson\n")
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("home", ["geometry", "properties"])
+def test_numbers_that_are_not_finite_are_refused_wherever_they_stand(
+    number: str, home: str, played: Path, tmp_path: Path
+) -> None:
+    text = GEOJSON.replace(f'"{home}": {{', f'"{home}": {{"extra": {number}, ')
+    file = write_file(tmp_path, "r.geojson", text)
+    error = refusal("ranges", played, file, "--geojson", tmp_path / "shares.geojson")
+    assert error == f"REGIONS must hold finite numbers, got {number!r} in 'r.geojson'"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_name_that_utf8_cannot_hold_is_written_all_the_same(played: Path, tmp_path: Path) -> None:
+    file = write_file(tmp_path, "r.geojson", GEOJSON.replace("triangle", r"half \ud800"))
+    succeed("ranges", played, file, "--csv", tmp_path / "shares.csv")
+    assert rows_of(tmp_path / "shares.csv")[0]["name"] == "half ?"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -188,8 +206,16 @@ def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.Monkey
             "row 2 of 'r.csv': the rectangle must over",
         ),
         ("r.csv", HEADER + "a,2,0,1,3\n", "row 1 of 'r.csv': south must lie below north"),
-        ("r.csv", HEADER + "a,x,0,1,3\n", "row 1 of 'r.csv': south must be a number"),
-        ("r.csv", HEADER + "a,,0,1,3\n", "row 1 of 'r.csv': south must be a number"),
+        (
+            "r.csv",
+            HEADER + CENTRE + "a,0,x,1,3\n",
+            "row 2 of 'r.csv': west must be a number, got 'x'",
+        ),
+        ("r.csv", HEADER + "a,,0,1,3\n", "row 1 of 'r.csv': south must be a number, got an empty"),
+        ("r.csv", HEADER + "a, ,0,x,3\n", "row 1 of 'r.csv': south must be a number, got an empty"),
+        ("r.csv", HEADER + "a,0,0,1,N/A\n", "row 1 of 'r.csv': east must be a number, got 'N/A'"),
+        ("r.csv", HEADER + "a,0,0,1,nan\n", "row 1 of 'r.csv': east must be a number, got 'nan'"),
+        ("r.csv", HEADER + "a,0,0,1,inf\n", "row 1 of 'r.csv': east must be a number in"),
         ("r.csv", HEADER + CENTRE + "a,1,2\n", "5 fields in every row, but row 2"),
         ("r.txt", HEADER + CENTRE, "path must end in"),
         ("r.geojson", "{}", "REGIONS must be a GeoJSON FeatureCollection"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
-from ldpspatial.places.regions import cells, polygon, rectangle
+from ldpspatial.places.regions import cells, cut_cells, polygon, rectangle
 from tests.support import naive_regions
 
 Array = NDArray[np.float64]
@@ -159,6 +159,14 @@ def test_cells_are_ranges_of_rows_and_columns() -> None:
     weights = cells(PLANE, range(2, 4), range(0, 8, 3))
     assert weights.sum() == 6
     assert (weights[2:4, [0, 3, 6]] == 1).all()
+
+
+def test_cut_cells_are_neither_in_nor_out() -> None:
+    weights = np.array([[1.0, 0.5], [0.0, 0.9995]])
+    assert cut_cells(weights).tolist() == [[False, True], [False, False]]  # files round edges
+    assert not cut_cells([[0.0005, 1.0]] * 2).any()
+    assert cut_cells([[1e-6, 0.0]] * 2).tolist() == [[True, False]] * 2  # a speck of a cell
+    assert not cut_cells(np.zeros((2, 2), bool)).any()
 
 
 @pytest.mark.parametrize("side", [1, 2, 3])

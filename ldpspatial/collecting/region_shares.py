@@ -1,0 +1,192 @@
+"""How many people are in each of many regions: shares with intervals, and the files of them."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from ldpspatial.estimation.intervals.cells import Interval
+from ldpspatial.estimation.intervals.regions import check_weights, share_intervals
+from ldpspatial.estimation.result import Estimate
+from ldpspatial.files.regions import write_regions_csv, write_regions_geojson
+from ldpspatial.places.regions import Region, check_regions, cut_cells
+from ldpspatial.validate import instance
+
+Path_ = str | os.PathLike[str]
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-9  # a share outside its interval by no more than this counts as inside
+
+
+@dataclass(frozen=True)
+class RegionShare:
+    """The people in a region.
+
+    Attributes
+    ----------
+    region : Region
+    share : Interval
+        Of all people, from 0 to 1.
+    people : float
+        Share times reports.
+    in_cut_cells : float
+        How much of the share, from 0 to 1, is in cells that the region covers in part only
+        (:func:`ldpspatial.places.regions.cut_cells`).
+    """
+
+    region: Region
+    share: Interval
+    people: float
+    in_cut_cells: float
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the share lies outside its interval (docs/ranges.md tells when it does)."""
+        low = self.share.lower - ROUNDING
+        high = self.share.upper + ROUNDING
+        return not low <= self.share.estimate <= high
+
+
+@dataclass(frozen=True)
+class RegionShares:
+    """The people in many regions.
+
+    Attributes
+    ----------
+    n : int
+        Reports.
+    level : float
+        Probability with which one interval covers the truth (each by itself, not all at once).
+    method : str
+        Of the intervals; "auto" is already resolved.
+    rows : tuple of RegionShare
+        One for each region, in the order given.
+    """
+
+    n: int
+    level: float
+    method: str
+    rows: tuple[RegionShare, ...]
+
+
+def region_shares(
+    estimate: Estimate,
+    regions: Sequence[Region],
+    level: float = 0.95,
+    method: str = "auto",
+    rng: np.random.Generator | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> RegionShares:
+    """Return the share of the people in each region, with confidence intervals.
+
+    What is common to all regions is computed once: for many of them this is faster than
+    :func:`ldpspatial.estimation.intervals.regions.region_share` for each.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    regions : sequence of Region
+        At least one, as :func:`ldpspatial.files.regions.read_regions` returns them.
+    level : float in (0, 1)
+    method : {"auto", "likelihood", "fisher", "bootstrap", "scores"}
+        As in :func:`ldpspatial.estimation.intervals.regions.region_share`.
+    rng : numpy.random.Generator
+        Needed by "bootstrap" only.
+    progress : callable (regions done, regions in all), optional
+
+    Raises
+    ------
+    InputError
+        A bad argument; more cells than the method takes; too few reports for "fisher".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from client_sdk import response_table
+    >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
+    >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
+    >>> weights = np.zeros((5, 5))
+    >>> weights[:, :2], weights[:, 2] = 1, 0.5  # the western half of the square
+    >>> shares = region_shares(EM().fit(channel, counts), [Region("west", weights)])
+    >>> (west,) = shares.rows
+    >>> shares.method, round(west.share.estimate, 1), round(west.in_cut_cells, 1)
+    ('fisher', 0.5, 0.2)
+    """
+    density = instance("estimate", estimate, Estimate).density
+    check_regions(regions)
+    weights = [check_weights(region.weights, density.shape) for region in regions]
+    intervals = share_intervals(estimate, level, method, rng)
+    rows = []
+    for region, covered in zip(regions, weights, strict=True):
+        share = intervals.of(covered)
+        part = _part_in(cut_cells(covered), covered * density)
+        rows.append(RegionShare(region, share, share.estimate * estimate.n, part))
+        if progress is not None:
+            progress(len(rows), len(regions))
+    return RegionShares(estimate.n, level, intervals.method, tuple(rows))
+
+
+def write_csv(path: Path_, shares: RegionShares) -> None:
+    """Write a table with a line for each region.
+
+    Columns: name, share, lower, upper, people and in_cut_cells, as in :class:`RegionShare`.
+
+    Parameters
+    ----------
+    path : path
+    shares : RegionShares
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    rows = instance("shares", shares, RegionShares).rows
+    columns = _numbers(rows) | {"in_cut_cells": [row.in_cut_cells for row in rows]}
+    write_regions_csv(path, [row.region for row in rows], columns)
+
+
+def write_geojson(path: Path_, grid: Grid, shares: RegionShares) -> None:
+    """Write the regions with their shares (GeoJSON, RFC 7946), one to a line.
+
+    Parameters
+    ----------
+    path : path
+    grid : client_sdk.Grid
+        Of the map. A plane is marked by the member ``"plane": true``: GeoJSON knows degrees only.
+    shares : RegionShares
+
+    Notes
+    -----
+    Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``; the
+    collection has ``reports`` (their number), ``level`` and ``method`` of the intervals.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    instance("grid", grid, Grid)
+    rows = instance("shares", shares, RegionShares).rows
+    members: dict[str, Any] = {"reports": shares.n, "level": shares.level, "method": shares.method}
+    if grid.kind == "plane":
+        members["plane"] = True
+    write_regions_geojson(path, [row.region for row in rows], _numbers(rows), members)
+
+
+def _numbers(rows: Sequence[RegionShare]) -> dict[str, list[float]]:
+    return {
+        "share": [row.share.estimate for row in rows],
+        "lower": [row.share.lower for row in rows],
+        "upper": [row.share.upper for row in rows],
+        "people": [row.people for row in rows],
+    }
+
+
+def _part_in(mask: NDArray[np.bool_], people: Array) -> float:
+    everyone = float(people.sum())
+    return float(people[mask].sum()) / everyone if everyone else 0.0

@@ -1,0 +1,84 @@
+"""Shares of many regions from Python: the numbers of ``region_share``, the files of ``ranges``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk import Collection, Grid
+from ldpspatial import EM, Estimate, StampChannel, region_share
+from ldpspatial.collecting.region_shares import region_shares, write_csv, write_geojson
+from ldpspatial.collecting.results import read_estimate, write_npz
+from ldpspatial.estimation.intervals.cells import Interval
+from ldpspatial.files.regions import read_regions
+from ldpspatial.places.regions import Region, rectangle
+from tests.support.command_line import succeed
+from tests.support.files import write_file
+
+SQUARE = Collection.create("square", Grid.plane(0, 0, 6, 6), 3.0)
+TABLE = "name,south,west,north,east\nwhole,1,1,3,3\ncut,1,1,3,3.5\n"
+
+
+@pytest.fixture(scope="module")
+def found() -> Estimate:
+    channel = StampChannel(SQUARE.table)
+    people = np.add.outer(np.arange(6.0), np.arange(6.0))
+    counts = np.where(channel.support, np.round(1e4 * channel.forward(people / people.sum())), 0)
+    return EM().fit(channel, counts)
+
+
+def test_each_region_has_the_share_that_it_has_alone(found: Estimate) -> None:
+    boxes = {"whole": (1, 1, 3, 3), "cut": (1, 1, 3, 3.5), "all": (0, 0, 6, 6)}
+    regions = [Region(name, rectangle(SQUARE.grid, *box)) for name, box in boxes.items()]
+    calls = []
+    shares = region_shares(
+        found, regions, 0.9, "likelihood", progress=lambda *done: calls.append(done)
+    )
+    assert (shares.n, shares.level, shares.method) == (found.n, 0.9, "likelihood")
+    for row, region in zip(shares.rows, regions, strict=True):
+        assert row.region is region
+        assert row.share == region_share(found, region.weights, 0.9, "likelihood")
+        assert row.people == row.share.estimate * found.n
+        assert not row.is_outside
+    part = found.density[1:3, 3].sum() / 2
+    parts = [row.in_cut_cells for row in shares.rows]
+    assert parts == [0, pytest.approx(part / shares.rows[1].share.estimate), 0]
+    assert calls == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_share_is_outside_beyond_rounding(found: Estimate) -> None:
+    (row,) = region_shares(found, [Region("all", np.ones((6, 6)))]).rows
+    for lower, upper, outside in ((0.2, 0.5, True), (0.2, 1 - 1e-12, False), (1, 1, False)):
+        assert type(row)(row.region, Interval(1.0, lower, upper), 1, 0).is_outside == outside
+
+
+def test_bootstrap_needs_and_repeats_its_generator(found: Estimate) -> None:
+    region = Region("corner", rectangle(SQUARE.grid, 0, 0, 2, 2))
+    first, again = (
+        region_shares(found, [region], method="bootstrap", rng=np.random.default_rng(1))
+        for _ in range(2)
+    )
+    assert first.rows[0].share == again.rows[0].share
+
+
+def test_python_and_the_command_write_the_same_files(found: Estimate, tmp_path: Path) -> None:
+    write_npz(tmp_path / "estimate.npz", SQUARE, found)
+    file = write_file(tmp_path, "regions.csv", TABLE)
+    by_command, by_python = ([tmp_path / f"{who}{kind}" for kind in (".csv", ".geojson")]
+                             for who in ("command", "python"))  # fmt: skip
+    outputs = ("--csv", by_command[0], "--geojson", by_command[1])
+    succeed("ranges", tmp_path, file, *outputs, "--level", 0.8)
+    collection, kept = read_estimate(tmp_path)
+    shares = region_shares(kept, read_regions(file, collection.grid), level=0.8)
+    write_csv(by_python[0], shares)
+    write_geojson(by_python[1], collection.grid, shares)
+    for one, other in zip(by_command, by_python, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_region_without_geometry_is_a_feature_without_a_place(
+    found: Estimate, tmp_path: Path
+) -> None:
+    shares = region_shares(found, [Region("all", np.ones((6, 6)))])
+    write_geojson(tmp_path / "a.geojson", SQUARE.grid, shares)
+    assert '"geometry": null' in (tmp_path / "a.geojson").read_text()
