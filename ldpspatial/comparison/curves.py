@@ -63,7 +63,7 @@ class Curve:
 
 
 def setting_of(against: Against) -> Literal["epsilon", "users", "cells"]:
-    """Return the column that a curve runs over: its readings of epsilon all run over epsilon."""
+    """Return the column that a curve runs over: "epsilon" for every reading of epsilon."""
     if against == "users" or against == "cells":  # noqa: PLR1714 - mypy narrows this form only
         return against
     return "epsilon"
@@ -86,7 +86,7 @@ def error_curve(
         Label in the column ``release``.
     metric : name in METRICS
     against : {"epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"}
-        All other settings must be one: an average over different epsilons means nothing.
+        Each other setting must have one value: a mean over different epsilons means nothing.
         "shuffled_epsilon" takes local reports as if a shuffler that all trust had mixed them
         (:mod:`ldpspatial.privacy.shuffling`), where its bound covers them: epsilon-LDP, one report
         a user, all by one mechanism. Other claims are taken under replacement.
@@ -112,7 +112,9 @@ def error_curve(
     for column in ("data", "sigma", "truth", "blocks", "epsilon", "users", "cells"):
         values = pc.unique(rows[column]).to_pylist()
         if column != setting and len(values) > 1:
-            raise InputError(f"{column} must be one along a curve over {against}, got {values}")
+            raise InputError(
+                f"{column} must have one value along a curve over {against}, got {values}"
+            )
     at = rows[setting].to_numpy()
     errors = rows[metric].to_numpy()
     places = np.unique(at)

@@ -78,7 +78,12 @@ class RunFolder:
             row = held["row"]
             if isinstance(key, str) and (self.schema is None or _fits(row, self.schema)):
                 return key, row
-        except (ValueError, TypeError, KeyError, pa.ArrowException):  # no JSON, or another's
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            pa.ArrowException,
+        ):  # not JSON, or not of this version
             pass
         raise InputError(
             f"folder must hold runs of this version, and line {number} of {self.path / RUNS} is "
@@ -137,7 +142,7 @@ def _fits(row: Row, schema: pa.Schema) -> bool:
 
 
 def table_of(rows: Iterable[Row]) -> pa.Table:
-    """Return rows as a table with the columns of SCHEMA; a metric that was not asked is null."""
+    """Return rows as a table with the columns of SCHEMA, null for a metric that was not wanted."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
 
 

@@ -72,7 +72,10 @@ class Run:
 
     Attributes
     ----------
-    label, release : str and Release
+    label : str
+        What tables call the release.
+    candidate : Release
+        What is compared.
     epsilon : float
     users : int or None
         Users drawn anew for each repeat; None takes all.
@@ -84,7 +87,7 @@ class Run:
     """
 
     label: str
-    release: Release
+    candidate: Release
     epsilon: float
     users: int | None
     cells: int
@@ -95,7 +98,7 @@ class Run:
     @property
     def key(self) -> str:
         """What tells this run from all others of its comparison."""
-        what = [self.label, repr(self.release), self.epsilon, self.users, self.cells, self.repeat]
+        what = [self.label, repr(self.candidate), self.epsilon, self.users, self.cells, self.repeat]
         return json.dumps(what)
 
     @property
@@ -138,7 +141,7 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
         # Common random numbers: releases differ by what they do, not by whom they were given.
         chosen = people.sample(run.users, np.random.default_rng(int(run.people_seed, 16)))
     began = time.perf_counter()
-    released = run.release.release(chosen, run.epsilon, np.random.default_rng(int(run.seed, 16)))
+    released = run.candidate.release(chosen, run.epsilon, np.random.default_rng(int(run.seed, 16)))
     seconds = time.perf_counter() - began
     truth = _truth(chosen, people, scoring.truth)
     return {
@@ -158,7 +161,7 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
         "blocks": scoring.blocks,
         **_claim_columns(released.claim),
         "seconds": seconds,
-        "parameters": repr(run.release),
+        "parameters": repr(run.candidate),
         "facts": json.dumps(dict(released.facts), default=_plain),
         "seed": run.seed,
         "people_seed": run.people_seed,

@@ -40,7 +40,7 @@ class Metric:
     moves : bool
         Whether it measures how far mass has to be moved, and so can be measured between blocks.
     range : (float, float)
-        What it can be, whatever the maps.
+        Its smallest and its largest value, over all maps.
     """
 
     label: str
@@ -106,7 +106,7 @@ def score(
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
-    """Refuse names of unknown metrics."""
+    """Check names of metrics."""
     if not isinstance(metrics, Iterable):
         raise InputError(f"metrics must be names of {', '.join(METRICS)}, got {shown(metrics)}")
     for name in metrics:

@@ -42,8 +42,8 @@ def checked_pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatA
     Raises
     ------
     InputError
-        Unless both are non-empty 2-D arrays of one shape, of finite numbers >= 0, whose totals are
-        positive and differ by at most 1e-6 of the larger one.
+        They are not non-empty 2-D arrays of one shape, of finite numbers >= 0, or a total is 0, or
+        the totals differ by more than 1e-6 of the larger one.
     """
     first, second = _of_one_shape(p, q)
     total_p = _total("p", first)
@@ -62,7 +62,7 @@ def checked_shares(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, Floa
     Raises
     ------
     InputError
-        Unless both are 2-D arrays of one shape, of finite numbers >= 0 that are not all 0.
+        They are not 2-D arrays of one shape, of finite numbers >= 0, or one has zeros only.
     """
     first, second = _of_one_shape(p, q)
     for field, masses in (("p", first), ("q", second)):
@@ -109,7 +109,7 @@ def checked_order(order: int) -> int:
     Raises
     ------
     InputError
-        For anything else.
+        It is neither 1 nor 2.
     """
     return whole_number("order", order, 1, 2)
 
@@ -120,7 +120,7 @@ def cell_sides(cell: Cell) -> tuple[float, float]:
     Raises
     ------
     InputError
-        Unless every side is a positive finite number.
+        A side is not a positive finite number.
     """
     rule = "cell must be a positive finite number or a pair of them (height, width)"
     try:
@@ -142,7 +142,7 @@ def carrying_cells(
 
 
 def check_pairs(sources: int, targets: int) -> None:
-    """Refuse a matrix of costs that does not fit in memory.
+    """Check that a matrix of costs fits in memory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Heat maps, and how alike two of them are by the measures of their literature.
+"""Heat maps, and how similar two of them are, by the measures that papers on heat maps use.
 
 A heat map is a map of masses seen through a Gaussian filter. Similarity, correlation and divergence
 compare cells in place and are blind to how far mass is off, which is why they are taken of filtered

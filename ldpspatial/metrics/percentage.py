@@ -58,7 +58,7 @@ def symmetric_absolute_percentage_error(p: npt.ArrayLike, q: npt.ArrayLike) -> f
     truth, estimate = normalised_pair(p, q)
     both = truth + estimate
     difference = np.abs(truth - estimate)
-    # Halves are taken last: below the line they would vanish for the least masses.
+    # Halves are taken last: in the denominator the least masses would underflow.
     return float(2 * np.mean(np.divide(difference, both, out=difference, where=both > 0)))
 
 

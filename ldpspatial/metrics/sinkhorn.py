@@ -33,7 +33,7 @@ def sinkhorn_divergence(
 
     S = OT(p, q) - (OT(p, p) + OT(q, q)) / 2, where OT(p, q) is the minimum over couplings gamma of
     sum gamma d^order + regularisation * KL(gamma | p x q); the value includes the KL term. Without
-    the two self terms a map would stand apart from itself: they are what "debiased" means.
+    the two self terms a map would have a distance from itself: they are what "debiased" means.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ def transport_of_shares(
     cell: Cell = 1.0,
     certify: bool = True,
 ) -> Transport:
-    """Return what `transport` does, for maps of any two totals: each is a whole of 100 %.
+    """Return what `transport` does, for maps of any two totals: each total counts as 100 %.
 
     For maps that are known to be shares, such as counts beside densities; `transport` treats totals
     that differ as a mistake. Neither map is rounded before its total is divided out.

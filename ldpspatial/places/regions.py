@@ -199,7 +199,7 @@ def cut_cells(weights: ArrayLike) -> NDArray[np.bool_]:
 
 
 def check_regions(regions: object) -> Sequence[Region]:
-    """Return a sequence of at least one region, or refuse what is none."""
+    """Check that regions are a sequence of at least one :class:`Region`, and return them."""
     rule = "regions must be a sequence of at least one Region"
     if not isinstance(regions, Sequence) or isinstance(regions, str) or not regions:
         raise InputError(f"{rule}, got {shown(regions)}")

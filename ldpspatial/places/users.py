@@ -122,7 +122,7 @@ class UserCells:
         InputError
             There is no user.
         """
-        self.refuse_none()
+        self.check_not_empty()
         mean = np.asarray(self.distributions.sum(axis=0), dtype=np.float64).ravel() / len(self)
         return mean.reshape(self.shape)
 
@@ -135,16 +135,16 @@ class UserCells:
         InputError
             There is no user.
         """
-        self.refuse_none()
+        self.check_not_empty()
         visits = self.visits.astype(np.float64).sum(axis=0)  # sums of floats do not wrap
         shares = np.asarray(visits, dtype=np.float64).ravel()
         density: Array = (shares / shares.sum()).reshape(self.shape)
         return density
 
-    def refuse_none(self) -> None:
-        """Raise InputError where there is no user, and so no density."""
+    def check_not_empty(self) -> None:
+        """Raise InputError where there is no user: a density is a mean over users."""
         if len(self) == 0:
-            raise InputError("users must be at least one for a density, got none")
+            raise InputError("users must hold at least one user for a density, got none")
 
     def one_cell_each(self, rng: np.random.Generator) -> Ints:
         """Return for each user the cell of one of their visits, drawn uniformly; shape (users,)."""
@@ -274,5 +274,5 @@ def _codes(ids: ArrayLike, n: int) -> Ints:
     try:
         _, codes = np.unique(given, return_inverse=True)
     except TypeError:
-        raise InputError("user ids must be of one kind, to be told apart") from None
+        raise InputError("user ids must be of one type, so that they can be compared") from None
     return codes.astype(np.int64)

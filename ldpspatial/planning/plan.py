@@ -107,7 +107,7 @@ class Plan:
     rows : tuple of PlanRow
         By ascending number of cells.
     uniform_m : float
-        The know-nothing line: the total of a uniform map on 32 x 32 cells, mean over maps.
+        What knowing nothing gives: the total of a uniform map on 32 x 32 cells, mean over maps.
     warnings : tuple of str
         What a designer would want to know, in plain sentences.
     designs : tuple of Design

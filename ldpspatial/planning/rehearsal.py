@@ -96,7 +96,7 @@ class People:
         # (2, d^2), in cells: people * d(c) of each cell.
         sums = np.array([np.bincount(index, offset, d * d) for offset in from_center.T])
         spread = float((from_center**2).sum()) / len(points)
-        # people * |d|^2 = |people * d|^2 / people; an empty cell has 0 above the line.
+        # people * |d|^2 = |people * d|^2 / people; an empty cell has 0 in the numerator.
         common = float(((sums**2).sum(axis=0) / np.maximum(people, 1)).sum()) / len(points)
         truth = people.reshape(d, d) / len(points)
         return cls(rows, cols, truth, sqrt(spread) / d, sqrt(common) / d)

@@ -35,7 +35,7 @@ class PrivacyClaim:
         Infinite where nothing is promised.
     delta : float
     unit : {"report", "trajectory", "user"}
-        What of a person the claim protects as a whole.
+        How much of a person's data the claim protects as a whole.
     neighbours : {"replace", "zero", "add or remove"}
         Which two inputs must be hard to tell apart (NEIGHBOURS spells them out).
     notion : str

@@ -2,8 +2,9 @@
 
 Pearson's chi-square of reports, drawn with the operating system's entropy, against the exact
 probabilities: over the output cells, which sees every kind of fault, and over disk and rest alone,
-which best detects a wrong epsilon. Measured on 5 to 32 cells: a million reports show 5 % of
-epsilon from epsilon 0.5 on; the cells alone do from 2 on; at 0.1 nothing does.
+which best detects a wrong epsilon. Measured on 5 to 32 cells: a million reports show an
+epsilon that is wrong by 5 % from epsilon 0.5 on, the output cells alone from 2 on; at 0.1 neither
+shows it.
 
 A bin expects at least 100 reports. There the true tail beyond 1e-8 is at most seven times that
 of the chi-square law (two bins, one of them Poisson: the worst case); the margin of 10 in the

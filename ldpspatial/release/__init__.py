@@ -1,6 +1,6 @@
 """What turns users' positions into a map under a stated claim.
 
-A room and not a plural: ``ldpspatial.releases()`` is the function that returns all of them.
+Its name is a singular: ``ldpspatial.releases()`` is the function that returns all releases.
 """
 
 from ldpspatial.release.release import Release, Released

@@ -1,4 +1,4 @@
-"""An attack on a release by its maps alone: do they tell neighbouring inputs apart too well.
+"""An attack on a release by its maps alone: whether they tell neighbouring inputs apart too well.
 
 Whoever sees the map must not be able to tell whose positions went into it, beyond the claim. So the
 release is run many times on two inputs that its claim calls neighbours, each map is made one
@@ -35,7 +35,7 @@ class Attack:
         Largest loss that the claim allows between the two inputs. Infinite where nothing is
         promised.
     seen : float
-        The loss is at least this, but for a false alarm of 1e-6.
+        The loss is at least this, except with probability 1e-6.
     runs : int
         On each of the two inputs.
     """
@@ -62,8 +62,8 @@ def attack(
     """Attack a release at one epsilon.
 
     One user moves from the south-west corner of the map to the opposite one, or to the next cell
-    where the loss grows with distance; or is there or not, where the claim is about that. The
-    number is the mass of the one corner less that of the other.
+    where the loss grows with distance; or, where the claim is about adding or removing a user, is
+    there in the first input only. The number is the mass of the one cell less that of the other.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def attack(
     Raises
     ------
     InputError
-        An argument breaks its rule, also one that only the release has.
+        An argument breaks a rule of this function or of the release.
 
     Examples
     --------
@@ -94,7 +94,8 @@ def attack(
     number = whole_number("runs", runs, 4, MOST_RUNS)
     check_generator(rng)
     claim = release.claim(epsilon)
-    if claim.neighbours == "zero":  # no input says "a report of zeros"; replacing is two of them
+    # No position stands for a report of zeros, and a replacement is two such changes.
+    if claim.neighbours == "zero":
         claim = claim.under_replacement()
     by_distance = bool(claim.distance)
     here = 0

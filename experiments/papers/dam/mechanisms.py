@@ -62,7 +62,7 @@ def releases(setting: Setting) -> dict[str, Release]:
 def sets_of_one_cell(setting: Setting) -> bool:
     """Tell whether matched SEM-Geo-I reports single cells, so that EM can decode it."""
     match = Matched(SemGeoI(), Dam(), setting.cells).match(setting.epsilon)
-    return match.release == SemGeoI(size=1)
+    return match.inner == SemGeoI(size=1)
 
 
 @cache

@@ -208,12 +208,12 @@ def ground_cost(
 
 
 def check_shape(cost: SeparableCost, shape: tuple[int, ...]) -> None:
-    """Refuse costs of another number of rows or columns than the maps have.
+    """Check that costs have as many rows and columns as the maps.
 
     Raises
     ------
     InputError
-        As said.
+        They have others.
     """
     given = (len(cost.rows), len(cost.columns))
     if given != shape:
@@ -247,7 +247,7 @@ def _squared_sum(shape: tuple[int, int], limit: int, sides: Sides) -> SquaredSum
 def _whole_ratio(first: Fraction, second: Fraction, largest: int) -> tuple[int, int] | None:
     """Return whole numbers up to `largest` in the ratio of the given ones, to RELATIVE_ERROR.
 
-    None if there are none.
+    None if no such numbers exist.
     """
     if 0 in (first, second):
         return (int(first > 0), int(second > 0)) if largest >= 1 else None

@@ -8,7 +8,9 @@ from typing import Any
 
 
 class Halves:
-    """Runs compiled loops that have let go of the interpreter's lock, the second half elsewhere.
+    """Runs compiled loops on two threads, half of the loop on each.
+
+    The loops must release the interpreter's lock.
 
     Used as a context, which ends the second thread. With `threads` 1 or on one core all is done
     in the calling thread.

@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Laplace(CentralRelease):
-    """Noise on every cell, negatives to zero, normalised; all zero gives the uniform map.
+    """Noise on every cell, negatives set to 0, normalised; zeros alone give the uniform map.
 
     Examples
     --------
@@ -72,9 +72,12 @@ class LaplaceTop(CentralRelease):
 
 
 def noisy_cells(users: UserCells, micro_epsilon: int, source: Entropy) -> Ints:
-    """Return every cell's units with noise, shape (rows * columns,): all that the output knows."""
+    """Return every cell's units with noise, shape (rows * columns,).
+
+    The output depends on the users through these alone.
+    """
     cells, units = unit_sums(users)
-    # Empty cells get noise too: which cells are empty tells of people.
+    # Empty cells get noise too: which cells are empty says where people are not.
     every = np.zeros(users.shape[0] * users.shape[1], np.int64)
     every[cells] = units
     return with_noise(every, micro_epsilon, source)

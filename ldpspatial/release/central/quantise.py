@@ -21,9 +21,9 @@ def contributions(users: UserCells) -> sparse.csr_array:
     """Return each user's units by cell: shares of visits rounded by largest remainder.
 
     A user's units add up to MASS exactly. Shares are rounded down, and the units left over go one
-    each to the cells where most was cut off, the first cells of equals. Of a user with more than
-    2^42 visits the last binary digits are dropped first: that user's own matter too, and no error
-    by which others would notice them.
+    each to the cells where most was cut off, the first cells of equals. Where a user has more
+    than 2^42 visits, the last binary digits of the counts are dropped first. That depends on this
+    user alone, too; an error in its place would tell everybody that there is such a user.
 
     Returns
     -------

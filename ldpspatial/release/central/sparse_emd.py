@@ -113,7 +113,7 @@ class SparseEmd(CentralRelease):
     def measure(
         self, pyramid: Pyramid, budget: tuple[int, ...], source: Entropy
     ) -> list[MeasuredLevel]:
-        """Measure level by level: all that the output knows of the users.
+        """Measure level by level: the output depends on the users through this alone.
 
         Noise is drawn only for nodes that the algorithm looks at. It is independent from node to
         node, so had it been drawn for all nodes first, as in the paper, these would be the same.

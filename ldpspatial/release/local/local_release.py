@@ -54,7 +54,7 @@ class LocalRelease(Release):
         Raises
         ------
         InputError
-            No number of cells, or too many; no epsilon, or one without a claim.
+            ``cells`` is no whole number or too large, or the release has no claim for ``epsilon``.
         """
         side = whole_number("cells", cells, 1, MAX_CELLS)
         self.claim(epsilon)
@@ -62,7 +62,7 @@ class LocalRelease(Release):
 
     @abstractmethod
     def _local_privacy(self, cells: int, epsilon: float) -> float:
-        """Return the local privacy at arguments that are in order."""
+        """Return the local privacy at arguments that have been checked."""
 
     @property
     def privacy_of_all_reports(self) -> bool:
@@ -85,14 +85,14 @@ class LocalRelease(Release):
         Raises
         ------
         InputError
-            No epsilon, or one without a claim; a map or users that the release does not take.
+            The release has no claim for ``epsilon``, or does not take such a map or such users.
         """
         check_run(users, epsilon, rng)
         return self._release(users, float(epsilon), rng)
 
     @abstractmethod
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
-        """Run on an epsilon that is a float."""
+        """Run with arguments that have been checked, epsilon as a float."""
 
     def _keep_whole(self, field: str, low: int, high: int | None = None) -> None:
         """Check a field and keep it as an int, which numpy's integers are not."""
@@ -100,7 +100,7 @@ class LocalRelease(Release):
 
 
 def square_side(name: str, users: UserCells) -> int:
-    """Return the side of a square map, or refuse a map that is none."""
+    """Return the side of a map, which must be square."""
     rows, columns = users.shape
     if rows != columns:
         raise InputError(f"{name} needs a square map, got {rows} x {columns} cells")
@@ -108,7 +108,7 @@ def square_side(name: str, users: UserCells) -> int:
 
 
 def side_within(name: str, cells: object, most: int) -> int:
-    """Return the side of a map, or refuse one that is longer than a release takes."""
+    """Return the side of a map, which must be at most what a release takes."""
     side = whole_number("cells", cells, 1, MAX_CELLS)
     if side > most:
         raise InputError(f"cells must lie in [1, {most}] for {name}, got {side}")
@@ -116,13 +116,13 @@ def side_within(name: str, cells: object, most: int) -> int:
 
 
 def check_side(side: object) -> None:
-    """Refuse a side that is none, or too long for a matrix of all pairs of cells."""
+    """Check that a side is a number of cells, few enough for a matrix of all pairs of them."""
     if whole_number("cells", side, 1, MAX_CELLS) ** 4 > MATRIX_LIMIT:
         raise InputError(f"cells must be smaller for a matrix of all pairs of cells, got {side}")
 
 
 def check_rule(rule: object) -> None:
-    """Refuse what names no estimator, even where a projection would never ask it."""
+    """Check that a rule names an estimator, even where a projection would not need one."""
     find_estimator(rule)
 
 

@@ -43,19 +43,20 @@ class Match:
 
     Attributes
     ----------
-    release : LocalRelease
-        With the number of cells k held where it is SEM-Geo-I.
+    inner : LocalRelease
+        With its number of cells k fixed where it is SEM-Geo-I.
     epsilon : float
         In the unit of that release.
     local_privacy : float
         Cells; that of the release to match.
     jumped : bool
-        The formula of k jumps over this local privacy, so the k behind the jump was held.
+        Whether no k of the formula has this local privacy: k then is fixed at its value after the
+        jump.
     standard_error : float
-        Of the local privacy of ``release``, cells; 0 where it is exact.
+        Of the local privacy of ``inner``, cells; 0 where it is exact.
     """
 
-    release: LocalRelease
+    inner: LocalRelease
     epsilon: float
     local_privacy: float
     jumped: bool = False
@@ -71,8 +72,8 @@ class Matched(LocalRelease):
     inner : LocalRelease
         What runs, say ``SemGeoI()`` or ``PlanarLaplace()``.
     to : LocalRelease
-        Whose local privacy it gets, say ``Dam()``. Neither may be a release whose local privacy is
-        that of one report of several, which no equality would be worth anything of.
+        Whose local privacy is to be matched, say ``Dam()``. Neither may be a release whose local
+        privacy is that of one report of several: equality of those would say nothing of users.
     cells : int
         Side of the maps on which they are matched, and the only ones that it runs on.
 
@@ -123,7 +124,7 @@ class Matched(LocalRelease):
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return what the release inside claims at its own epsilon: notion, unit and number."""
         match = self.match(epsilon)
-        claim = match.release.claim(match.epsilon)
+        claim = match.inner.claim(match.epsilon)
         equal = (
             f"local privacy equal to that of {self.to.name} at epsilon {float(epsilon):g} on "
             f"{self.cells} x {self.cells} cells, uniform prior"
@@ -137,13 +138,13 @@ class Matched(LocalRelease):
                 f"{self.label} is matched on {self.cells} x {self.cells} cells, got {cells}"
             )
         match = self.match(epsilon)
-        return match.release.local_privacy(cells, match.epsilon)
+        return match.inner.local_privacy(cells, match.epsilon)
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Run the release inside on users whose cells are known."""
         match = self.match(epsilon)
         self._check_side(square_side(self.name, users))
-        return self._of(match.release.release(users, match.epsilon, rng), epsilon)
+        return self._of(match.inner.release(users, match.epsilon, rng), epsilon)
 
     def run(
         self, points: Positions, grid: Grid, epsilon: float, rng: np.random.Generator
@@ -153,7 +154,7 @@ class Matched(LocalRelease):
         instance("grid", grid, Grid)
         match = self.match(epsilon)
         self._check_side(grid.cells)
-        return self._of(match.release.run(points, grid, match.epsilon, rng), epsilon)
+        return self._of(match.inner.run(points, grid, match.epsilon, rng), epsilon)
 
     def _check_side(self, side: int) -> None:
         if side != self.cells:
@@ -186,11 +187,12 @@ def _match(matched: Matched, epsilon: float) -> Match:
 
 
 def _match_sets(inner: SemGeoI, cells: int, target: float) -> Match:
-    """Solve at one k: the paper's falls in epsilon, and local privacy jumps down with it.
+    """Find k, then epsilon at this k: the paper's k falls with epsilon, in steps.
 
-    The largest k whose local privacy has come down to the target where the next smaller k begins
-    is the one in whose range the target lies; or else it lies in the jump to this k, which then is
-    held below its range, at the smaller side of the jump (marked).
+    Local privacy falls along the range of epsilons of each k, and jumps down where the next smaller
+    k begins. Wanted is the largest k whose local privacy at the end of its range is at most the
+    target. The target lies in the range of this k, or else in the jump to it; then k is kept for
+    epsilons below its range, where it reaches the target, and the match is marked as jumped.
     """
     held, last = inner, MOST
     if inner.size is None:

@@ -108,7 +108,7 @@ def test_claims_that_shuffling_is_not_proved_for_are_not_amplified(release: Rele
 
 
 def test_nothing_is_averaged_over_other_settings(table: pa.Table) -> None:
-    with pytest.raises(InputError, match="epsilon must be one along a curve over users"):
+    with pytest.raises(InputError, match="epsilon must have one value along a curve over users"):
         error_curve(table, "blur", "l1", "users")
 
 

@@ -120,5 +120,5 @@ def test_bad_ids(ids: object) -> None:
 def test_nobody_is_an_input_too_but_has_no_density() -> None:
     nobody = cells_by_user([], [], (3, 4))
     assert len(nobody) == 0
-    with pytest.raises(InputError, match="users must be at least one"):
+    with pytest.raises(InputError, match="users must hold at least one user"):
         _ = nobody.density

@@ -33,7 +33,7 @@ class ManyLocations:
     Attributes
     ----------
     scale : int in [1, 2^31]
-        gamma, what a person counts. Rounding adds at most a deviation of sqrt(users) / (2 gamma)
+        gamma, the weight of a person. Rounding adds at most a deviation of sqrt(users) / (2 gamma)
         people to a count.
     rounding : {"systematic", "stochastic"}
         All entries of an answer with one random number, or each with its own, the paper's way.
@@ -137,7 +137,7 @@ def stochastic(visits: sparse.csr_array, scale: int, rng: np.random.Generator) -
 
 
 def most_visited_cells(visits: sparse.csr_array, most: int) -> sparse.csr_array:
-    """Return each row's ``most`` largest entries, the first of equals; the others go."""
+    """Return each row's ``most`` largest entries, the first ones of equals, without the rest."""
     _, row = _totals(visits)
     order = np.lexsort((-visits.data, row))  # by row, largest first; stable
     rank = np.arange(row.size) - visits.indptr[row[order]]

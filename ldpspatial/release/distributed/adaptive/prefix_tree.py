@@ -92,7 +92,7 @@ class PrefixTree:
 
     @classmethod
     def quadrants(cls, shape: tuple[int, int]) -> "PrefixTree":
-        """Return the tree that nothing is known of: the root's children inside the map."""
+        """Return the tree to start from without a prior: the root's children inside the map."""
         tree = cls(shape)
         return tree.split([ROOT]) if tree.depth else tree
 
@@ -129,7 +129,7 @@ class PrefixTree:
             # Axes: row of node, row in it, column of node, column in it.
             sums = square.reshape(1 << level, size, 1 << level, size).sum(axis=(1, 3))
             heavy = sums > share
-            # A heavy square's parent is as heavy, and has been split. But sums round: it is asked.
+            # A heavy square's parent is as heavy and has been split; but sums round, so test it.
             heavy &= np.repeat(np.repeat(split, 2, axis=0), 2, axis=1)
             split = heavy
             squares = zip(*(at.tolist() for at in np.nonzero(heavy)), strict=True)

@@ -25,7 +25,7 @@ class Locations(Protocol):
 
     @property
     def scale(self) -> int:
-        """What a person counts in a sum."""
+        """The weight of a person in a sum."""
 
     def sensitivity(self, length: int) -> int:
         """Return the largest L1 norm of an answer of that length."""

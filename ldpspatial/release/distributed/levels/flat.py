@@ -30,7 +30,7 @@ class Flat(OneVisit):
     def publish(
         self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
     ) -> Published:
-        """Add up and spread nothing: the finest level as it is."""
+        """Sum the answers and publish the counts of the single cells as they are."""
         levels = Levels(users.shape)
         found = self.cohort.sum(levels.one_hot(cells, levels.depth), epsilon, 1, rng)
         facts = {

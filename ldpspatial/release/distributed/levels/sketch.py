@@ -103,8 +103,8 @@ class SketchCounts(LevelCounts):
         estimates the product of density and truth without bias, a person compared with the count
         of the others as in `product_with_mean`. The median of the rows is taken, and its standard
         error from their median deviation, as a row in which two busy cells meet is far off. The
-        density from half of the rows stands for that from all. The two halves tell the same story
-        twice, so their errors are averaged, not pooled.
+        density from half of the rows stands for that from all. The two halves see the same
+        people, so their errors are averaged, not pooled.
         """
         people = self.people[level - 1]
         areas = self.levels.areas(level)

@@ -20,15 +20,15 @@ class ClientCohort(Cohort):
     Rounds take epsilon from 0.000001 to 20. It is slower than `Cohort` by orders of magnitude and
     has its law: for small cohorts, to see a release work end to end. All clients live in one
     process, and their noise comes from the generator that the release is given, so it is as secret
-    as its seed. Keys of the secure sum come from where that takes them, `SecureAggregation` from
-    the operating system.
+    as its seed. The secure sum has a source of its own for its keys: `SecureAggregation` takes
+    them from the operating system.
 
     Attributes
     ----------
     secure_sum : callable, modulus and threshold -> SecureSum
-        ``SecureAggregation.of_modulus`` for the real protocol. It has to have a sum for a full
-        shard, and, when a round is played, for every shard of it: `SecureAggregation` none for a
-        threshold of 1.
+        ``SecureAggregation.of_modulus`` for the real protocol. It must return a sum for a
+        full shard and, when a round is played, for every shard of it: `SecureAggregation` has
+        none for a threshold of 1.
 
     Raises
     ------

@@ -52,8 +52,8 @@ def sum_clients(
     Raises
     ------
     InputError
-        A bad argument, a contribution beyond the sensitivity, or ``secure_sum`` has nothing for a
-        shard of that size, or something of another modulus or threshold.
+        A bad argument, a contribution beyond the sensitivity, or ``secure_sum`` returns no sum for
+        a shard of that size, or one with another modulus or threshold.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> Secur
     Raises
     ------
     InputError
-        ``secure_sum`` has none for this modulus and threshold, or one of others.
+        ``secure_sum`` returns none for this modulus and threshold, or one with others.
     """
     function("secure_sum", secure_sum)
     modulus = cohort.modulus

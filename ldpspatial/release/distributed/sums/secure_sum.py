@@ -55,8 +55,8 @@ class SecureSum(Protocol):
 class SecureSums(Protocol):
     """Makes the secure sum of a shard: a class like `ModularSum`, or a function.
 
-    Where it is called, what it returns is checked against both arguments, so that nobody's modulus
-    is taken for a threshold.
+    Where it is called, what it returns is checked against both arguments, so that a function with
+    the two exchanged is noticed.
     """
 
     def __call__(self, modulus: int, threshold: int) -> SecureSum:

@@ -118,7 +118,7 @@ def _drawn_position(
 ) -> tuple[int, tuple[Ints, Ints]]:
     """Return the side of the map, and row and column of one visit of each user, drawn uniformly."""
     side = square_side(name, users)
-    users.refuse_none()
+    users.check_not_empty()
     return side, np.divmod(users.one_cell_each(rng), side)
 
 

@@ -1,9 +1,10 @@
 """Square wave with EMS: the mechanism for one coordinate, on maps of one row.
 
 A report lies within b of the value with a high density and elsewhere, up to b beyond the unit
-interval, with one that is lower by e^epsilon (Li et al., SIGMOD 2020, section 5). On d cells that
-is a band of 2b + 1 cells out of d + 2b. Held, like the client's tables, as whole weights over one
-whole total: the claim is the ratio of two integers, and no float is compared with a random float.
+interval, with one that is lower by a factor e^epsilon (Li et al., SIGMOD 2020, section 5). On d
+cells that is a band of 2b + 1 cells out of d + 2b. Held, like the client's tables, as whole
+weights over one whole total: the claim is the ratio of two integers, and no float is compared with
+a random float.
 """
 
 from dataclasses import dataclass

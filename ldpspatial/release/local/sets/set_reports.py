@@ -62,7 +62,7 @@ class SetReports:
         Privacy loss of one report.
     lift : float > 0
         p - q: by how much a set holds the user's own value more probably than another given one.
-        Of no meaning where there is one value only.
+        Without meaning where there is only one value.
     """
 
     starts: Ints = field(repr=False)
@@ -275,20 +275,20 @@ def on_simplex(shares: Array) -> Array:
 
 
 def check_estimator(estimator: object) -> None:
-    """Refuse what is not a name of an estimator."""
+    """Check the name of an estimator."""
     one_of("estimator", estimator, get_args(Estimator))
 
 
 def check_loss(epsilon: float) -> None:
-    """Refuse an epsilon that makes a report the truth in all but name, or worth nothing."""
+    """Check an epsilon: above the range a report is all but certain, below it floats fail."""
     number_in("epsilon", epsilon, f"[{LEAST_EPSILON}, {MAX_EPSILON}]")
 
 
 def checked_values(values: Ints, size: int) -> Ints:
-    """Return values as an int64 array, or refuse them without repeating any."""
+    """Return values as an int64 array; the message of an error repeats none of them."""
     return np.ascontiguousarray(whole_array("values", values, ("n",), 0, size))
 
 
 def check_users(n: int) -> None:
-    """Refuse a frequency of nobody."""
+    """Check that there is at least one report: frequencies are divided by their number."""
     whole_number("n", n, 1)

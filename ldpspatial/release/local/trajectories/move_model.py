@@ -14,7 +14,7 @@ WAYS = 9  # eight neighbours, and to stay
 
 @dataclass(frozen=True)
 class MoveDomain:
-    """The moves of a king on a square map, to stay included, and "none" as the last symbol.
+    """The moves of a king on a square map, staying included, and "none" as the last symbol.
 
     Attributes
     ----------

@@ -119,7 +119,7 @@ def block_cells(block):  # type: ignore[no-untyped-def]
 def cells_towards(cells, pivots, heard, sectors):  # type: ignore[no-untyped-def]
     """Return the cells in the reported sectors of all pivots; all cells where there is none.
 
-    A pivot's own cell lies in all of its sectors, as its direction is none.
+    A pivot's own cell lies in all of its sectors, as it lies in no direction.
     """
     found = np.empty_like(cells)
     count = 0

@@ -54,7 +54,7 @@ def share_of(epsilon: float, part: Fraction) -> float:
     Rounded down, so that shares whose parts sum to 1 never spend more than epsilon in exact
     arithmetic.
     """
-    exact = Fraction(float(epsilon)) * part  # a number of numpy is none of Fraction's
+    exact = Fraction(float(epsilon)) * part  # Fraction does not take numpy's numbers
     share = float(exact)
     return nextafter(share, -inf) if Fraction(share) > exact else share
 

@@ -44,7 +44,7 @@ class Ahead(LocalRelease):
 
     Users are split evenly over the rounds, at most one a level of the quadtree. In a round, the
     leaves of the round before that hold more than sqrt((B + 1) Var) are split, B = 4 and Var the
-    variance of one frequency of that round (the root is split unasked), and the round's users
+    variance of one frequency of that round (the root is always split), and the round's users
     report by OUE which leaf they are in. A leaf that is not split stays one, and its estimates of
     later rounds are averaged with its first. Weighted averaging and consistency from the leaves up
     and down, as for every tree here; a leaf spreads evenly over its cells.

@@ -25,10 +25,10 @@ from ldpspatial.release.local.matched import Matched
 def test_sem_geo_i_has_dams_local_privacy_at_the_known_epsilons(epsilon: float, geo: float) -> None:
     match = Matched(SemGeoI(), Dam(), 15).match(epsilon)
     assert round(match.epsilon, 4) == geo
-    assert match.release == SemGeoI(1)
+    assert match.inner == SemGeoI(1)
     assert not match.jumped
     assert match.standard_error == 0
-    privacy = match.release.local_privacy(15, match.epsilon)
+    privacy = match.inner.local_privacy(15, match.epsilon)
     assert privacy == pytest.approx(Dam().local_privacy(15, epsilon), abs=1e-6)
     assert privacy == pytest.approx(match.local_privacy, abs=1e-9)
 
@@ -37,9 +37,9 @@ def test_sem_geo_i_has_dams_local_privacy_at_the_known_epsilons(epsilon: float, 
 def test_where_k_jumps_over_the_target_the_smaller_one_is_held(epsilon: float) -> None:
     match = Matched(SemGeoI(), Dam(), 15).match(epsilon)
     assert match.jumped
-    assert match.release == SemGeoI(1)
+    assert match.inner == SemGeoI(1)
     target = Dam().local_privacy(15, epsilon)
-    assert match.release.local_privacy(15, match.epsilon) == pytest.approx(target, abs=1e-6)
+    assert match.inner.local_privacy(15, match.epsilon) == pytest.approx(target, abs=1e-6)
     edge = least_epsilon(15, 1)  # where the formula comes to 1, from 2 cells
     assert match.epsilon < edge
     assert SemGeoI(1).local_privacy(15, edge) < target < SemGeoI(2).local_privacy(15, edge)
@@ -50,17 +50,17 @@ def test_where_the_formula_meets_the_target_at_more_than_one_cell_it_is_kept() -
         middle = (least_epsilon(5, size) + least_epsilon(5, size - 1)) / 2
         assert SemGeoI().subset_size(5, middle) == size
         match = Matched(SemGeoI(), SemGeoI(), 5).match(middle)
-        assert match.release == SemGeoI(size)
+        assert match.inner == SemGeoI(size)
         assert match.epsilon == pytest.approx(middle)
         assert not match.jumped
 
 
 def test_a_held_k_stays_and_the_estimator_too() -> None:
     match = Matched(SemGeoI(3), Dam(), 5).match(2.0)
-    assert match.release == SemGeoI(3)
+    assert match.inner == SemGeoI(3)
     assert not match.jumped
     match = Matched(SemGeoI(estimator="em"), Dam(), 5).match(3.0)
-    assert match.release == SemGeoI(1, "em")
+    assert match.inner == SemGeoI(1, "em")
 
 
 def test_the_claim_is_that_of_the_release_inside_and_says_what_was_matched() -> None:
@@ -77,7 +77,7 @@ def test_a_run_has_the_facts_of_the_match_and_equals_a_run_of_the_release_inside
     match = matched.match(3.5)
     users = cells_by_user(np.arange(500), np.arange(500) % 25, (5, 5))
     found = matched.release(users, 3.5, np.random.default_rng(1))
-    alone = match.release.release(users, match.epsilon, np.random.default_rng(1))
+    alone = match.inner.release(users, match.epsilon, np.random.default_rng(1))
     assert (found.density == alone.density).all()
     assert found.claim == matched.claim(3.5)
     assert found.facts["matched_epsilon"] == match.epsilon

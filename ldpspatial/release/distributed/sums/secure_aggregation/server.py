@@ -159,7 +159,7 @@ class Server:
         return self._total
 
     def _take_advert(self, message: KeyAdvert) -> None:
-        """Take keys that no neighbour will refuse: each would leave, and not the one to blame."""
+        """Take keys only if no neighbour will refuse them: it would leave, not the one at fault."""
         check_advert(self.terms, message, self._directory)
         keys = {message.cipher_key, message.mask_key}
         # Nobody can copy the key of another before it has been taken: the lists are not out yet.
@@ -257,7 +257,7 @@ class Server:
         if len(shares) < needed:
             raise AbortedError(f"{len(shares)} shares of client {owner} are left, {needed} needed")
         secret = shamir.combine(dict(list(shares.items())[:needed]))
-        # The field is wider than a key: wrong shares may combine to a number that is none.
+        # The field is wider than a key: wrong shares may combine to a number that is no key.
         if secret.bit_length() > 8 * KEY_BYTES:
             raise AbortedError(f"shares of client {owner} do not fit")
         return secret.to_bytes(KEY_BYTES, "big")

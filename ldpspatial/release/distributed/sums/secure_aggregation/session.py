@@ -61,7 +61,7 @@ def enrol(
     entropy : callable, optional
         Takes n, returns n random bytes; the operating system's, but for tests.
     client : type, optional
-        What the clients are.
+        Class of the clients.
     """
     identities = [SigningKey(entropy) for _ in range(terms.clients)]
     directory = [identity.public for identity in identities]
