@@ -82,7 +82,7 @@ class ReportCounts:
 
 
 def count_reports(paths: Source, collection: Collection, on_invalid: str = "error") -> ReportCounts:
-    """Count the reports of one collection, each once.
+    r"""Count the reports of one collection, each once.
 
     A device sends a report again until it knows that it has arrived, so identical copies (the same
     id, collection, row and col) are not an error: one of them counts.
@@ -107,6 +107,17 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         A file is missing, unreadable, given twice, lacks a column or has other columns than the
         first; no report; or, with "error", reports that are malformed, name another collection,
         lie outside the output domain, share an id with a different one or lack an id.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from client_sdk import Collection, Grid
+    >>> collection = Collection.create("park", Grid.plane(0, 0, 8, 5), epsilon=3.5)
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "reports.csv"
+    >>> _ = file.write_text("row,col\n2,3\n2,3\n99,0\n")
+    >>> found = count_reports(file, collection, on_invalid="drop")
+    >>> int(found.counts.sum()), sum(found.rejected.values())
+    (2, 1)
     """
     instance("collection", collection, Collection)
     one_of("on_invalid", on_invalid, ("error", "drop"))

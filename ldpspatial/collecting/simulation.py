@@ -88,6 +88,16 @@ def simulate(
     ------
     InputError
         No position inside the square, or a bad argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from client_sdk import Collection, Grid
+    >>> collection = Collection.create("park", Grid.plane(0, 0, 8, 5), epsilon=3.5)
+    >>> people = np.random.default_rng(1).normal(4, 1, (10_000, 2))
+    >>> played = simulate(collection, people)  # reports from the operating system's entropy
+    >>> played.n, played.estimate.density.shape, played.w2_cells < 0.5
+    (10000, (5, 5), True)
     """
     instance("collection", collection, Collection)
     one_of("outsiders", outsiders, OUTSIDERS)

@@ -97,6 +97,17 @@ def error_curve(
     ------
     InputError
         No such runs, an unknown name, or runs that differ in more than ``against``.
+
+    Examples
+    --------
+    >>> from client_sdk import Grid
+    >>> rng = np.random.default_rng(1)
+    >>> people = rng.normal(4, 1, (500, 2))
+    >>> plane = Grid.plane(0, 0, 8, 4)
+    >>> table = compare(people, plane, [1, 4], ["dam"], 3, rng, metrics=["l1"])
+    >>> curve = error_curve(table, "dam", "l1")
+    >>> curve.x.tolist(), curve.runs.tolist(), bool((curve.lower < curve.mean).all())
+    ([1.0, 4.0], [3, 3], True)
     """
     one_of("metric", metric, METRICS)
     one_of("against", against, AXES)

@@ -40,9 +40,20 @@ CHICAGO_ORIGIN = (36.619446, -91.686566)
 def read_chicago_crimes(path: FilePath) -> Points:
     """Read the City of Chicago's CSV export of reported crimes, one position a crime.
 
-    Of its 22 columns Latitude and Longitude are read. Rows without position are dropped, and
-    those at the origin of the state's plane coordinates.
+    Of its 22 columns Latitude and Longitude are read.
 
+    Parameters
+    ----------
+    path : .csv, .csv.gz, .tsv, .tsv.gz or .parquet file
+
+    Returns
+    -------
+    Points
+        Rows without position are dropped, and those at the origin of the state's plane coordinates,
+        which stands for a place that is unknown or withheld.
+
+    Notes
+    -----
     Source: https://data.cityofchicago.org/d/ijzp-q8t2 (2001 to present) and its yearly extracts.
 
     Raises
@@ -107,8 +118,18 @@ def read_snap_checkins(path: FilePath) -> Points:
     """Read the check-ins of Gowalla or Brightkite, ``loc-*_totalCheckins.txt`` (also ``.gz``).
 
     Rows hold user, time, latitude, longitude and location, separated by tabs, without header.
-    Rows without position, or at latitude and longitude 0, are dropped.
 
+    Parameters
+    ----------
+    path : text file, also gzipped
+
+    Returns
+    -------
+    Points
+        With users. Rows without position or user, or at latitude and longitude 0, are dropped.
+
+    Notes
+    -----
     Source: https://snap.stanford.edu/data/loc-gowalla.html and loc-brightkite.html (Cho, Myers,
     Leskovec, KDD 2011).
 
@@ -128,6 +149,17 @@ def read_foursquare_tsmc2014(path: FilePath) -> Points:
     Rows hold user, venue, category, category name, latitude, longitude, offset from UTC in
     minutes and time, separated by tabs, in Latin-1, without header.
 
+    Parameters
+    ----------
+    path : text file, also gzipped
+
+    Returns
+    -------
+    Points
+        With users. Rows without position or user, or at latitude and longitude 0, are dropped.
+
+    Notes
+    -----
     Source: Yang, Zhang, Zheng, Yu, IEEE Trans. SMC: Systems 45(1), 2015.
 
     Raises

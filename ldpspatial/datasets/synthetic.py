@@ -98,6 +98,11 @@ def normal(n: int, rng: np.random.Generator) -> Array:
     Points outside the box (y0, x0) = (-4.44, -4.87), side 9.45, are drawn again: about
     1 in 130,000.
 
+    Parameters
+    ----------
+    n : int >= 1
+    rng : numpy.random.Generator
+
     Returns
     -------
     ndarray of float64, shape (n, 2)
@@ -106,7 +111,7 @@ def normal(n: int, rng: np.random.Generator) -> Array:
     Raises
     ------
     InputError
-        ``n`` is not a positive whole number.
+        ``n`` is not a positive whole number, or ``rng`` not a Generator.
     """
     check_generator(rng)
     return _draw_until(
@@ -121,6 +126,11 @@ def skew_zipf(n: int, rng: np.random.Generator) -> Array:
 
     Both are 2^U - 1 with U uniform, in the box [0, 1) x [0, 1).
 
+    Parameters
+    ----------
+    n : int >= 1
+    rng : numpy.random.Generator
+
     Returns
     -------
     ndarray of float64, shape (n, 2)
@@ -129,7 +139,7 @@ def skew_zipf(n: int, rng: np.random.Generator) -> Array:
     Raises
     ------
     InputError
-        ``n`` is not a positive whole number.
+        ``n`` is not a positive whole number, or ``rng`` not a Generator.
     """
     check_generator(rng)
     return _draw_until(
@@ -146,6 +156,11 @@ def multi_normal(n: int, rng: np.random.Generator) -> Array:
     take turns row by row, so that their shares differ by at most one point. Points outside the
     box (y0, x0) = (-4.25, -4.32), side 10.76, are drawn again from their own cloud.
 
+    Parameters
+    ----------
+    n : int >= 1
+    rng : numpy.random.Generator
+
     Returns
     -------
     ndarray of float64, shape (n, 2)
@@ -154,7 +169,7 @@ def multi_normal(n: int, rng: np.random.Generator) -> Array:
     Raises
     ------
     InputError
-        ``n`` is not a positive whole number.
+        ``n`` is not a positive whole number, or ``rng`` not a Generator.
     """
     check_generator(rng)
     centers = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 0.0]])
@@ -174,6 +189,11 @@ def city(n: int, rng: np.random.Generator) -> Array:
     scattered houses. Nobody lives in the river, 440 m wide, that winds past the old town from
     north to south, nor in the lake in the north-east, nor outside a square of 12 km.
 
+    Parameters
+    ----------
+    n : int >= 1
+    rng : numpy.random.Generator
+
     Returns
     -------
     ndarray of float64, shape (n, 2)
@@ -183,7 +203,7 @@ def city(n: int, rng: np.random.Generator) -> Array:
     Raises
     ------
     InputError
-        ``n`` is not a positive whole number.
+        ``n`` is not a positive whole number, or ``rng`` not a Generator.
     """
     check_generator(rng)
     start, end, spread, share = np.split(_QUARTERS, [2, 4, 5], axis=1)

@@ -61,7 +61,7 @@ class EM(Estimator):
     >>> from client_sdk import response_table
     >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
     >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
-    >>> EM(stop="likelihood").fit(channel, counts).density.trace() > 0.9
+    >>> bool(EM(stop="likelihood").fit(channel, counts).density.trace() > 0.9)
     True
     """
 

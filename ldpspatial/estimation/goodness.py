@@ -73,6 +73,19 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
     ------
     InputError
         The channel knows only the reports that came.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from client_sdk import response_table
+    >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
+    >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
+    >>> goodness_of_fit(EM().fit(channel, counts)).is_plausible()
+    True
+    >>> forged = np.zeros(channel.support.shape)
+    >>> forged[1, 1] = 10_000  # far more in one output cell than any map gives
+    >>> goodness_of_fit(EM().fit(channel, forged)).is_plausible()
+    False
     """
     instance("estimate", estimate, Estimate)
     channel = estimate.channel

@@ -19,12 +19,52 @@ BINOMIAL = np.outer([1, 2, 1], [1, 2, 1]) / 16
 
 
 def binomial(density: Array) -> Array:
-    """Smooth a density with [1, 2, 1] / 4 along both axes."""
+    """Smooth a density with [1, 2, 1] / 4 along both axes.
+
+    Parameters
+    ----------
+    density : (rows, columns) array of finite numbers
+
+    Returns
+    -------
+    (rows, columns) array of the same sum
+
+    Raises
+    ------
+    InputError
+        The density is not such an array.
+
+    Examples
+    --------
+    >>> binomial([[16.0, 0, 0]]).tolist()
+    [[12.0, 4.0, 0.0]]
+    """
     return _smooth(number_array("density", density, ("rows", "columns")), BINOMIAL)
 
 
 def five_point(k: float) -> Smoother:
-    """Return the smoother with weight 1/(4k+1) on the cell and k/(4k+1) on its four neighbours."""
+    """Return the smoother with weight 1/(4k+1) on the cell and k/(4k+1) on its four neighbours.
+
+    Parameters
+    ----------
+    k : float > 0
+        The larger, the smoother; 0.5 under the name "five-point".
+
+    Returns
+    -------
+    callable (density) -> density, (rows, columns) arrays
+
+    Raises
+    ------
+    InputError
+        ``k`` is not a positive finite number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> five_point(1.0)(np.array([[0.0, 0, 0], [0, 5, 0], [0, 0, 0]])).round(12).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 0.0]]
+    """
     side = 1 / (4 + 1 / positive("k", k))  # k / (4k + 1), which a huge k would overflow
     kernel = np.array([[0, side, 0], [side, 1 - 4 * side, side], [0, side, 0]])
     return lambda density: _smooth(density, kernel)

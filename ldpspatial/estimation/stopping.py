@@ -18,7 +18,13 @@ Array = NDArray[np.float64]
 
 
 class StoppingRule(Protocol):
-    """Looks at each step in turn and says when to stop."""
+    """Looks at each step in turn and says when to stop.
+
+    Attributes
+    ----------
+    name : str
+        How results call the rule.
+    """
 
     @property
     def name(self) -> str:
@@ -43,6 +49,28 @@ class LikelihoodGain:
     Li et al. (SIGMOD 2020, section 5.5) take 1e-3 e^eps, whatever the grid ("likelihood"). On
     finer grids EM overfits sooner; 2e-4 e^eps times the side d in cells ("scaled", the same at
     d = 5) is closer to the best stop on every grid that was measured.
+
+    Attributes
+    ----------
+    tolerance : float >= 0
+        In nats, of all reports together.
+    name : str
+        How results call the rule.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from client_sdk import response_table
+    >>> channel = StampChannel(response_table("dam", epsilon=3.5, cells=5))
+    >>> counts = np.round(1e4 * channel.forward(np.eye(5) / 5))
+    >>> early, late = (EM(LikelihoodGain(nats)).fit(channel, counts) for nats in (10.0, 0.1))
+    >>> early.iterations < late.iterations
+    True
     """
 
     tolerance: float
@@ -63,6 +91,18 @@ class Published:
 
     Kept to reproduce its figures. The sum ignores the counts and is not monotone, so the size
     of the change is compared: its sign would stop the iteration at its second step.
+
+    Attributes
+    ----------
+    tolerance : float >= 0
+        Of the sum of ln g over the output domain, g the predicted distribution of reports.
+    name : str
+        How results call the rule.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule.
     """
 
     tolerance: float = 1e-6

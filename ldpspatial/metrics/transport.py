@@ -108,9 +108,22 @@ def transport(
 ) -> Transport:
     """Return a cheapest plan that carries map p to map q, with bounds on its cost.
 
-    Parameters and errors are those of `wasserstein`. `ground` may also be a `SeparableCost`, for
-    any whole-number cost that is convex along each axis: `value` is then (the mean cost of a unit
-    of mass) ** (1 / order).
+    Parameters
+    ----------
+    p, q, order
+        As in `wasserstein`.
+    ground : {"euclidean", "cityblock"} or SeparableCost
+        Ground distance: 2-norm or 1-norm. Or any whole-number cost that is convex along each axis:
+        `value` is then (the mean cost of a unit of mass) ** (1 / order).
+    cell : float or (height, width)
+        Side of a cell, in the unit wanted for the distance; without effect on a `SeparableCost`.
+    certify : bool
+        Whether to prove the plan the cheapest, in code that shares nothing with the solver.
+
+    Raises
+    ------
+    InputError, SolverError
+        As in `wasserstein`.
 
     Examples
     --------

@@ -16,6 +16,11 @@ class Flat(OneVisit):
 
     One sum of vectors of L1 norm 1.
 
+    Attributes
+    ----------
+    cohort : Cohort
+        Shards, drop-outs and modulus.
+
     Examples
     --------
     >>> from ldpspatial.places.users import cells_by_user

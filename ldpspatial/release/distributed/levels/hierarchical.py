@@ -15,6 +15,11 @@ class Hierarchical(OneLevel):
 
     The vector has an L1 norm of the number of levels, so each entry's noise is that of
     epsilon / levels.
+
+    Attributes
+    ----------
+    cohort : Cohort
+        Shards, drop-outs and modulus.
     """
 
     name: ClassVar[str] = "hierarchical"

@@ -152,6 +152,8 @@ class CountMin(OneLevel):
 
     Attributes
     ----------
+    cohort : Cohort
+        Shards, drop-outs and modulus.
     width, depth : int
         Places in a row, at least 2, and rows, at least 4.
     per_level : bool

@@ -17,6 +17,11 @@ class SpatialDecomposition(OneLevel):
 
     A client's vectors, one a level, go out together; each level is a sum of its own, with noise of
     its own epsilon and L1 norm 1.
+
+    Attributes
+    ----------
+    cohort : Cohort
+        Shards, drop-outs and modulus.
     """
 
     name: ClassVar[str] = "spatial-decomposition"

@@ -33,7 +33,15 @@ BOTH_COORDINATES = "both coordinates are reported, at half of epsilon each"
 
 @dataclass(frozen=True)
 class Mdsw(WaveRelease):
-    """Each user reports one coordinate at the full epsilon; the map is the product of marginals."""
+    """Each user reports one coordinate at the full epsilon; the map is the product of marginals.
+
+    Attributes
+    ----------
+    smoothing : bool
+        Smooth with [1, 2, 1] / 4 along every axis after each step, reflecting at the edges.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "mdsw"
 
@@ -77,7 +85,15 @@ class Mdsw(WaveRelease):
 
 @dataclass(frozen=True)
 class MdswJoint(WaveRelease):
-    """Each user reports both coordinates at half of epsilon each; EM on pairs of reports."""
+    """Each user reports both coordinates at half of epsilon each; EM on pairs of reports.
+
+    Attributes
+    ----------
+    smoothing : bool
+        Smooth with [1, 2, 1] / 4 along every axis after each step, reflecting at the edges.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "mdsw-joint"
 

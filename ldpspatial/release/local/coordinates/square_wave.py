@@ -248,7 +248,15 @@ class WaveRelease(LocalRelease):
 
 @dataclass(frozen=True)
 class SquareWave(WaveRelease):
-    """Square wave with EMS on a map of one row (Li et al., SIGMOD 2020)."""
+    """Square wave with EMS on a map of one row (Li et al., SIGMOD 2020).
+
+    Attributes
+    ----------
+    smoothing : bool
+        Smooth with [1, 2, 1] / 4 along every axis after each step, reflecting at the edges.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "sw-ems"
 

@@ -107,21 +107,45 @@ class PaperDisk(DiskRelease):
 
 @dataclass(frozen=True)
 class Dam(PaperDisk):
-    """Disk Area Mechanism with EM (Du et al., arXiv 2412.06541)."""
+    """Disk Area Mechanism with EM (Du et al., arXiv 2412.06541).
+
+    Attributes
+    ----------
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    radius : int, optional
+        Disk radius in cells; by default the paper's, floor(b* d).
+    """
 
     name: ClassVar[str] = "dam"
 
 
 @dataclass(frozen=True)
 class DamNs(PaperDisk):
-    """DAM without shrunken areas of mixed cells."""
+    """DAM without shrunken areas of mixed cells.
+
+    Attributes
+    ----------
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    radius : int, optional
+        Disk radius in cells; by default the paper's, floor(b* d).
+    """
 
     name: ClassVar[str] = "dam-ns"
 
 
 @dataclass(frozen=True)
 class Huem(PaperDisk):
-    """Hybrid Uniform-Exponential Mechanism with EM."""
+    """Hybrid Uniform-Exponential Mechanism with EM.
+
+    Attributes
+    ----------
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    radius : int, optional
+        Disk radius in cells; by default the paper's, floor(b* d).
+    """
 
     name: ClassVar[str] = "huem"
 

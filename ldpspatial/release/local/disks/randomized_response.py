@@ -29,6 +29,8 @@ class KRr(DiskRelease):
     ----------
     estimator : {"em", "projection"}
         EM, or unbiased shares projected on the densities.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
     """
 
     name: ClassVar[str] = "k-rr"

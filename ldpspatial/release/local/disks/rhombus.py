@@ -64,7 +64,13 @@ def rhombus_table(epsilon: float, cells: int, radius: int | None = None) -> Resp
 
 @dataclass(frozen=True)
 class Rhombus(DiskRelease):
-    """The ball of the 1-norm in place of DAM's disk, with EM."""
+    """The ball of the 1-norm in place of DAM's disk, with EM.
+
+    Attributes
+    ----------
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "rhombus"
 

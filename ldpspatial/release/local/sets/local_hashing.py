@@ -38,7 +38,15 @@ FIELD = (1 << 61) - 1  # P, a prime; the sum of two elements fits 64 bits
 
 @dataclass(frozen=True)
 class Olh(SetRelease):
-    """Optimised local hashing with projection on the densities, or with EM."""
+    """Optimised local hashing with projection on the densities, or with EM.
+
+    Attributes
+    ----------
+    estimator : {"projection", "em"}
+        Unbiased shares projected on the densities, or EM on the reports one by one.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "olh"
 

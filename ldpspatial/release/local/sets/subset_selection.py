@@ -31,7 +31,15 @@ CHUNK_ENTRIES = 1 << 22  # cells in the reports that are held at a time where th
 
 @dataclass(frozen=True)
 class SubsetSelection(SetRelease):
-    """Subset selection with EM, or with projection on the densities."""
+    """Subset selection with EM, or with projection on the densities.
+
+    Attributes
+    ----------
+    estimator : {"projection", "em"}
+        Unbiased shares projected on the densities, or EM on the reports one by one.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "subset-selection"
     estimator: Estimator = "em"

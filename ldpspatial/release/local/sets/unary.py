@@ -27,7 +27,15 @@ OWN_BIT = 0.5  # probability that the bit of the user's own value is 1
 
 @dataclass(frozen=True)
 class Oue(SetRelease):
-    """Optimised unary encoding with projection on the densities, or with EM."""
+    """Optimised unary encoding with projection on the densities, or with EM.
+
+    Attributes
+    ----------
+    estimator : {"projection", "em"}
+        Unbiased shares projected on the densities, or EM on the reports one by one.
+    rule : str
+        When EM stops, as in :func:`ldpspatial.estimate`.
+    """
 
     name: ClassVar[str] = "oue"
 
