@@ -94,7 +94,7 @@ class Release(ABC):
 
 
 def check_run(users: object, epsilon: object, rng: object) -> None:
-    """Refuse what no release runs on; the first line of every :meth:`Release.release` here."""
+    """Check what a release is run with; the first line of every :meth:`Release.release` here."""
     instance("users", users, UserCells)
     check_epsilon(epsilon)
     check_generator(rng)

@@ -61,8 +61,8 @@ class SemGeoI(LocalRelease):
     size : int or None
         k; by default the paper's, see :meth:`subset_size`.
     estimator : {"inverse", "em"}
-        "inverse" is the paper's decoding, in which cut negatives pile up. "em" uses what the empty
-        reports and the likelihood say too, for sets of one cell only; it stops as
+        "inverse" is the paper's decoding, which sets negative shares to 0. "em" maximises the
+        likelihood, to which empty reports contribute too; for sets of one cell only. It stops as
         :class:`~ldpspatial.release.local.geo.planar_laplace.PlanarLaplace` does.
     """
 

@@ -1,1 +1,1 @@
-"""Reports that are sets of cells, or one of all cells."""
+"""Reports that are sets of cells: OUE, OLH, subset selection."""
