@@ -9,7 +9,7 @@ import numpy as np
 
 from client_sdk import Collection, ResponseTable, response_table
 from client_sdk.shared import MECHANISMS
-from ldpspatial.cli.estimate import read_collection
+from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.options import SQUARED_RADIUS_HELP
 from ldpspatial.cli.output import progress, show
 from ldpspatial.collecting.results import real_radius

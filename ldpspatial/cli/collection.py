@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from client_sdk import Collection, Grid
-from ldpspatial.cli.estimate import read_collection
+from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.options import (
     grid_options,
     make_grid,

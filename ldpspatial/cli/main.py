@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": ("simulate", "Play a collection in a synthetic city."),
     "simulate": ("simulate", "Play a whole collection on a file of positions."),
     "estimate": ("estimate", "Estimate the map from files of reports."),
+    "count": ("count", "Count reports, or add what was counted elsewhere."),
     "ranges": ("ranges", "Tell how many people are in rectangles and polygons."),
     "compare": ("compare", "Compare what each trust model costs, on the same people."),
     "distance": ("distance", "Measure how far apart two maps are."),

@@ -9,7 +9,7 @@ import click
 
 from client_sdk import Series
 from ldpspatial.cli.collection import check_new, design_facts, wanted_grid
-from ldpspatial.cli.estimate import read_document
+from ldpspatial.cli.documents import read_document
 from ldpspatial.cli.options import grid_options, mechanism_options, wanted_squared_radius
 from ldpspatial.cli.output import show
 from ldpspatial.files.atomic import replacing

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from client_sdk import Collection
-from ldpspatial.cli.estimate import read_collection
+from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.estimator_options import estimator_options
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.mapping import write_map

@@ -21,7 +21,7 @@ import ldpspatial as lp
 from client_sdk import Grid
 from client_sdk.validate import shown
 from ldpspatial import comparison, datasets, estimation, metrics
-from ldpspatial.collecting import region_shares, report_files, results
+from ldpspatial.collecting import partial_counts, region_shares, report_files, results
 from ldpspatial.comparison import range_queries
 from ldpspatial.files import maps, plans
 from ldpspatial.files import regions as region_files
@@ -155,6 +155,12 @@ def file_with(place: Path, name: str, text: str) -> Path:
 
 def reports(place: Path) -> Path:
     return file_with(place, "reports.csv", "row,col\n0,0\n1,2\n")
+
+
+def counts_file(place: Path) -> Path:
+    path = place / "counts.json"
+    partial_counts.write_counts(path, COLLECTION, lp.count_reports(reports(place), COLLECTION))
+    return path
 
 
 def npz(place: Path) -> Path:
@@ -740,6 +746,30 @@ DOCUMENTED = {
         lambda place: {"path": place / "a.csv", "shares": shares()},
         {"path": WRITTEN, "shares": (None, 3, squares())},
     ),
+    "collecting.partial_counts.write_counts": Row(
+        partial_counts.write_counts,
+        lambda place: {
+            **{"path": place / "c.json", "collection": COLLECTION},
+            "counted": lp.count_reports(reports(place), COLLECTION),
+        },
+        {"path": WRITTEN, "collection": NO_COLLECTION, "counted": (None, 3, MAP)},
+    ),
+    "collecting.partial_counts.read_counts": Row(
+        partial_counts.read_counts,
+        lambda place: {"path": counts_file(place), "collection": COLLECTION},
+        {"path": READ, "collection": NO_COLLECTION},
+    ),
+    "collecting.partial_counts.add_counts": Row(
+        partial_counts.add_counts,
+        lambda place: {"parts": [lp.count_reports(reports(place), COLLECTION)]},
+        {"parts": (None, 3, [], [3], [None])},
+    ),
+    "collecting.partial_counts.count_files": Row(
+        partial_counts.count_files,
+        lambda place: {"paths": [reports(place)], "collection": COLLECTION, "on_invalid": "drop"},
+        {"paths": (None, 3, [], [3], "x"), "collection": NO_COLLECTION, "on_invalid": NAME},
+        {"paths": "reports"},
+    ),
     "collecting.region_shares.write_geojson": Row(
         region_shares.write_geojson,
         lambda place: {"path": place / "a.geojson", "grid": GRID, "shares": shares()},
@@ -1094,6 +1124,7 @@ MODULES = (
         region_shares,
         heat_map,
         transport_plot,
+        partial_counts,
         report_files,
         results,
         maps,
