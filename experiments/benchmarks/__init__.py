@@ -8,7 +8,15 @@ import platform
 
 import click
 
-from experiments.benchmarks import client, distance, distance_growth, ledger, releases, server
+from experiments.benchmarks import (
+    client,
+    distance,
+    distance_growth,
+    ledger,
+    releases,
+    server,
+    service,
+)
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 
@@ -21,6 +29,7 @@ BLOCKS = (
     ("large grids", server.large_grids),
     ("counting", server.counting),
     ("counting lines", server.counting_lines),
+    ("service", service.service),
     ("channel", server.direct_against_fft),
     ("central", releases.central),
     ("distributed", releases.distributed),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ldpspatial.cli.store import needs_extra, store_argument
+from ldpspatial.cli.opened_store import needs_extra, store_argument
 from ldpspatial.errors import InputError
 
 

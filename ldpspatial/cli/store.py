@@ -1,16 +1,15 @@
 """``store``: make, fill, close and release the store of a collection server."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from client_sdk import Collection
 from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.estimator_options import estimator_options
+from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.mapping import write_map
 from ldpspatial.collecting.results import fit_verdict
@@ -22,40 +21,8 @@ if TYPE_CHECKING:
     from ldpspatial.service.progress import Progress
     from ldpspatial.service.store import Held, Store
 
-Result = TypeVar("Result")
-Command = Callable[..., Any]
 SHORTEST_DIGEST = 8
-
-store_argument = click.argument("store", metavar="STORE")
 digest_argument = click.argument("digest", metavar="DIGEST")
-
-
-@contextmanager
-def needs_extra() -> Iterator[None]:
-    """Say what to install where a package is missing."""
-    try:
-        yield
-    except ImportError as error:
-        extra = "postgres" if error.name == "asyncpg" else "serve"
-        raise InputError(
-            f"the service needs {error.name}: install it with pip install 'ldpspatial[{extra}]'"
-        ) from None
-
-
-def with_store(location: str, act: "Callable[[Store], Coroutine[Any, Any, Result]]") -> Result:
-    """Open a store, act on it, and close it."""
-
-    async def run() -> Result:
-        with needs_extra():
-            from ldpspatial.service.store import open_store  # noqa: PLC0415
-
-            store = await open_store(location)
-        try:
-            return await act(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(run())
 
 
 @click.group()
