@@ -5,6 +5,7 @@ itself; :func:`input_errors` makes its refusals those of this package.
 """
 
 import importlib
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -146,7 +147,9 @@ def true_or_false(field: str, value: object) -> bool:
 def instance(field: str, value: object, kind: type[Kind]) -> Kind:
     """Return an object of a class; the message tells its type and nothing of what it holds."""
     if not isinstance(value, kind):
-        raise InputError(f"{field} must be a {kind.__name__}, got {type(value).__name__}")
+        name = kind.__name__
+        article = "an" if name.startswith(("A", "E", "I", "O", "Un")) else "a"  # but a UserCells
+        raise InputError(f"{field} must be {article} {name}, got {type(value).__name__}")
     return value
 
 
@@ -280,9 +283,18 @@ def check_generator(rng: object, where: str = "") -> np.random.Generator:
     return rng
 
 
-def outside_names(group: str) -> set[str]:
-    """Return the names that other packages have registered as entry points of a group."""
-    return set(entry_points(group=group).names)
+def outside_names(group: str, ours: Collection[str]) -> list[str]:
+    """Return the names that other packages have registered in a group, without loading any.
+
+    A name of ours stays ours; a warning says so.
+    """
+    registered = set(entry_points(group=group).names)
+    for name in sorted(registered.intersection(ours)):
+        warnings.warn(
+            f"the entry point {name!r} of {group} is left out: ldpspatial has that name itself",
+            stacklevel=3,
+        )
+    return sorted(registered.difference(ours))
 
 
 def outside(group: str, field: str, name: str, kind: type[Kind]) -> Kind | None:
@@ -293,7 +305,7 @@ def outside(group: str, field: str, name: str, kind: type[Kind]) -> Kind | None:
     Raises
     ------
     InputError
-        It cannot be imported, or is not of that kind.
+        It cannot be loaded, cannot be made without arguments, or is not of that kind.
     """
     registered = {each.name: each for each in entry_points(group=group)}
     module, colon, attribute = name.partition(":")
@@ -304,12 +316,24 @@ def outside(group: str, field: str, name: str, kind: type[Kind]) -> Kind | None:
             found = registered[name].load()
         else:
             found = getattr(importlib.import_module(module), attribute)
-        made = found() if isinstance(found, type) and issubclass(found, kind) else found
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise InputError(f"{field} must be found at {name!r}: {error}") from None
+    except Exception as error:  # a module may raise anything while it is loaded
+        raise InputError(f"{field} must be found at {name!r}, {_cause(error)}") from error
+    made = found
+    if isinstance(found, type) and issubclass(found, kind):
+        try:
+            made = found()
+        except Exception as error:
+            raise InputError(
+                f"{field} must be an object, or a class that is made without arguments, got "
+                f"{found.__name__} at {name!r}, {_cause(error)}"
+            ) from error
     if not isinstance(made, kind):
         raise InputError(f"{field} must lead to {kind.__name__}, got {shown(made)} at {name!r}")
     return made
+
+
+def _cause(error: Exception) -> str:
+    return f"which raises {type(error).__name__}: {error}"
 
 
 def _float(value: object) -> float:

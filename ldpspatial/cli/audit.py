@@ -17,7 +17,7 @@ from ldpspatial.privacy.audit import Audit
 from ldpspatial.privacy.audit import audit as examine
 from ldpspatial.release.attack import attack
 from ldpspatial.release.local.disks.dam import DiskRelease
-from ldpspatial.release.registry import find_releases, releases
+from ldpspatial.release.registry import find_releases, release_names
 from ldpspatial.release.release import Release
 
 
@@ -87,7 +87,7 @@ def _source(
     radius: int | None,
     squared_radius: int | None,
 ) -> Collection | ResponseTable | Release:
-    is_known = subject in MECHANISMS or subject in releases()
+    is_known = subject in MECHANISMS or subject in release_names()
     if not is_known and (Path(subject).exists() or ":" not in subject):
         if any(option is not None for option in (epsilon, cells, radius, squared_radius)):
             if not Path(subject).exists():

@@ -95,7 +95,7 @@ def find_estimator(
 
 def estimator_names() -> list[str]:
     """Return the names of all estimators, those of other packages last."""
-    return [*RULES, *sorted(outside_names(ENTRY_POINTS) - set(RULES))]
+    return [*RULES, *outside_names(ENTRY_POINTS, RULES)]
 
 
 def restored(
@@ -106,7 +106,7 @@ def restored(
     Arguments and errors are those of :meth:`Estimator.restored`.
     """
     kinds = [*KINDS]
-    if name in outside_names(ENTRY_POINTS) or ":" in name:
+    if name in outside_names(ENTRY_POINTS, RULES) or ":" in name:
         kinds.append(type(_from_outside(name)))
     return next((found for kind in kinds if (found := kind.restored(name, facts, shape))), None)
 

@@ -1,5 +1,6 @@
 """All releases by name, and a table of what each promises."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from types import MappingProxyType
@@ -17,7 +18,8 @@ def releases() -> Mapping[str, Release]:
     """Return every release with its default parameters, by name, grouped by trust model.
 
     Those of other packages come last: what they registered as entry points of the group
-    ``ldpspatial.releases``, a :class:`Release` or a class that needs no arguments.
+    ``ldpspatial.releases``, a :class:`Release` or a class that needs no arguments. One that cannot
+    be loaded is left out, and one with a name of ours; a warning names it.
 
     Examples
     --------
@@ -31,6 +33,23 @@ def releases() -> Mapping[str, Release]:
     >>> str(dam.claim(2.0))
     "local differential privacy, epsilon 2, per user, one user's data replaced by any other"
     """
+    found = _ours()
+    for name in outside_names(ENTRY_POINTS, found):
+        try:
+            if release := _from_outside(name):
+                found[name] = release
+        except InputError as error:  # the package of one release must not take away all others
+            warnings.warn(f"the release {name!r} is left out: {error}", stacklevel=2)
+    return MappingProxyType(found)
+
+
+def release_names() -> list[str]:
+    """Return the names of all releases, those of other packages last; none of these is loaded."""
+    ours = _ours()
+    return [*ours, *outside_names(ENTRY_POINTS, ours)]
+
+
+def _ours() -> dict[str, Release]:
     kinds: tuple[type[Release], ...] = (
         *local.RELEASES,
         *distributed.RELEASES,
@@ -38,18 +57,18 @@ def releases() -> Mapping[str, Release]:
         NonPrivate,
         *distributed.WITHOUT_PRIVACY,
     )
-    known = [kind() for kind in kinds]
-    found = {release.name: release for release in known}
-    for name in sorted(outside_names(ENTRY_POINTS) - found.keys()):
-        if release := outside(ENTRY_POINTS, "release", name, Release):  # type: ignore[type-abstract]
-            found[name] = release
-    return MappingProxyType(found)
+    return {kind.name: kind() for kind in kinds}
+
+
+def _from_outside(name: str) -> Release | None:
+    return outside(ENTRY_POINTS, "release", name, Release)  # type: ignore[type-abstract]
 
 
 def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> dict[str, Release]:
     """Return releases by label: names are looked up, a mapping gives labels of its own.
 
-    A name may be ``module:Name``, of a release that nobody registered.
+    A name may be ``module:Name``, of a release that nobody registered. Of other packages, only
+    what is asked for is loaded.
 
     Raises
     ------
@@ -58,7 +77,8 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     """
     if isinstance(wanted, str):
         wanted = [wanted]
-    known = releases()
+    ours = _ours()
+    names = [*ours, *outside_names(ENTRY_POINTS, ours)]
     if not isinstance(wanted, Iterable):
         raise InputError(f"releases must be names or releases, got {wanted!r}")
     pairs = wanted.items() if isinstance(wanted, Mapping) else ((_name(w), w) for w in wanted)
@@ -68,7 +88,7 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
             raise InputError(f"releases must be names or releases, got {label!r}")
         if label in found:
             raise InputError(f"releases must have different labels, got {label!r} twice")
-        found[label] = _release(given, known)
+        found[label] = _release(given, ours, names)
     if not found:
         raise InputError("releases must name at least one release")
     return found
@@ -78,13 +98,13 @@ def _name(wanted: "str | Release") -> str:
     return wanted.name if isinstance(wanted, Release) else wanted
 
 
-def _release(given: "str | Release", known: Mapping[str, Release]) -> Release:
+def _release(given: "str | Release", ours: Mapping[str, Release], names: Iterable[str]) -> Release:
     """Return a release that is given itself, by its name, or as ``module:Name``."""
     release = given if isinstance(given, Release) else None
     if isinstance(given, str):
-        release = known.get(given) or outside(ENTRY_POINTS, "release", given, Release)  # type: ignore[type-abstract]
+        release = ours.get(given) or _from_outside(given)
     if release is None:
-        raise InputError(f"releases must be of {', '.join(known)}, or module:Name, got {given!r}")
+        raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")
     if not is_dataclass(release):  # its printed form tells one setting from another
         raise InputError(f"releases must be dataclasses, got {type(release).__name__}")
     return release

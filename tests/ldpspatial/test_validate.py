@@ -14,6 +14,8 @@ import pytest
 
 from ldpspatial import validate
 from ldpspatial.errors import InputError
+from ldpspatial.estimation import Estimate
+from ldpspatial.places.users import UserCells
 from ldpspatial.validate import (
     file_path,
     function,
@@ -109,6 +111,8 @@ def test_of_an_object_of_another_class_the_type_is_told_and_nothing_else() -> No
     assert instance("path", here := Path(), Path) is here
     for value, kind in (([48.1, 11.2], "list"), (None, "NoneType"), (Path, "type")):
         assert refusal(instance, "path", value, Path) == f"path must be a Path, got {kind}"
+        assert refusal(instance, "estimate", value, Estimate).startswith("estimate must be an Est")
+        assert refusal(instance, "users", value, UserCells).startswith("users must be a UserCells")
 
 
 def test_functions_can_be_called() -> None:
