@@ -10,37 +10,50 @@ import os
 import warnings
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid, ResponseTable
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, goodness_of_fit
-from ldpspatial.estimation.counts import check_counts
-from ldpspatial.estimation.em import Smoothing
+from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit
 from ldpspatial.estimation.estimate import restored
 from ldpspatial.estimation.intervals.cells import Uncertainty
-from ldpspatial.estimation.result import Estimator, Progress
+from ldpspatial.estimation.sieve import Kernels
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection
 from ldpspatial.files.table_layout import existing_file
 from ldpspatial.places.cell_maps import cell_map
 from ldpspatial.plotting.heat_map import heat_map_figure, save_figure
-from ldpspatial.validate import file_path, input_errors, instance
+from ldpspatial.validate import (
+    file_path,
+    finite_number,
+    input_errors,
+    instance,
+    number_array,
+    shown,
+    true_or_false,
+    whole_number,
+)
 
 Path_ = str | os.PathLike[str]
 Maps = dict[str, NDArray[np.float64]]
 
 ROUNDING = 1e-6  # of a density's sum
-# What files hold where an estimator has nothing of the kind, or where they are older than it.
-ABSENT: dict[str, Any] = {"width": 0.0, "sparsity": 0.0, "smoothing": "none"}
+# Entries of every estimate.npz, and names that numpy's writer keeps for itself.
+_ENTRIES = frozenset(
+    {
+        *("density", "counts", "trace", "lower", "upper", "level", "method", "collection"),
+        *("digest", "n", "log_likelihood", "iterations", "converged", "rule"),
+        *("file", "allow_pickle"),
+    }
+)
 _CELL = {"row": pa.int32(), "col": pa.int32()}
 
 
@@ -99,15 +112,15 @@ def write_npz(
     step; with an uncertainty ``lower`` and ``upper`` (d, d) float64.
 
     Scalars: ``collection`` (the canonical document), ``digest``, ``n``, ``log_likelihood``,
-    ``iterations``, ``converged``, ``rule``, ``width``, ``sparsity``, ``smoothing`` ("none", a
-    name, or "custom" for a function, which no file can hold); with an uncertainty ``level`` and
-    ``method``.
+    ``iterations``, ``converged``, ``rule``; with an uncertainty ``level`` and ``method``; and what
+    the estimator found besides: ``smoothing`` of EM ("none", a name, or "custom" for a function,
+    which no file can hold), ``width`` and ``sparsity`` of the sieve, the details of any other.
 
     Raises
     ------
     InputError
-        The estimate is not one of this collection's grid and output domain, or the file cannot
-        be written.
+        The estimate is not one of this collection's grid and output domain, or not one that
+        :func:`read_estimate` would take; or the file cannot be written.
     """
     instance("collection", collection, Collection)
     maps = _maps(collection.grid, estimate, uncertainty)
@@ -117,20 +130,32 @@ def write_npz(
             f"estimate.counts must have the shape {(side, side)} of the collection's output "
             f"domain, got {estimate.counts.shape}"
         )
+    check_counts(StampChannel(collection.table), estimate.counts)
+    iterations = whole_number("estimate.iterations", estimate.iterations, 0)
+    trace = number_array("estimate.trace", estimate.trace, ("steps",))
+    likelihood = finite_number("estimate.log_likelihood", estimate.log_likelihood)
+    if fault := _fault_of_path(iterations, trace.tolist(), likelihood):
+        raise InputError(f"estimate.trace {fault}")
     entries: dict[str, Any] = {
         **maps,
         "counts": estimate.counts.astype(np.int64),
-        "trace": np.array(estimate.trace, np.float64),
+        "trace": trace,
         "collection": collection.to_json(),
         "digest": collection.digest,
         "n": estimate.n,
-        "log_likelihood": estimate.log_likelihood,
-        "iterations": estimate.iterations,
-        "converged": estimate.converged,
-        "rule": estimate.rule,
-        **ABSENT,
-        **estimate.facts,
+        "log_likelihood": likelihood,
+        "iterations": iterations,
+        "converged": true_or_false("estimate.converged", estimate.converged),
+        "rule": instance("estimate.rule", estimate.rule, str),
+        **_facts(estimate),
     }
+    try:
+        restored(estimate.rule, entries, estimate.density.shape)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"estimate.details must be such that {estimate.rule!r}, the name of the estimator, "
+            f"is restored from them, got {type(error).__name__}: {error}"
+        ) from None
     if uncertainty is not None:
         entries |= {"level": uncertainty.level, "method": uncertainty.method}
     with replacing(path) as stream:
@@ -213,11 +238,51 @@ def _maps(grid: Grid, estimate: Estimate, uncertainty: Uncertainty | None) -> Ma
     instance("estimate", estimate, Estimate)
     if uncertainty is not None:
         instance("uncertainty", uncertainty, Uncertainty)
-    maps = {"density": cell_map("estimate.density", estimate.density, grid)}
+    shares = cell_map("estimate.density", estimate.density, grid)
+    if abs(shares.sum() - 1) > ROUNDING:
+        raise InputError(f"estimate.density must sum to 1, got {shares.sum():g}")
+    maps = {"density": shares}
     if uncertainty is not None:
         maps["lower"] = cell_map("uncertainty.lower", uncertainty.lower, grid)
         maps["upper"] = cell_map("uncertainty.upper", uncertainty.upper, grid)
     return maps
+
+
+def _facts(estimate: Estimate) -> dict[str, Any]:
+    """Return the details of an estimate, checked to be what files hold and files can be read with.
+
+    Raises
+    ------
+    InputError
+        One has the name of an entry that every file has, or is no number, bool or text.
+    """
+    details = estimate.details
+    if details is not None and not (is_dataclass(details) and not isinstance(details, type)):
+        raise InputError(f"estimate.details must be a dataclass, got {shown(details)}")
+    found: dict[str, Any] = {}
+    for name, value in estimate.facts.items():
+        if name in _ENTRIES:
+            raise InputError(
+                f"estimate.details must not have a field {name!r}: files have their own"
+            )
+        plain = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(plain, bool | int | float | str):
+            raise InputError(
+                f"estimate.details must hold numbers and texts, got {shown(value)} as {name!r}"
+            )
+        if isinstance(plain, int) and not -(1 << 63) <= plain < 1 << 63:
+            raise InputError(f"estimate.details must hold numbers of 64 bits, got {name!r} beyond")
+        found[name] = plain
+    return found
+
+
+def _fault_of_path(iterations: int, trace: Sequence[float], likelihood: float) -> str:
+    """Say what of an estimate contradicts its trace, or nothing."""
+    if iterations != len(trace) - 1:
+        return f"must hold {iterations + 1} values, one more than iterations, got {len(trace)}"
+    if likelihood != trace[-1]:
+        return f"must end at the log-likelihood {likelihood}, got {trace[-1]}"
+    return ""
 
 
 def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
@@ -236,9 +301,9 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
             converged = bool(held["converged"])
             likelihood = float(held["log_likelihood"])
             told = {name: each.item() for name, each in held.items() if each.shape == ()}
-            if iterations != len(trace) - 1 or likelihood != trace[-1]:
-                raise ValueError("the trace is of another estimate")
-            known = restored(rule, told, density.shape)
+            if fault := _fault_of_path(iterations, trace, likelihood):
+                raise ValueError(fault)
+            estimator, details = restored(rule, told, density.shape)
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
@@ -259,35 +324,9 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
         trace=tuple(trace),
         channel=channel,
         counts=check_counts(channel, counts),
-        estimator=known[0] if known else Lost(rule),
-        details=known[1] if known else Smoothing(str(told.get("smoothing", "none"))),
+        estimator=estimator,
+        details=details,
     )
-
-
-@dataclass(frozen=True)
-class Lost(Estimator):
-    """The estimator of a file that only its maker has, with a smoothing or rule without a name.
-
-    It is needed only to estimate again, which is refused.
-    """
-
-    kind = "lost"
-
-    called: str
-
-    @property
-    def name(self) -> str:
-        """What the file calls it."""
-        return self.called
-
-    def fit(
-        self, channel: Channel, counts: ArrayLike, progress: Progress | None = None
-    ) -> Estimate:
-        """Refuse."""
-        raise InputError(
-            "method bootstrap estimates again, but ESTIMATE was made in Python with a smoothing or "
-            "rule that its file cannot hold: use --method fisher or likelihood"
-        )
 
 
 def _interval_summary(estimate: Estimate, uncertainty: Uncertainty | None) -> dict[str, Any] | None:
@@ -307,7 +346,6 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
     """Return what every summary.json holds: the claim, the grid, the estimate, its check."""
     table = instance("collection", collection, Collection).table
     fit = goodness_of_fit(estimate)
-    facts = {**ABSENT, **estimate.facts}
     return {
         "collection": collection.digest,
         "claim": {
@@ -327,12 +365,10 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
         "n": estimate.n,
         "estimator": {
             "rule": estimate.rule,
-            "kernel_width_cells": finite_width(facts["width"]),
-            "sparsity_users": facts["sparsity"],
-            "smoothing": facts["smoothing"],
             "iterations": estimate.iterations,
             "converged": estimate.converged,
             "log_likelihood": estimate.log_likelihood,
+            **_found(estimate),
         },
         "fit": {
             "statistic": fit.statistic,
@@ -340,6 +376,22 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
             "p_value": fit.p_value,
             "plausible": fit.is_plausible(),
         },
+    }
+
+
+def _found(estimate: Estimate) -> dict[str, Any]:
+    """Return what the estimator found besides, as a summary names it."""
+    if isinstance(estimate.details, Kernels):
+        kernels = estimate.details
+        return {
+            "kernel_width_cells": finite_width(kernels.width),
+            "sparsity_users": kernels.sparsity,
+        }
+    facts = _facts(estimate)
+    # JSON has no infinity and no NaN.
+    return {
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in facts.items()
     }
 
 

@@ -1,5 +1,6 @@
 """From counts of reports to a density, and how sure it is."""
 
+from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.estimate import estimate
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
@@ -20,6 +21,7 @@ __all__ = [
     "StoppingRule",
     "binomial",
     "cell_intervals",
+    "check_counts",
     "estimate",
     "five_point",
     "goodness_of_fit",

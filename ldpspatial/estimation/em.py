@@ -18,7 +18,6 @@ from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.smoothing import SMOOTHERS, Smoother, smoother
 from ldpspatial.estimation.stopping import (
-    STOPPING_RULES,
     StoppingRule,
     check_stop,
     stopping_rule,
@@ -105,12 +104,17 @@ class EM(Estimator):
         return fit.density
 
     @classmethod
+    def named(cls, name: str, smoothing: "str | Smoother | None", max_iterations: int) -> Estimator:
+        """Return EM with the stopping rule of this name; see :meth:`Estimator.named`."""
+        return cls(name, smoothing, max_iterations)
+
+    @classmethod
     def restored(
         cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
     ) -> tuple[Estimator, Any] | None:
-        """Return EM with a rule and a smoothing that have names; None for any other."""
+        """Return EM with a smoothing that has a name; None for any other."""
         smoothing = str(facts.get("smoothing", "none"))  # older files do not say
-        if name not in STOPPING_RULES or smoothing not in ("none", *SMOOTHERS):
+        if smoothing not in ("none", *SMOOTHERS):
             return None
         return cls(name, None if smoothing == "none" else smoothing), Smoothing(smoothing)
 

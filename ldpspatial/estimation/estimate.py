@@ -1,22 +1,33 @@
 """Estimators by name, and the function that recovers a map with one of them."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.em import EM
+from ldpspatial.estimation.em import EM, Smoothing
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.sieve import CROSS_VALIDATED, Sieve
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.estimation.stopping import STOPPING_RULES, StoppingRule, is_stopping_rule
 from ldpspatial.validate import outside, outside_names, shown
 
-RULES = (*STOPPING_RULES, CROSS_VALIDATED)
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 ENTRY_POINTS = "ldpspatial.estimators"  # group; each leads to an Estimator or its class
-KINDS: tuple[type[Estimator], ...] = (EM, Sieve)
+# Every name that the command line, its help, its completion and files know.
+ESTIMATORS: Mapping[str, type[Estimator]] = MappingProxyType(
+    {
+        **dict.fromkeys(STOPPING_RULES, EM),
+        CROSS_VALIDATED: Sieve,
+    }
+)
+RULES = tuple(ESTIMATORS)
 
 Rule = str | StoppingRule | Estimator
 
@@ -75,40 +86,83 @@ def find_estimator(
     rule: object, smoothing: "str | Smoother | None" = None, max_iterations: int = 10_000
 ) -> Estimator:
     """Return the estimator that is meant; arguments and errors as in :func:`estimate`."""
-    if is_stopping_rule(rule) or (isinstance(rule, str) and rule in STOPPING_RULES):
+    if is_stopping_rule(rule):
         return EM(rule, smoothing, max_iterations)  # type: ignore[arg-type]
-    if isinstance(rule, str) and rule == CROSS_VALIDATED:
-        found: Estimator = Sieve(max_iterations)
-    elif isinstance(rule, Estimator):
+    if isinstance(rule, str) and rule in ESTIMATORS:
+        return ESTIMATORS[rule].named(rule, smoothing, max_iterations)
+    if isinstance(rule, Estimator):
         found = rule
     elif isinstance(rule, str):
         found = _from_outside(rule)
     else:
         raise _unknown(rule)
-    if smoothing is not None:
-        raise InputError(
-            f"smoothing must be left out (None) with rule {found.name}, which finds its own, "
-            f"got {shown(smoothing)}"
-        )
+    found.check_smoothing(smoothing)
     return found
 
 
 def estimator_names() -> list[str]:
-    """Return the names of all estimators, those of other packages last."""
+    """Return the names of all estimators, those of other packages last; none is loaded."""
     return [*RULES, *outside_names(ENTRY_POINTS, RULES)]
 
 
 def restored(
     name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
-) -> tuple[Estimator, Any] | None:
-    """Return the estimator of a file and what it found, or None where its name is unknown.
+) -> "tuple[Estimator, DataclassInstance | None]":
+    """Return the estimator of a file and what it found; :class:`Lost` where only its maker has it.
 
-    Arguments and errors are those of :meth:`Estimator.restored`.
+    Arguments and errors are those of :meth:`Estimator.restored`. A file never says which module to
+    import: names are those of this package and of entry points.
     """
-    kinds = [*KINDS]
-    if name in outside_names(ENTRY_POINTS, RULES) or ":" in name:
-        kinds.append(type(_from_outside(name)))
-    return next((found for kind in kinds if (found := kind.restored(name, facts, shape))), None)
+    kind = ESTIMATORS.get(name)
+    if kind is None and name in outside_names(ENTRY_POINTS, RULES):
+        try:
+            kind = type(_from_outside(name))
+        except InputError:  # its package is broken, and the map can be read without it
+            kind = None
+    found = None if kind is None else kind.restored(name, facts, shape)
+    if found is None:
+        told = Smoothing(str(facts["smoothing"])) if "smoothing" in facts else None
+        found = Lost(name), told
+    return found
+
+
+@dataclass(frozen=True)
+class Lost(Estimator):
+    """The estimator of a file that does not hold how to make it again.
+
+    It is needed only to estimate again, which is refused.
+
+    Attributes
+    ----------
+    called : str
+        Its name in the file.
+    """
+
+    kind = "lost"
+
+    called: str
+
+    @property
+    def name(self) -> str:
+        """What the file calls it."""
+        return self.called
+
+    def fit(
+        self, channel: Channel, counts: ArrayLike, progress: Progress | None = None
+    ) -> Estimate:
+        """Refuse."""
+        if self.called in STOPPING_RULES:
+            why = "its smoothing is a function, which no file holds"
+        else:
+            why = (
+                f"its file names the rule {self.called!r}, which cannot be made again from that "
+                "name alone: it is of another package, or has choices that are not in the file"
+            )
+        raise InputError(
+            f"method bootstrap estimates again, which ESTIMATE does not allow: {why}. Use --method "
+            "fisher or likelihood; or, in Python, cell_intervals or region_share on the estimate "
+            "that the estimator returned"
+        )
 
 
 def _from_outside(name: str) -> Estimator:

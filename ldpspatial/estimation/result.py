@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.smoothing import Smoother
+from ldpspatial.validate import shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -22,7 +25,8 @@ class Estimator(ABC):
     """What turns counts of reports into a map; subclasses are frozen dataclasses of their choices.
 
     An estimator of another package is known to :func:`ldpspatial.estimate` and the command line by
-    an entry point of the group ``ldpspatial.estimators``, or as ``module:Name``.
+    an entry point of the group ``ldpspatial.estimators``, or as ``module:Name``. One of this
+    package has an entry in ``ESTIMATORS`` (:mod:`ldpspatial.estimation.estimate`).
 
     Attributes
     ----------
@@ -68,12 +72,42 @@ class Estimator(ABC):
         return self.fit(found.channel, counts).density
 
     @classmethod
+    def named(
+        cls, name: str, smoothing: "str | Smoother | None", max_iterations: int
+    ) -> "Estimator":
+        """Return the estimator of a name of ``ESTIMATORS``, with its choices left as they are.
+
+        Parameters
+        ----------
+        name : str
+        smoothing, max_iterations
+            As in :func:`ldpspatial.estimate`. What has no use for a limit ignores it.
+
+        Raises
+        ------
+        InputError
+            A smoothing, unless the class has another ``named`` that takes one.
+        """
+        found = cls()
+        found.check_smoothing(smoothing)
+        return found
+
+    def check_smoothing(self, smoothing: object) -> None:
+        """Refuse any smoothing: it is a choice of EM, and other estimators bring their own."""
+        if smoothing is not None:
+            raise InputError(
+                f"smoothing must be left out (None) with rule {self.name}, which finds its own, "
+                f"got {shown(smoothing)}"
+            )
+
+    @classmethod
     def restored(
         cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
     ) -> "tuple[Estimator, DataclassInstance | None] | None":
         """Return the estimator of this name and what it found, from what a file holds.
 
-        None if the name is not one of this class.
+        None if a file does not hold enough to make it again. Without a method of its own, a class
+        without choices is made again, and what it found is left out; one with choices is not.
 
         Parameters
         ----------
@@ -88,7 +122,7 @@ class Estimator(ABC):
         ValueError, KeyError, TypeError
             The facts are not ones that this class finds.
         """
-        return None
+        return None if fields(cls) else (cls(), None)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

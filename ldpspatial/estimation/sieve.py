@@ -45,6 +45,7 @@ from ldpspatial.estimation.folds import (
     split,
 )
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
+from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.validate import whole_number
 
 CROSS_VALIDATED = "cross-validated"
@@ -117,12 +118,17 @@ class Sieve(Estimator):
         return fit.density
 
     @classmethod
+    def named(cls, name: str, smoothing: "str | Smoother | None", max_iterations: int) -> Estimator:
+        """Return the sieve with this limit; see :meth:`Estimator.named`."""
+        found = cls(max_iterations)
+        found.check_smoothing(smoothing)
+        return found
+
+    @classmethod
     def restored(
         cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
-    ) -> tuple[Estimator, Any] | None:
-        """Return the sieve with kernels that it may have found; None for any other name."""
-        if name != CROSS_VALIDATED:
-            return None
+    ) -> tuple[Estimator, Any]:
+        """Return the sieve with kernels that it may have found."""
         width = float(facts["width"])
         sparsity = float(facts["sparsity"])
         if width == ALL:

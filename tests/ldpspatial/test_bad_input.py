@@ -278,6 +278,11 @@ ESTIMATION = {
         estimation.binomial, given(density=MAP), {"density": (*NO_ARRAYS, 5.0, [1.0, 2.0])}
     ),
     "estimation.five_point": Row(estimation.five_point, given(k=0.5), {"k": POSITIVE}),
+    "estimation.check_counts": Row(
+        estimation.check_counts,
+        lambda _: {"channel": channel(), "counts": counts()},
+        {"channel": NO_CHANNEL, "counts": COUNTS},
+    ),
     "estimation.estimate": Row(
         estimation.estimate,
         lambda _: {"channel": channel(), "counts": counts(), "smoothing": "binomial"},

@@ -1,6 +1,9 @@
 """Estimators and releases of other packages: by module:Name, and by entry points."""
 
 import json
+import warnings
+from collections.abc import Callable
+from dataclasses import make_dataclass, replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -8,28 +11,47 @@ import numpy as np
 import pytest
 
 import ldpspatial as lp
-from client_sdk import Grid, response_table
+from client_sdk import Collection, Grid
+from ldpspatial.collecting.results import estimate_summary, read_estimate, write_npz
+from ldpspatial.estimation.estimate import RULES, estimator_names
+from ldpspatial.release.local import Dam
 from ldpspatial.release.registry import find_releases
-from tests.support.command_line import refusal, succeed
+from tests.support.command_line import refusal, run, succeed
 from tests.support.extensions import Nothing, Uniform
 from tests.support.files import write_file
 
 ESTIMATOR, RELEASE = "tests.support.extensions:Uniform", "tests.support.extensions:Nothing"
-CHANNEL = lp.StampChannel(response_table("dam", 3.5, 5))
+COLLECTION = Collection.create("square", Grid.plane(0, 0, 5, 5), 3.5)
+CHANNEL = lp.StampChannel(COLLECTION.table)
 COUNTS = np.round(1e3 * CHANNEL.forward(np.eye(5) / 5))
 POINTS = "lat,lon\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(200))
 
 
+Register = Callable[..., None]
+
+
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a package with these entry points were installed."""
-    known = EntryPoints(
-        [
-            EntryPoint("uniform", ESTIMATOR, "ldpspatial.estimators"),
-            EntryPoint("nothing", RELEASE, "ldpspatial.releases"),
-        ]
+def register(monkeypatch: pytest.MonkeyPatch) -> Register:
+    """A function (group, name=place, ...): as if a package with these entry points is installed."""
+    known: list[EntryPoint] = []
+
+    def add(group: str, **places: str) -> None:
+        known.extend(
+            EntryPoint(name.replace("_", "-"), place, f"ldpspatial.{group}")
+            for name, place in places.items()
+        )
+
+    monkeypatch.setattr(
+        "ldpspatial.validate.entry_points", lambda group: EntryPoints(known).select(group=group)
     )
-    monkeypatch.setattr("ldpspatial.validate.entry_points", lambda group: known.select(group=group))
+    return add
+
+
+@pytest.fixture
+def registered(register: Register) -> None:
+    """An estimator and a release."""
+    register("estimators", uniform=ESTIMATOR)
+    register("releases", nothing=RELEASE)
 
 
 def test_an_estimator_of_another_package_is_one_like_ours() -> None:
@@ -46,6 +68,147 @@ def test_names_of_entry_points_are_known() -> None:
     assert lp.estimate(CHANNEL, COUNTS, "uniform").estimator == Uniform()
     assert list(lp.releases())[-1] == "nothing"
     assert find_releases("nothing") == {"nothing": Nothing()}
+
+
+@pytest.fixture(params=["no.such.module:X", "tests.support.extensions:None_"])
+def broken(request: pytest.FixtureRequest, register: Register) -> None:
+    """A release and an estimator that cannot be loaded, beside ones that can."""
+    for group, works in (("estimators", ESTIMATOR), ("releases", RELEASE)):
+        register(group, broken=request.param, works=works)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_entry_point_is_refused_where_it_is_asked_for_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    assert set(find_releases(["dam", "works"])) == {"dam", "works"}
+    with pytest.raises(lp.InputError, match="release must be found at 'broken', which raises"):
+        find_releases("broken")
+    with pytest.warns(UserWarning, match="the release 'broken' is left out: release must be"):
+        known = lp.releases()
+    assert {"dam", "works"} <= set(known)
+    assert "broken" not in known
+    points = write_file(tmp_path, "points.csv", POINTS)
+    square = ("--plane", "0,0,8", "--cells", 4, "--epsilon", 2, "--repeats", 1, "--jobs", 1)
+    which = ("--release", "dam", "--release", "works", "--out", tmp_path / "curves")
+    succeed("compare", points, *square, *which)
+    succeed("audit", "works", "--epsilon", 1, "--cells", 2, "--runs", 50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        listed = run("compare", "--list-releases")
+    assert "works" in listed.stdout
+    assert "broken" not in listed.stdout
+    assert "Warning: the release 'broken' is left out" in listed.stderr
+    assert lp.estimate(CHANNEL, COUNTS, "works").rule == "uniform"
+    with pytest.raises(lp.InputError, match="rule must be found at 'broken', which raises"):
+        lp.estimate(CHANNEL, COUNTS, "broken")
+
+
+def test_a_name_of_ours_stays_ours_and_a_warning_says_so(register: Register) -> None:
+    register("releases", dam=RELEASE)
+    register("estimators", scaled=ESTIMATOR)
+    with pytest.warns(UserWarning, match=r"the entry point 'dam' of ldpspatial\.releases is left"):
+        assert find_releases("dam") == {"dam": Dam()}
+    with pytest.warns(UserWarning, match="the entry point 'dam'"):
+        assert lp.releases()["dam"] == Dam()
+    with pytest.warns(UserWarning, match=r"the entry point 'scaled' of ldpspatial\.estimators"):
+        assert estimator_names() == list(RULES)
+
+
+@pytest.mark.parametrize(
+    ("text", "raised"),
+    [("1 / 0", "ZeroDivisionError: division by zero"), ("def", "SyntaxError: invalid syntax")],
+)
+def test_whatever_a_module_raises_is_told_in_a_line(
+    text: str, raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_file(tmp_path, "raising_module.py", text)
+    monkeypatch.syspath_prepend(tmp_path)
+    for call in (
+        lambda: lp.estimate(CHANNEL, COUNTS, "raising_module:X"),
+        lambda: find_releases("raising_module:X"),
+    ):
+        with pytest.raises(lp.InputError, match=f"at 'raising_module:X', which raises {raised}"):
+            call()
+
+
+@pytest.mark.usefixtures("registered")
+def test_what_a_registered_estimator_wrote_is_estimated_again(tmp_path: Path) -> None:
+    points = write_file(tmp_path, "points.csv", POINTS)
+    square = ("--plane", "0,0,8", "--cells", 4, "--epsilon", 2)
+    succeed("simulate", points, *square, "--rule", "uniform", "--out", tmp_path / "map")
+    regions = write_file(tmp_path, "r.csv", "name,south,west,north,east\na,0,0,4,4\n")
+    succeed("ranges", tmp_path / "map", regions, "--method", "bootstrap")
+    assert read_estimate(tmp_path / "map")[1].estimator == Uniform()
+
+
+def replaced(**changes: object) -> lp.Estimate:
+    return replace(Uniform().fit(CHANNEL, COUNTS), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("counts", 3, "must not have a field 'counts'"),
+        ("n", 3, "must not have a field 'n'"),
+        ("file", 3, "must not have a field 'file'"),
+        ("level", 3, "must not have a field 'level'"),
+        ("pair", (1, 2), "must hold numbers and texts, got"),
+        ("nothing", None, "must hold numbers and texts, got None as 'nothing'"),
+        ("huge", 1 << 70, "must hold numbers of 64 bits"),
+    ],
+)
+def test_details_that_no_file_can_hold_are_refused_before_it_is_written(
+    field: str, value: object, message: str, tmp_path: Path
+) -> None:
+    details = make_dataclass("Details", [(field, object)], frozen=True)(value)
+    with pytest.raises(lp.InputError, match=f"estimate.details {message}"):
+        write_npz(tmp_path / "a.npz", COLLECTION, replaced(details=details))
+    with pytest.raises(lp.InputError, match=f"estimate.details {message}"):
+        estimate_summary(COLLECTION, replaced(details=details))
+    assert not list(tmp_path.iterdir())
+
+
+def test_details_are_numbers_and_texts_of_any_name(tmp_path: Path) -> None:
+    kinds = {"steps": np.int64(3), "width": float("inf"), "is_flat": np.bool_(True), "why": "so"}
+    details = make_dataclass("Details", kinds)(*kinds.values())
+    write_npz(tmp_path / "a.npz", COLLECTION, replaced(details=details))
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as held:
+        assert {name: held[name].item() for name in kinds} == kinds
+    assert read_estimate(tmp_path / "a.npz")[1].rule == "uniform"
+    told = json.loads(json.dumps(estimate_summary(COLLECTION, replaced(details=details))))
+    found = {name: told["estimator"][name] for name in kinds}
+    assert found == {"steps": 3, "width": "inf", "is_flat": True, "why": "so"}
+
+
+class NamedLikeOurs(Uniform):
+    """An estimator with a name of ours, which finds no kernels."""
+
+    name = "cross-validated"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"iterations": 1}, "estimate.trace must hold 2 values, one more than iterations, got 1"),
+        ({"log_likelihood": -1.0}, "estimate.trace must end at the log-likelihood"),
+        ({"trace": ()}, "estimate.trace must be an array"),
+        ({"trace": (np.nan,)}, "estimate.trace must hold finite numbers"),
+        ({"iterations": None}, "estimate.iterations must be a whole number"),
+        ({"converged": "yes"}, "estimate.converged must be True or False"),
+        ({"density": np.full((5, 5), 2 / 25)}, "estimate.density must sum to 1, got 2"),
+        ({"counts": -COUNTS}, "counts must hold"),
+        ({"details": {"a": 1}}, "estimate.details must be a dataclass"),
+        ({"estimator": NamedLikeOurs()}, "estimate.details must be such that 'cross-validated'"),
+    ],
+    ids=lambda each: ", ".join(each) if isinstance(each, dict) else "",
+)
+def test_what_could_not_be_read_again_is_not_written(
+    changes: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(lp.InputError, match=message):
+        write_npz(tmp_path / "a.npz", COLLECTION, replaced(**changes))
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_line_takes_both(tmp_path: Path) -> None:
@@ -67,9 +230,9 @@ def test_a_file_of_an_estimator_that_is_not_installed_is_read(tmp_path: Path) ->
     succeed("simulate", points, *square, "--rule", ESTIMATOR, "--out", tmp_path / "map")
     regions = write_file(tmp_path, "r.csv", "name,south,west,north,east\na,0,0,4,4\n")
     succeed("ranges", tmp_path / "map", regions, "--method", "fisher")
-    assert "that its file cannot hold" in refusal(
-        "ranges", tmp_path / "map", regions, "--method", "bootstrap"
-    )
+    error = refusal("ranges", tmp_path / "map", regions, "--method", "bootstrap")
+    assert "its file names the rule 'uniform', which cannot be made again from that name" in error
+    assert "it is of another package" in error
 
 
 @pytest.mark.parametrize(
@@ -79,6 +242,10 @@ def test_a_file_of_an_estimator_that_is_not_installed_is_read(tmp_path: Path) ->
         ("no.such.module:Name", "rule must be found at"),
         (":", "rule must be found at"),
         ("tests.support.extensions:Nothing", "rule must lead to Estimator"),
+        (
+            "tests.support.extensions:Choosy",
+            "a class that is made without arguments, got Choosy at .* missing .* 'strength'",
+        ),
         ("nothing", "rule must be one of scaled, likelihood, published, cross-validated"),
     ],
 )

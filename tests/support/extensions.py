@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpspatial import Channel, Estimate, Estimator, PrivacyClaim, Release, Released, UserCells
-from ldpspatial.estimation.counts import check_counts
+from ldpspatial.estimation import check_counts
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,13 @@ class Uniform(Estimator):
         law = channel.forward(density)
         likelihood = float(checked[checked > 0] @ np.log(law[checked > 0]))
         return Estimate(density, likelihood, 0, True, (likelihood,), channel, checked, self)
+
+
+@dataclass(frozen=True)
+class Choosy(Uniform):
+    """An estimator that cannot be made from its name: its choice has no default."""
+
+    strength: float
 
 
 @dataclass(frozen=True)

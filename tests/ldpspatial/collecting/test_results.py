@@ -38,8 +38,6 @@ def test_npz_holds_all_that_the_estimate_holds(tmp_path: Path) -> None:
         "iterations": RESULT.iterations,
         "converged": RESULT.converged,
         "rule": RESULT.rule,
-        "width": 0.0,
-        "sparsity": 0.0,
         "smoothing": "none",
         "level": 0.9,
         "method": "fisher",

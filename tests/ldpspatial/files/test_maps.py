@@ -34,6 +34,7 @@ def written(folder: Path, grid: Grid, suffix: str) -> Path:
     path = folder / f"estimate.{suffix}"
     if suffix == "npz":
         counts = np.zeros((grid.cells + 2, grid.cells + 2))
+        counts[1, 1] = 1  # a report from the corner
         write_npz(path, collection_on(grid), dataclasses.replace(result_on(grid), counts=counts))
     elif suffix == "csv":
         write_csv(path, grid, result_on(grid))
