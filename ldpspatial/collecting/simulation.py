@@ -15,8 +15,9 @@ from client_sdk import Collection, kernels
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.playing import count_outputs, draw_reports
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, StoppingRule
-from ldpspatial.estimation.estimate import find_estimator
+from ldpspatial.estimation import Estimate
+from ldpspatial.estimation.estimate import Rule, find_estimator
+from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.metrics import wasserstein
 from ldpspatial.places.cell_maps import people_map
 from ldpspatial.validate import input_errors, instance, number_array, one_of, true_or_false
@@ -63,8 +64,8 @@ def simulate(
     collection: Collection,
     coordinates: NDArray[np.float64],
     outsiders: str = "drop",
-    rule: "str | StoppingRule" = "scaled",
-    smoothing: str | None = None,
+    rule: Rule = "scaled",
+    smoothing: "str | Smoother | None" = None,
     exact_error: bool = True,
     on_stage: Stage | None = None,
 ) -> Simulation:

@@ -63,7 +63,8 @@ def test_all_releases_answer_the_same_queries() -> None:
 def test_the_metric_is_there_by_name_and_not_by_default() -> None:
     people = np.random.default_rng(1).normal(4, 1, (50, 2))
     setting = people, Grid.plane(0, 0, 8, 8), [1.0]
-    assert set(METRICS) - set(DEFAULT_METRICS) == {"range"}
+    assert "range" in METRICS
+    assert "range" not in DEFAULT_METRICS
     releases = {"exact": NonPrivate()}
     table = compare(*setting, releases, 1, np.random.default_rng(1), metrics=["range"])
     assert table["range"].to_pylist() == [0.0]

@@ -90,11 +90,19 @@ def test_a_release_gives_a_density_under_no_more_than_was_asked_for(name: str) -
     assert found.claim.model == release.model == release.claim(1.0).model
     if release.model != "none":
         assert 0 < found.claim.epsilon <= 1.0
-        assert found.claim.neighbours == RELATIONS[release.model]
-        assert found.claim.unit == UNITS.get(name, "user")
-        assert (found.claim.notion == "geo-indistinguishability") == (name in GEO)
-        assert (found.claim.distance == "cell") == (name in GEO)
-        assert found.claim.conditions
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(model, name) for model in RELATIONS for name in sorted(PROMISED[model])],
+)
+def test_what_the_claim_of_a_release_is_about_is_pinned(model: str, name: str) -> None:
+    claim = releases()[name].claim(1.0)
+    assert claim.neighbours == RELATIONS[model]
+    assert claim.unit == UNITS.get(name, "user")
+    assert (claim.notion == "geo-indistinguishability") == (name in GEO)
+    assert (claim.distance == "cell") == (name in GEO)
+    assert claim.conditions
 
 
 @every_release

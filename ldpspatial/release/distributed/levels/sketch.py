@@ -22,7 +22,7 @@ from ldpspatial.release.distributed.levels.level_choice import (
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints, Levels, ones_at
 from ldpspatial.validate import one_of, true_or_false, whole_number
 
-Estimator = Literal["median", "minimum"]
+SketchEstimator = Literal["median", "minimum"]
 PRIME = (1 << 31) - 1  # products of two residues fit into 64 bits
 CHUNK = 1 << 16  # cells that are read from all rows at once
 DEVIATIONS = 1.4826  # standard deviation by median absolute deviation, of a normal variable
@@ -77,7 +77,7 @@ class SketchCounts(LevelCounts):
     tables: Sequence[Array]
     load: int
     hashes: RowHashes
-    estimator: Estimator
+    estimator: SketchEstimator
 
     def counts(self, level: int) -> Array:
         """Return the counts that all rows together estimate."""
@@ -173,14 +173,14 @@ class CountMin(OneLevel):
     width: int = 2000
     depth: int = 20
     per_level: bool = False
-    estimator: Estimator = "median"
+    estimator: SketchEstimator = "median"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for field, least in (("width", 2), ("depth", 4)):
             whole_number(field, getattr(self, field), least, PRIME)
         true_or_false("per_level", self.per_level)
-        one_of("estimator", self.estimator, get_args(Estimator))
+        one_of("estimator", self.estimator, get_args(SketchEstimator))
 
     def tables(self, levels: Levels) -> int:
         """Return the number of tables."""
@@ -218,7 +218,7 @@ class CountMinMinimum(CountMin):
     """The same with the minimum of the rows: the sketch's own rule, which noise makes useless."""
 
     name: ClassVar[str] = "count-min-minimum"
-    estimator: Estimator = "minimum"
+    estimator: SketchEstimator = "minimum"
 
 
 @dataclass(frozen=True)

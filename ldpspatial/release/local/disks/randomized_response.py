@@ -12,8 +12,8 @@ from ldpspatial.release.local.disks.dam import DiskRelease
 from ldpspatial.release.local.local_release import square_side
 from ldpspatial.release.local.sets.set_reports import (
     Array,
-    Estimator,
     Ints,
+    SetEstimator,
     cells_privacy,
     check_estimator,
     on_simplex,
@@ -34,7 +34,7 @@ class KRr(DiskRelease):
     """
 
     name: ClassVar[str] = "k-rr"
-    estimator: Estimator = "em"
+    estimator: SetEstimator = "em"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rng = np.random.Generator
 Cells = NDArray[np.unsignedinteger]
-Estimator = Literal["projection", "em"]
+SetEstimator = Literal["projection", "em"]
 
 LEAST_EPSILON = 1e-12  # a part of somebody's budget may be small; below it floats lose the map
 MOST_ENTRIES = 1 << 28  # cells in all reports together; 1 GiB at most
@@ -153,7 +153,7 @@ class SetRelease(LocalRelease):
         When EM stops, as in :func:`ldpspatial.estimate`.
     """
 
-    estimator: Estimator = "projection"
+    estimator: SetEstimator = "projection"
     rule: str = "scaled"
 
     def __post_init__(self) -> None:
@@ -276,7 +276,7 @@ def on_simplex(shares: Array) -> Array:
 
 def check_estimator(estimator: object) -> None:
     """Check the name of an estimator."""
-    one_of("estimator", estimator, get_args(Estimator))
+    one_of("estimator", estimator, get_args(SetEstimator))
 
 
 def check_loss(epsilon: float) -> None:

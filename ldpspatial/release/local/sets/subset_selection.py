@@ -16,9 +16,9 @@ from ldpspatial.release.local.sets.frequencies import unbiased_shares
 from ldpspatial.release.local.sets.set_reports import (
     Array,
     Cells,
-    Estimator,
     Ints,
     Rng,
+    SetEstimator,
     SetRelease,
     SetReports,
     check_users,
@@ -42,7 +42,7 @@ class SubsetSelection(SetRelease):
     """
 
     name: ClassVar[str] = "subset-selection"
-    estimator: Estimator = "em"
+    estimator: SetEstimator = "em"
 
     def design(self, size: int, epsilon: float) -> dict[str, Fact]:
         """Return the size k of the subsets."""

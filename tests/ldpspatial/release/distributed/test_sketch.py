@@ -16,9 +16,9 @@ from ldpspatial.release.distributed.levels.sketch import (
     CountMin,
     CountMinMinimum,
     CountMinOracle,
-    Estimator,
     RowHashes,
     SketchCounts,
+    SketchEstimator,
 )
 from tests.support import naive_levels as naive
 from tests.support.cohorts import Recording, Silent
@@ -93,7 +93,7 @@ def test_tables_are_those_of_the_twin(per_level: bool) -> None:
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.sampled_from(["median", "minimum"]), st.integers(0, 2**32 - 1))
-def test_counts_are_read_as_by_the_twin(estimator: Estimator, seed: int) -> None:
+def test_counts_are_read_as_by_the_twin(estimator: SketchEstimator, seed: int) -> None:
     rng = np.random.default_rng(seed)
     hashes, table = RowHashes.draw(13, 5, rng), rng.integers(-9, 30, (5, 13)).astype(float)
     people, tables = (9,) * LEVELS.depth, [table] * LEVELS.depth
