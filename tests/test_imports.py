@@ -132,6 +132,14 @@ def test_the_page_on_architecture_shows_the_rule() -> None:
     assert "\n".join(rows) in ARCHITECTURE.read_text(encoding="utf-8")
 
 
+def test_the_page_on_architecture_tells_which_rooms_list_their_names() -> None:
+    text = " ".join(ARCHITECTURE.read_text(encoding="utf-8").split())
+    told = text.partition("so do `ldpspatial` itself, ")[2].partition(".")[0]
+    folders = {path.parent.name: path.read_text() for path in SERVER.glob("*/__init__.py")}
+    listing = {name for name, source in folders.items() if "__all__" in source}
+    assert set(told.replace(" and", ",").replace("`", "").split(", ")) == listing
+
+
 def test_public_names_are_pinned() -> None:
     for package in (client_sdk, ldpspatial):
         assert all(hasattr(package, name) for name in package.__all__)
