@@ -21,6 +21,7 @@ from experiments.tables import DOCS, markdown
 from ldpspatial.plotting.heat_map import save_figure
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local import DamTrajectory, Disk, LdpTrace, LocalRelease, SubsetSelection
+from ldpspatial.release.local.disks.dam import PAPER_DISKS
 from ldpspatial.release.registry import releases
 
 CELLS = 15
@@ -35,9 +36,7 @@ GEO = "geo-indistinguishability,\nepsilon per cell, per user"
 
 LOCAL = {name: each for name, each in releases().items() if isinstance(each, LocalRelease)}
 SINGLE: Mapping[str, LocalRelease] = {
-    "dam, em": LOCAL["dam"],
-    "dam-ns, em": LOCAL["dam-ns"],
-    "huem, em": LOCAL["huem"],
+    **{f"{kind.name}, em": LOCAL[kind.name] for kind in PAPER_DISKS},
     "disk, em": Disk(rule="scaled"),  # its own estimator is measured elsewhere, and takes longer
     "rhombus, em": LOCAL["rhombus"],
     "k-rr, em": LOCAL["k-rr"],

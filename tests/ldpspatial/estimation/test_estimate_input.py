@@ -64,7 +64,7 @@ NAMES = "scaled, likelihood, published, cross-validated"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rule": "fixed"}, f"rule must be one of {NAMES}, module:Name, .*, got 'fixed'"),
+        ({"rule": "fixed"}, f"rule must be one of {NAMES}, .*module:Name, .*, got 'fixed'"),
         ({"smoothing": "gauss"}, "smoothing must be one of binomial, five-point, got 'gauss'"),
         ({"max_iterations": 0}, "max_iterations must be a whole number from 1 on, got 0"),
     ],
