@@ -265,3 +265,10 @@ def test_maps_beyond_the_limits_are_refused() -> None:
 
     with pytest.raises(InputError, match="kind of report"):
         LikelihoodRegions(Many(), np.ones(40_000), 0.9)
+
+
+def test_the_docstrings_tell_up_to_which_side_auto_takes_which_method() -> None:
+    side, wider = cells.INFORMATIVE_CELLS, AUTO_LIKELIHOOD_CELLS
+    told = [" ".join(str(each.__doc__).split()) for each in (cell_intervals, region_share)]
+    assert f'"auto": fisher to {side} cells a side' in told[0]
+    assert f"fisher to {side} cells a side, likelihood to {wider}" in told[1]
