@@ -1169,15 +1169,37 @@ def test_every_public_callable_has_a_row() -> None:
     assert sorted(without) == sorted(WITHOUT_ROW)
 
 
-@pytest.mark.parametrize("name", TABLE_OF_ROWS)
-def test_every_parameter_has_a_kind_and_the_good_call_works(name: str, tmp_path: Path) -> None:
-    row = TABLE_OF_ROWS[name]
+def check_kinds(name: str, row: Row) -> None:
+    """Check that each parameter has a kind of bad values, or say where one has to be added."""
     parameters = set(inspect.signature(row.call).parameters)
     without = sorted(parameters - set(WITHOUT_KIND) - set(row.bad))
     where = "FIELDS" if name.startswith("releases.") else f"the row {name!r}"
     assert not without, f"{where} lacks {', '.join(without)}: add the kind of values it refuses"
     assert set(row.bad) <= parameters
+
+
+@pytest.mark.parametrize("name", TABLE_OF_ROWS)
+def test_every_parameter_has_a_kind_and_the_good_call_works(name: str, tmp_path: Path) -> None:
+    row = TABLE_OF_ROWS[name]
+    check_kinds(name, row)
     row.call(**row.good(tmp_path))
+
+
+@dataclass(frozen=True)
+class Novel(central.Laplace):
+    """A release with a parameter that no other has."""
+
+    novelty: float = 1.0
+
+
+def test_a_parameter_of_a_new_name_fails_in_one_place_which_says_what_to_add() -> None:
+    lacking = []
+    for name, row in rows_of("novel", Novel()):
+        try:
+            check_kinds(f"releases.{name}", row)
+        except AssertionError as error:
+            lacking.append(str(error).partition("\n")[0])
+    assert lacking == ["FIELDS lacks novelty: add the kind of values it refuses"]
 
 
 def complaints(row: Row, parameter: str, place: Path) -> Iterable[str]:
