@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -122,7 +122,8 @@ class Estimator(ABC):
         ValueError, KeyError, TypeError
             The facts are not ones that this class finds.
         """
-        return None if fields(cls) else (cls(), None)  # type: ignore[arg-type]
+        # Whatever is no dataclass may have choices that nobody can list.
+        return None if not is_dataclass(cls) or fields(cls) else (cls(), None)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ldpspatial.collecting.results import estimate_summary, read_estimate, write
 from ldpspatial.estimation.estimate import RULES, estimator_names
 from ldpspatial.release.local import Dam
 from ldpspatial.release.registry import find_releases
+from tests.support import extensions
 from tests.support.command_line import refusal, run, succeed
 from tests.support.extensions import Nothing, Uniform
 from tests.support.files import write_file
@@ -179,6 +180,17 @@ def test_details_are_numbers_and_texts_of_any_name(tmp_path: Path) -> None:
     told = json.loads(json.dumps(estimate_summary(COLLECTION, replaced(details=details))))
     found = {name: told["estimator"][name] for name in kinds}
     assert found == {"steps": 3, "width": "inf", "is_flat": True, "why": "so"}
+
+
+@pytest.mark.parametrize("name", ["Choosy", "Plain"])
+def test_an_estimator_with_choices_is_not_made_again_from_its_name(
+    name: str, register: Register, tmp_path: Path
+) -> None:
+    register("estimators", uniform=f"tests.support.extensions:{name}")
+    found = replaced(estimator=getattr(extensions, name)(strength=3.0))
+    write_npz(tmp_path / "a.npz", COLLECTION, found)
+    again = read_estimate(tmp_path / "a.npz")[1]
+    assert (again.rule, again.estimator.kind) == ("uniform", "lost")
 
 
 class NamedLikeOurs(Uniform):

@@ -37,6 +37,18 @@ class Choosy(Uniform):
     strength: float
 
 
+class Plain(Estimator):
+    """An estimator that is no dataclass, and has a choice none the less."""
+
+    kind = "uniform"
+    name = "uniform"  # type: ignore[assignment]
+
+    def __init__(self, strength: float = 1.0):
+        self.strength = strength
+
+    fit = Uniform.fit
+
+
 @dataclass(frozen=True)
 class Nothing(Release):
     """Publishes the uniform map, which no data go into."""
