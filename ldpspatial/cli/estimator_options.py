@@ -8,15 +8,17 @@ from click.shell_completion import CompletionItem
 
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.estimate import RULES, estimator_names, find_estimator
+from ldpspatial.estimation.sieve import CROSS_VALIDATED
 from ldpspatial.estimation.smoothing import SMOOTHERS
+from ldpspatial.estimation.stopping import STOPPING_RULES
 
 Command = Callable[..., Any]
 INTERVALS = ("auto", "fisher", "bootstrap", "none")
 RULE_HELP = (
-    f"How to estimate: {', '.join(RULES[:-1])} say when EM stops; {RULES[-1]} finds out how smooth "
-    "the map is as well: nearer to the truth in up to some thousand times the time. It takes no "
-    "--smoothing. Estimators of other packages go by the name that they registered, or by "
-    "module:Name."
+    f"How to estimate: one of {', '.join(RULES)}. {', '.join(STOPPING_RULES)} say when EM stops; "
+    f"{CROSS_VALIDATED} finds out how smooth the map is as well: nearer to the truth in up to some "
+    "thousand times the time. Only EM takes --smoothing. Estimators of other packages go by the "
+    "name that they registered, or by module:Name."
 )
 
 

@@ -312,7 +312,7 @@ class _Batch:
     def full(self, chosen: NDArray[np.bool_]) -> Full:
         """Return the chosen reports in full."""
         found = np.empty(int(chosen.sum()), FULL)
-        columns = (self.ids, self.rows, self.cols, self.is_foreign)
+        columns: tuple[NDArray[Any], ...] = (self.ids, self.rows, self.cols, self.is_foreign)
         for name, column in zip(FULL.names or (), columns, strict=True):
             found[name] = column[chosen]
         return found
