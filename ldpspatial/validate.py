@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import cache
 from importlib.metadata import entry_points
 from math import inf, nan
 from pathlib import Path
@@ -35,8 +36,10 @@ __all__ = [
     "MICRO",
     "MIN_EPSILON",
     "WEIGHT_LIMIT",
+    "callback",
     "check_epsilon",
     "check_generator",
+    "density_array",
     "exact_epsilon",
     "file_path",
     "finite_number",
@@ -51,6 +54,7 @@ __all__ = [
     "outside",
     "outside_names",
     "positive",
+    "random_bytes",
     "shown",
     "true_or_false",
     "whole_array",
@@ -62,6 +66,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kind = TypeVar("Kind")
 FINITE = "(-inf, inf)"
+SUM_TOLERANCE = 1e-6  # how far the sum of a density may be from 1, as totals of maps may differ
 
 
 @contextmanager
@@ -160,6 +165,24 @@ def function(field: str, value: object) -> Callable[..., Any]:
     return value
 
 
+def callback(field: str, value: object) -> Callable[..., Any] | None:
+    """Return what can be called, or None."""
+    return None if value is None else function(field, value)
+
+
+def random_bytes(entropy: Callable[[int], bytes], size: int) -> bytes:
+    """Return so many bytes of an entropy function.
+
+    Fewer would end in noise that is not what was promised, or that is the same every time. The
+    message repeats none of them: they are secret.
+    """
+    given = entropy(size)
+    if not isinstance(given, bytes | bytearray) or len(given) != size:
+        got = f"{len(given)}" if isinstance(given, bytes | bytearray) else type(given).__name__
+        raise InputError(f"entropy must return as many bytes as it is asked for, {size}, got {got}")
+    return bytes(given)
+
+
 @input_errors()
 def file_path(field: str, path: object, kind: str = "file") -> Path:
     """Return a path that is a text or a path, whether there is a file or not."""
@@ -172,6 +195,7 @@ def number_array(
     shape: tuple[int | str, ...] | None = None,
     interval: str = FINITE,
     bools: bool = False,
+    where: NDArray[np.bool_] | None = None,
 ) -> Array:
     """Return numbers as a float64 array.
 
@@ -190,6 +214,8 @@ def number_array(
         refused in any case, are none.
     bools : bool
         Whether a bool counts as 0 or 1.
+    where : array of bool, optional
+        Of that shape: which numbers count. The others may be NaN, and become 0.
 
     Examples
     --------
@@ -202,22 +228,38 @@ def number_array(
         raise InputError(f"{field} must be an array of numbers, of one shape") from None
     if given.dtype.kind not in ("biuf" if bools else "iuf"):
         raise InputError(f"{field} must be an array of numbers, got {_told(values, given)}")
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{field} must not be masked: fill the entries without a value")
     if shape is not None and (given.size == 0 or not _is_shape(given.shape, shape)):
         raise InputError(
             f"{field} must be an array of numbers of shape {_written(shape)}, "
             f"got {_told(values, given)}"
         )
-    with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused
-        numbers = given.astype(np.float64)
-    bad = ~_within(numbers, interval)
-    if bad.any():
+    numbers: Array
+    if given.dtype == np.float64:
+        numbers = given.copy("K")  # the same order in memory, so that sums round alike
+    else:
+        with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused
+            numbers = given.astype(np.float64)
+    if where is not None:
+        numbers[~where] = 0.0
+    good = _within(numbers, interval)
+    if not good.all():
+        bad = ~good
         rule = "finite numbers" if interval == FINITE else f"numbers in {interval}"
         at = ", ".join(map(str, np.argwhere(bad)[0]))
         first = float(numbers[bad][0])
         raise InputError(f"{field} must hold {rule}, got {first!r}" + (f" at [{at}]" if at else ""))
     return numbers
+
+
+def density_array(field: str, values: object, shape: tuple[int | str, ...]) -> Array:
+    """Return numbers >= 0 that sum to 1; ``shape`` is that of :func:`number_array`."""
+    density = number_array(field, values, shape, "[0, inf)")
+    total = float(density.sum())
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise InputError(f"{field} must sum to 1, got a sum of {total:.9g}")
+    return density
 
 
 def whole_array(
@@ -328,7 +370,8 @@ def outside(group: str, field: str, name: str, kind: type[Kind]) -> Kind | None:
                 f"{found.__name__} at {name!r}, {_cause(error)}"
             ) from error
     if not isinstance(made, kind):
-        raise InputError(f"{field} must lead to {kind.__name__}, got {shown(made)} at {name!r}")
+        got = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
+        raise InputError(f"{field} must lead to {kind.__name__}, got {got} at {name!r}")
     return made
 
 
@@ -346,10 +389,17 @@ def _float(value: object) -> float:
 
 def _within(numbers: Any, interval: str) -> Any:
     """Tell which numbers lie in an interval; NaN lies in none."""
-    low, high = map(float, interval[1:-1].split(","))
+    low, high = _ends(interval)
     above = numbers >= low if interval[0] == "[" else numbers > low
     below = numbers <= high if interval[-1] == "]" else numbers < high
     return above & below
+
+
+@cache
+def _ends(interval: str) -> tuple[float, float]:
+    """Return the ends of an interval as it is written in the code."""
+    low, high = map(float, interval[1:-1].split(","))
+    return low, high
 
 
 def _is_shape(found: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:

@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.channels.disk import Array
+from ldpspatial.channels.protocol import Array, on_density, on_ratio
 from ldpspatial.errors import InputError
 from ldpspatial.validate import map_shape, number_array, number_in
 
@@ -48,10 +48,12 @@ class MatrixChannel:
         """(outputs,) mask of the reports that some input can give."""
         return np.asarray(self._matrix.any(axis=1))
 
+    @on_density
     def forward(self, density: Array) -> Array:
         """Return the (outputs,) distribution of reports under a density."""
-        return np.asarray(self._matrix @ np.asarray(density, np.float64).ravel())
+        return np.asarray(self._matrix @ density.ravel())
 
+    @on_ratio
     def adjoint(self, ratio: Array) -> Array:
         """Return M^T ratio, shaped like a density."""
         return np.asarray((ratio @ self._matrix).reshape(self.input_shape))
@@ -82,11 +84,13 @@ class ProductChannel:
         """Mask of the pairs (reported row, reported column), shaped like counts."""
         return np.outer(self._down.any(axis=1), self._across.any(axis=1))
 
+    @on_density
     def forward(self, density: Array) -> Array:
         """Return the distribution of reported pairs under a density."""
         # The matrix is kron(down, across); two small products do without it.
         return np.asarray(self._down @ density @ self._across.T)
 
+    @on_ratio
     def adjoint(self, ratio: Array) -> Array:
         """Return M^T ratio, shaped like a density."""
         return np.asarray(self._down.T @ ratio @ self._across)

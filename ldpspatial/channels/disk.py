@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from client_sdk import ResponseTable
-from ldpspatial.channels.protocol import MATRIX_LIMIT
+from ldpspatial.channels.protocol import MATRIX_LIMIT, Array, on_density, on_ratio
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import InputError
 from ldpspatial.validate import instance, one_of
-
-Array = NDArray[np.float64]
 
 # Cells of the disk up to which the direct kernel beats FFTs at every grid size
 # (docs/benchmarks.md, "Channel: direct or FFT").
@@ -103,6 +101,7 @@ class StampChannel:
         product = fft.rfft2(values, self._fft_shape, workers=workers) * self._stamp_hat
         return np.asarray(fft.irfft2(product, self._fft_shape, workers=workers))
 
+    @on_density
     def forward(self, density: Array) -> Array:
         """Return the distribution of reports.
 
@@ -114,8 +113,12 @@ class StampChannel:
         -------
         (d + 2b, d + 2b) array
             Sums to the sum of the density; 0 outside the output domain.
+
+        Raises
+        ------
+        InputError
+            The density has another shape, or holds what is no finite number.
         """
-        density = _shaped("density", density, self.input_shape)
         if self.method == "direct":
             lifted = _scatter(density, self._stamp)
         else:
@@ -123,6 +126,7 @@ class StampChannel:
             lifted = self._convolve(density)[:side, :side]
         return np.where(self.support, lifted + self._base * density.sum(), 0.0)
 
+    @on_ratio
     def adjoint(self, ratio: Array) -> Array:
         """Return M^T ratio.
 
@@ -134,8 +138,13 @@ class StampChannel:
         Returns
         -------
         (d, d) array
+
+        Raises
+        ------
+        InputError
+            The ratio has another shape, or holds what is no finite number.
         """
-        ratio = np.where(self.support, _shaped("ratio", ratio, self.output_shape), 0.0)
+        ratio = np.where(self.support, ratio, 0.0)
         if self.method == "direct":
             lifted = _gather(ratio, self._stamp, self.table.cells)
         else:
@@ -160,14 +169,6 @@ class StampChannel:
                 near = ((offsets >= 0) & (offsets <= 2 * table.radius)).all(axis=1)
                 matrix[near, row, col] += self._stamp[tuple(offsets[near].T)]
         return matrix.reshape(table.output_size, d * d)
-
-
-def _shaped(field: str, values: Array, shape: tuple[int, int]) -> Array:
-    """Check the shape, on which the compiled loops rely: they would read beyond the array."""
-    array = np.ascontiguousarray(values, np.float64)
-    if array.shape != shape:
-        raise InputError(f"{field} must have shape {shape}, got {array.shape}")
-    return array
 
 
 @compiled

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, kernels
 from ldpspatial.errors import InputError
-from ldpspatial.validate import whole_array
+from ldpspatial.validate import check_generator, instance, whole_array
 
 Ints = NDArray[np.int64]
 
@@ -32,10 +32,17 @@ def draw_reports(
     -------
     rows, cols : (n,) int64 arrays in [-b, d + b)
         Output cells.
+
+    Raises
+    ------
+    InputError
+        Arrays that are not of integers or of one length, cells beyond the grid, another ``rng``.
     """
+    cells = instance("table", table, ResponseTable).cells
+    row, col = _pairs(rows, cols, 0, cells)
     if rng is None:
-        return kernels.randomize_many(table, rows, cols)
-    return kernels.draw_many(table, rows, cols, rng.bytes)
+        return kernels.randomize_many(table, row, col)
+    return kernels.draw_many(table, row, col, check_generator(rng).bytes)
 
 
 def count_outputs(table: ResponseTable, rows: Ints, cols: Ints) -> Ints:
@@ -58,19 +65,28 @@ def count_outputs(table: ResponseTable, rows: Ints, cols: Ints) -> Ints:
     InputError
         Arrays that are not of integers or of one length, or cells beyond those counts.
     """
-    radius = table.radius
-    side = table.cells + 2 * table.radius
-    row, col = (
-        whole_array(name, at, ("n",), -radius, side - radius) + radius
-        for name, at in (("rows", rows), ("cols", cols))
-    )
-    if len(row) != len(col):
-        raise InputError(f"rows and cols must have one length, got {len(row)} and {len(col)}")
-    return np.bincount(row * side + col, minlength=side * side).reshape(side, side)
+    radius = instance("table", table, ResponseTable).radius
+    return _counted(table, *_pairs(rows, cols, -radius, table.cells + radius))
 
 
 def play(
     table: ResponseTable, rows: Ints, cols: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
     """Return the counts of one report of each device: :func:`draw_reports`, counted."""
-    return count_outputs(table, *draw_reports(table, rows, cols, rng))
+    return _counted(table, *draw_reports(table, rows, cols, rng))
+
+
+def _counted(table: ResponseTable, rows: Ints, cols: Ints) -> Ints:
+    """Return how often each output cell was reported, of cells that lie in the domain."""
+    side = table.cells + 2 * table.radius
+    index = (rows + table.radius) * side + cols + table.radius
+    return np.bincount(index, minlength=side * side).reshape(side, side)
+
+
+def _pairs(rows: Ints, cols: Ints, low: int, high: int) -> tuple[Ints, Ints]:
+    """Return rows and columns of as many cells, both from ``low`` to below ``high``."""
+    row = whole_array("rows", rows, ("n",), low, high)
+    col = whole_array("cols", cols, ("n",), low, high)
+    if len(row) != len(col):
+        raise InputError(f"rows and cols must have one length, got {len(row)} and {len(col)}")
+    return row, col

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.protocol import Channel, on_density, on_ratio, operators
 
 Array = NDArray[np.float64]
 
@@ -46,6 +46,7 @@ class SmoothedChannel:
         even = np.full((rows, columns), 1 / (rows * columns))
         # Each kernel leaves a flat map flat, so the shares do not matter here.
         self.start = np.concatenate([share * even for share in shares / shares.sum()])
+        self._forward, self._adjoint = operators(channel)
 
     def smooth(self, weights: Array) -> Array:
         """Return the density that the weights of the kernels make."""
@@ -58,13 +59,15 @@ class SmoothedChannel:
             density += down @ each @ across
         return density
 
+    @on_density
     def forward(self, density: Array) -> Array:
         """Return the distribution of reports under weights of kernels."""
-        return self.channel.forward(self.smooth(density))
+        return self._forward(self.smooth(density))
 
+    @on_ratio
     def adjoint(self, ratio: Array) -> Array:
         """Return the adjoint; the kernels are their own mirror images."""
-        back = self.channel.adjoint(ratio)
+        back = self._adjoint(ratio)
         if self.width == 0:
             return back
         return np.concatenate([down @ back @ across for down, across in self._kernels])

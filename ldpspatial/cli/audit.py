@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from client_sdk import Collection, ResponseTable, response_table
 from client_sdk.shared import MECHANISMS
 from ldpspatial.cli.documents import read_collection
-from ldpspatial.cli.options import SQUARED_RADIUS_HELP
+from ldpspatial.cli.options import SQUARED_RADIUS_HELP, check_squared_radius
 from ldpspatial.cli.output import progress, show
 from ldpspatial.collecting.results import real_radius
 from ldpspatial.privacy.audit import Audit
@@ -29,7 +30,13 @@ from ldpspatial.release.release import Release
 @click.option("--cells", type=int, help="Without a collection: cells along a side.")
 @click.option("--radius", type=int, help="With a mechanism: disk radius in cells.")
 @click.option("--squared-radius", type=int, help=SQUARED_RADIUS_HELP)
-@click.option("--draws", type=int, default=1_000_000, show_default=True, help="Reports to draw.")
+@click.option(
+    "--draws",
+    type=int,
+    default=1_000_000,
+    show_default=True,
+    help="With a mechanism or a collection: reports to draw.",
+)
 @click.option(
     "--runs",
     type=int,
@@ -37,8 +44,10 @@ from ldpspatial.release.release import Release
     show_default=True,
     help="With a release that is not a mechanism: runs on each of two inputs.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of those runs.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of those runs.")
+@click.pass_context
 def audit(
+    ctx: click.Context,
     subject: str,
     epsilon: float | None,
     cells: int | None,
@@ -69,8 +78,10 @@ def audit(
     """
     source = _source(subject, epsilon, cells, radius, squared_radius)
     if isinstance(source, Release):
+        _refuse(ctx, "is for mechanisms and collections", "draws")
         passed = _attack(source, float(epsilon or 0), int(cells or 0), runs, seed)
     else:
+        _refuse(ctx, "are for releases that draw from no table of weights", "runs", "seed")
         with progress("draw and test reports"):
             result = examine(source, draws)
         show(f"{result.mechanism} on {result.cells} x {result.cells} cells", _rows(result))
@@ -78,6 +89,13 @@ def audit(
     click.secho("passed" if passed else "FAILED", bold=True)
     if not passed:
         sys.exit(1)
+
+
+def _refuse(ctx: click.Context, rule: str, *names: str) -> None:
+    """Refuse options that were given and would be ignored."""
+    if any(ctx.get_parameter_source(name) is not ParameterSource.DEFAULT for name in names):
+        options = " and ".join(f"--{name}" for name in names)
+        raise click.UsageError(f"{options} {rule}.")
 
 
 def _source(
@@ -97,6 +115,7 @@ def _source(
     if epsilon is None or cells is None:
         raise click.UsageError("A mechanism or a release needs --epsilon and --cells.")
     if subject in MECHANISMS:
+        check_squared_radius(subject, squared_radius)
         return response_table(subject, epsilon, cells, radius, squared_radius)
     if radius is not None or squared_radius is not None:
         raise click.UsageError("--radius and --squared-radius are for mechanisms.")

@@ -11,6 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show
 from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
@@ -38,7 +39,7 @@ LONGEST_NAME = 32  # characters, in a title
     help="Distances as the crow flies, or along rows and columns.",
 )  # fmt: skip
 @click.option(
-    "--cell", type=click.FloatRange(0, min_open=True), metavar="METRES",
+    "--cell", type=Finite(0, min_open=True), metavar="METRES",
     help="Side of a cell, in place of what the files say.",
 )  # fmt: skip
 @click.option(

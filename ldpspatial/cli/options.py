@@ -1,6 +1,7 @@
 """Options that several commands share: the square and the mechanism."""
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 import click
@@ -18,19 +19,38 @@ SQUARED_RADIUS_HELP = (
     "With disk, in place of --radius: the square of the radius in cells, which then need not be "
     "whole; 5 is a radius of 2.24."
 )
-SIDE_KM = click.FloatRange(0, 20_000, min_open=True)
 MECHANISM_HELP = (
     "Likelier reports: dam, a disk around the true cell; dam-ns, the same without partial cells "
     "at its edge; huem, a cone; disk, the cells whose centres lie in a circle."
 )
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Comma-separated numbers, as in 48.0,11.0."""
+class Finite(click.FloatRange):
+    """A finite number in a range: click's own ranges let nan pass."""
 
-    def __init__(self, names: str):
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Refuse nan and infinity, too."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+SIDE_KM = Finite(0, 20_000, min_open=True)
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Comma-separated numbers, as in 48.0,11.0.
+
+    The last may be a side, which is above 0 and has a most.
+    """
+
+    def __init__(self, names: str, most_side: float | None = None):
         self.name = names
         self.count = names.count(",") + 1
+        self.most_side = most_side
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -48,6 +68,9 @@ class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
                 param,
                 ctx,
             )
+        if self.most_side is not None and not 0 < numbers[-1] <= self.most_side:
+            rule = f"SIDE must be above 0 and at most {self.most_side:g}, got {numbers[-1]:g}"
+            self.fail(rule, param, ctx)
         return numbers
 
 
@@ -63,7 +86,7 @@ def grid_options(command: Command) -> Command:
             click.option("--side-km", type=SIDE_KM, help="Side of the square in km."),
             click.option(
                 "--bounds",
-                type=Numbers("SOUTH,WEST,SIDE"),
+                type=Numbers("SOUTH,WEST,SIDE", 180),
                 help="South-west corner and side, all in degrees.",
             ),
             click.option(
@@ -116,12 +139,19 @@ def wanted_squared_radius(options: Mapping[str, Any]) -> int | None:
     """Return --squared-radius, or the one that is recommended for --for-users."""
     if options["for_users"] is None:
         squared: int | None = options["squared_radius"]
+        check_squared_radius(options["mechanism"], squared)
         return squared
     if options["mechanism"] != "disk":
         raise click.UsageError("--for-users goes with --mechanism disk.")
     if options["radius"] is not None or options["squared_radius"] is not None:
         raise click.UsageError("--for-users takes the place of --radius and --squared-radius.")
     return disk_squared_radius(options["cells"], options["epsilon"], options["for_users"])
+
+
+def check_squared_radius(mechanism: str, squared_radius: int | None) -> None:
+    """Refuse a squared radius of a mechanism that has none."""
+    if squared_radius is not None and mechanism != "disk":
+        raise click.UsageError(f"--squared-radius is for mechanism disk alone, not {mechanism}.")
 
 
 def column_options(command: Command) -> Command:

@@ -14,6 +14,7 @@ from ldpspatial.cli.options import grid_options, mechanism_options, wanted_squar
 from ldpspatial.cli.output import show
 from ldpspatial.files.atomic import replacing
 
+MOST_SECONDS = 10**9  # of a window, as in every series document
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
@@ -29,7 +30,10 @@ class Length(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         found = re.fullmatch(r"([0-9]{1,12})(s|min|h|d)", str(value))
         if found is None:
             self.fail(f"must be a whole number with s, min, h or d, as in 6h, got {value!r}")
-        return int(found[1]) * SECONDS[found[2]]
+        seconds = int(found[1]) * SECONDS[found[2]]
+        if not 1 <= seconds <= MOST_SECONDS:
+            self.fail(f"must be 1 to {MOST_SECONDS} seconds, got {value!r}")
+        return seconds
 
 
 class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore]

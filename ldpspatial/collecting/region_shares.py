@@ -14,7 +14,7 @@ from ldpspatial.estimation.intervals.regions import check_weights, share_interva
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.regions import write_regions_csv, write_regions_geojson
 from ldpspatial.places.regions import Region, check_regions, cut_cells
-from ldpspatial.validate import instance
+from ldpspatial.validate import callback, instance
 
 Path_ = str | os.PathLike[str]
 Array = NDArray[np.float64]
@@ -118,6 +118,7 @@ def region_shares(
     """
     density = instance("estimate", estimate, Estimate).density
     check_regions(regions)
+    callback("progress", progress)
     weights = [check_weights(region.weights, density.shape) for region in regions]
     intervals = share_intervals(estimate, level, method, rng)
     rows = []

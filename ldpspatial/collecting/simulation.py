@@ -16,11 +16,18 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.playing import count_outputs, draw_reports
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.estimate import Rule, find_estimator
+from ldpspatial.estimation.estimate import Rule, find_estimator, fitted
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.metrics import wasserstein
 from ldpspatial.places.cell_maps import people_map
-from ldpspatial.validate import input_errors, instance, number_array, one_of, true_or_false
+from ldpspatial.validate import (
+    callback,
+    input_errors,
+    instance,
+    number_array,
+    one_of,
+    true_or_false,
+)
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -104,14 +111,14 @@ def simulate(
     one_of("outsiders", outsiders, OUTSIDERS)
     true_or_false("exact_error", exact_error)
     estimator = find_estimator(rule, smoothing)
-    watch = _Stopwatch(on_stage)
+    watch = _Stopwatch(callback("on_stage", on_stage))
     watch.start("randomise")
     rows, cols, outside = _input_cells(collection, coordinates, outsiders)
     truth = people_map(rows, cols, collection.grid.cells) / len(rows)
     reports = draw_reports(collection.table, rows, cols)
     watch.start("estimate")
     channel = StampChannel(collection.table)
-    result = estimator.fit(channel, count_outputs(collection.table, *reports))
+    result = fitted(estimator, channel, count_outputs(collection.table, *reports))
     errors: tuple[float | None, float | None] = None, None
     if exact_error:
         watch.start("exact error")

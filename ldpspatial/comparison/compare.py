@@ -22,6 +22,7 @@ from ldpspatial.release.registry import find_releases
 from ldpspatial.release.release import Release
 from ldpspatial.validate import (
     MAX_CELLS,
+    callback,
     check_generator,
     instance,
     number_in,
@@ -150,6 +151,7 @@ def compare_people(
     For maps that are not square, and for data that were put on their grids in another way.
     """
     check_generator(rng)
+    callback("progress", progress)
     if not people:
         raise InputError("people must hold the users of at least one map")
     scoring = _scoring(metrics, sigma, truth, blocks, people)
@@ -158,7 +160,9 @@ def compare_people(
     least = min(map(len, people.values()))
     for number in filter(None, numbers):
         if number > least:
-            raise InputError(f"users must lie in [1, {least}], the users inside, got {number}")
+            raise InputError(
+                f"users must be at most {least}, the number of those inside the map, got {number}"
+            )
     named = find_releases(releases)
     if jobs is not None:
         jobs = whole_number("jobs", jobs, -MOST_JOBS, MOST_JOBS)
@@ -185,7 +189,7 @@ def compare_people(
         rows[key] = row
         if store:
             store.add(key, row)
-        if progress:
+        if progress is not None:
             progress(sum(run.key in rows for run in runs), len(runs))
     return table_of(rows[run.key] for run in runs)
 
@@ -245,7 +249,7 @@ def _digests(people: Mapping[int, UserCells]) -> dict[str, str]:
 
 def _distinct(name: str, values: Iterable[Any], check: Callable[[str, Any], Any]) -> list[Any]:
     try:
-        found = [check(name, value) for value in values]
+        found = [check(f"each of {name}", value) for value in values]
     except TypeError:
         raise InputError(f"{name} must be a list of numbers, got {shown(values)}") from None
     if not found:

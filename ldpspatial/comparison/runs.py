@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ldpspatial.comparison.scores import METRICS, score
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
-from ldpspatial.release.release import Release
+from ldpspatial.release.release import Release, run_release
 
 TRUTHS = ("users", "all", "visits")
 LIBRARIES = ("ldpspatial", "ldpspatial-client", "numpy", "scipy", "numba")
@@ -141,7 +141,8 @@ def play(run: Run, people: UserCells, scoring: Scoring) -> Row:
         # Common random numbers: releases differ by what they do, not by whom they were given.
         chosen = people.sample(run.users, np.random.default_rng(int(run.people_seed, 16)))
     began = time.perf_counter()
-    released = run.candidate.release(chosen, run.epsilon, np.random.default_rng(int(run.seed, 16)))
+    rng = np.random.default_rng(int(run.seed, 16))
+    released = run_release(run.candidate, chosen, run.epsilon, rng)
     seconds = time.perf_counter() - began
     truth = _truth(chosen, people, scoring.truth)
     return {

@@ -14,7 +14,7 @@ MOST_REPORTS = 1 << 53  # beyond it float64 does not hold every whole number
 def check_counts(channel: Channel, counts: ArrayLike) -> Array:
     """Return counts as a new array, shaped like the channel's output."""
     support = instance("channel", channel, Channel).support  # type: ignore[type-abstract]
-    values = number_array("counts", counts, interval=f"[0, {MOST_REPORTS}]", bools=True)
+    values = number_array("counts", counts, interval=f"[0, {MOST_REPORTS}]")
     if (parts := values != np.round(values)).any():
         raise InputError(f"counts must be whole numbers, got {values[parts][0]}")
     if values.shape == (int(support.sum()),):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.protocol import Channel, operators
 from ldpspatial.compiled import compiled
 from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
@@ -22,7 +22,7 @@ from ldpspatial.estimation.stopping import (
     check_stop,
     stopping_rule,
 )
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import callback, whole_number
 
 Array = NDArray[np.float64]
 
@@ -91,6 +91,7 @@ class EM(Estimator):
         checked = check_counts(channel, counts)
         stop = stopping_rule(self.stop, channel)
         smooth = smoother(self.smoothing)
+        callback("progress", progress)
         fit = expectation_maximisation(
             channel, checked, stop, self.max_iterations, smooth, progress=progress
         )
@@ -202,20 +203,20 @@ class Iteration:
     ):
         size = channel.input_shape[0] * channel.input_shape[1]
         self.density = np.full(channel.input_shape, 1 / size) if start is None else start
-        self._channel = channel
+        self._forward, self._adjoint = operators(channel)
         self._smooth = smooth
         self._sparsity = sparsity
         # Where no report came c ln g and c / g count as 0, also at g = 0: those are never visited.
         self._seen = np.flatnonzero(counts)
         self._reports = counts.ravel()[self._seen].astype(np.float64)
         self._ratio = np.zeros(counts.shape)
-        self.predicted = channel.forward(self.density)
+        self.predicted = self._forward(self.density)
         self._look()
 
     def step(self) -> None:
         """Take one step."""
         # E step. The sum is n: sum f M^T(c / g) = sum (M f) c / g.
-        users = self.density * self._channel.adjoint(self._ratio)  # expected, by cell
+        users = self.density * self._adjoint(self._ratio)  # expected, by cell
         if self._sparsity:
             # M step under the prior f^-sparsity: the maximum of sum (users - sparsity) ln f.
             self._settle(np.maximum(users - self._sparsity, 0))
@@ -227,7 +228,7 @@ class Iteration:
     def _settle(self, users: Array) -> None:
         # In plain EM the sum is n; sparsity, or a smoother of one's own, changes it.
         self.density = users / users.sum()
-        self.predicted = self._channel.forward(self.density)
+        self.predicted = self._forward(self.density)
 
     def _look(self) -> None:
         self.log_likelihood: float = _compare(

@@ -14,7 +14,7 @@ from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.sieve import CROSS_VALIDATED, Sieve
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.estimation.stopping import STOPPING_RULES, StoppingRule, is_stopping_rule
-from ldpspatial.validate import outside, outside_names, shown
+from ldpspatial.validate import callback, instance, outside, outside_names, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -37,7 +37,7 @@ def estimate(
     counts: ArrayLike,
     rule: Rule = "scaled",
     smoothing: "str | Smoother | None" = None,
-    max_iterations: int = 10_000,
+    max_iterations: int | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     """Recover the density of positions from counts of reports.
@@ -56,8 +56,8 @@ def estimate(
         point, ``module:Name``, or the object itself, which brings its own choices.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step of EM (EMS).
-    max_iterations : int >= 1
-        An estimate that stops here says ``converged=False``.
+    max_iterations : int >= 1, optional
+        An estimate that stops here says ``converged=False``; 10,000 by default.
     progress : callable (step, log-likelihood), optional
 
     Returns
@@ -68,7 +68,8 @@ def estimate(
     ------
     InputError
         Counts of a wrong shape, negative, fractional or not finite, none at all, more than 2^53
-        in all, or in a cell that the channel cannot report; another bad argument.
+        in all, or in a cell that the channel cannot report; another bad argument, or a choice that
+        the estimator brings itself.
 
     Examples
     --------
@@ -79,17 +80,33 @@ def estimate(
     >>> estimate(channel, counts).density.trace() > 0.9
     True
     """
-    return find_estimator(rule, smoothing, max_iterations).fit(channel, counts, progress)
+    return fitted(find_estimator(rule, smoothing, max_iterations), channel, counts, progress)
+
+
+def fitted(
+    estimator: Estimator, channel: Channel, counts: ArrayLike, progress: Progress | None = None
+) -> Estimate:
+    """Return what an estimator, which may be of another package, makes of counts.
+
+    Raises
+    ------
+    InputError
+        That is no Estimate; or as in :func:`estimate`.
+    """
+    callback("progress", progress)
+    found = estimator.fit(channel, counts, progress)
+    return instance(f"what rule {estimator.name} returns", found, Estimate)
 
 
 def find_estimator(
-    rule: object, smoothing: "str | Smoother | None" = None, max_iterations: int = 10_000
+    rule: object, smoothing: "str | Smoother | None" = None, max_iterations: int | None = None
 ) -> Estimator:
     """Return the estimator that is meant; arguments and errors as in :func:`estimate`."""
+    limit = 10_000 if max_iterations is None else max_iterations
     if is_stopping_rule(rule):
-        return EM(rule, smoothing, max_iterations)  # type: ignore[arg-type]
+        return EM(rule, smoothing, limit)  # type: ignore[arg-type]
     if isinstance(rule, str) and rule in ESTIMATORS:
-        return ESTIMATORS[rule].named(rule, smoothing, max_iterations)
+        return ESTIMATORS[rule].named(rule, smoothing, limit)
     if isinstance(rule, Estimator):
         found = rule
     elif isinstance(rule, str):
@@ -97,6 +114,11 @@ def find_estimator(
     else:
         raise _unknown(rule)
     found.check_smoothing(smoothing)
+    if max_iterations is not None:
+        raise InputError(
+            f"max_iterations must be left out (None) with rule {found.name}, which brings its own, "
+            f"got {shown(max_iterations)}"
+        )
     return found
 
 

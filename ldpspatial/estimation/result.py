@@ -10,8 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.smoothing import Smoother
-from ldpspatial.validate import shown
+from ldpspatial.validate import (
+    density_array,
+    instance,
+    number_array,
+    number_in,
+    shown,
+    true_or_false,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -149,6 +158,11 @@ class Estimate:
         What found it.
     details : dataclass or None
         What only this estimator reports.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule, as where the density is not shaped like the channel's input.
     """
 
     density: Array
@@ -160,6 +174,24 @@ class Estimate:
     counts: Array = field(repr=False)
     estimator: Estimator
     details: "DataclassInstance | None" = None
+
+    def __post_init__(self) -> None:
+        counts = check_counts(self.channel, self.counts)
+        density = density_array("density", self.density, tuple(self.channel.input_shape))
+        trace = instance("trace", self.trace, tuple)
+        number_array("trace", trace, ("steps",), "[-inf, inf]")
+        instance("estimator", self.estimator, Estimator)  # type: ignore[type-abstract]
+        if self.details is not None and not _is_record(self.details):
+            raise InputError(f"details must be a dataclass, got {type(self.details).__name__}")
+        checked = {
+            "density": density,
+            "log_likelihood": number_in("log_likelihood", self.log_likelihood, "[-inf, inf]"),
+            "iterations": whole_number("iterations", self.iterations, 0),
+            "converged": true_or_false("converged", self.converged),
+            "counts": counts,
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def n(self) -> int:
@@ -178,4 +210,9 @@ class Estimate:
 
     def again(self, counts: Array, max_iterations: int) -> Array:
         """Return the density that other counts of the same channel give, found in the same way."""
-        return self.estimator.again(self, counts, max_iterations)
+        limit = whole_number("max_iterations", max_iterations, 1)
+        return self.estimator.again(self, check_counts(self.channel, counts), limit)
+
+
+def _is_record(value: object) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)

@@ -46,7 +46,7 @@ from ldpspatial.estimation.folds import (
 )
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.smoothing import Smoother
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import callback, whole_number
 
 CROSS_VALIDATED = "cross-validated"
 Array = NDArray[np.float64]
@@ -103,6 +103,7 @@ class Sieve(Estimator):
     ) -> Estimate:
         """Choose width, sparsity and steps, and fit; see :meth:`Estimator.fit`."""
         checked = check_counts(channel, counts)
+        callback("progress", progress)
         choice = cross_validate(channel, checked, self.max_iterations)
         fit = fit_sieve(channel, checked, choice.width, choice.steps, choice.sparsity, progress)
         kernels = Kernels(choice.width, choice.sparsity)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import convolve
 
+from ldpspatial.errors import InputError
 from ldpspatial.validate import number_array, one_of, positive
 
 Array = NDArray[np.float64]
@@ -75,9 +76,24 @@ SMOOTHERS: dict[str, Smoother] = {"binomial": binomial, "five-point": five_point
 
 def smoother(smoothing: "str | Smoother | None") -> Smoother | None:
     """Return the smoother of this name, the given one, or None."""
-    if smoothing is None or callable(smoothing):
-        return smoothing
+    if smoothing is None or any(smoothing is known for known in SMOOTHERS.values()):
+        return smoothing  # type: ignore[return-value]
+    if callable(smoothing):
+        return _looked_at(smoothing)
     return SMOOTHERS[one_of("smoothing", smoothing, SMOOTHERS)]
+
+
+def _looked_at(smooth: Smoother) -> Smoother:
+    """Return a smoother of the caller's own, whose maps EM can go on with or that are refused."""
+
+    def checked(density: Array) -> Array:
+        field = "what smoothing returns"
+        smoothed = number_array(field, smooth(density), density.shape, "[0, inf)")
+        if not smoothed.any():
+            raise InputError(f"{field} must hold a number above 0, got zeros only")
+        return smoothed
+
+    return checked
 
 
 def _smooth(density: Array, kernel: Array) -> Array:

@@ -20,7 +20,7 @@ from client_sdk import ClientError, Collection
 from ldpspatial.errors import InputError
 from ldpspatial.files.map_place import Place
 from ldpspatial.files.map_tables import read_map_table, whole_grid
-from ldpspatial.files.table_layout import existing_file
+from ldpspatial.files.table_layout import PARQUET_SUFFIXES, TEXT_SUFFIXES, existing_file
 from ldpspatial.validate import file_path, instance
 
 Array = NDArray[np.float64]
@@ -74,12 +74,16 @@ def read_map(path: str | os.PathLike[str], column: str = "density") -> CellMap:
     """
     file = file_path("path", path)
     instance("column", column, str)
+    existing_file(file)
     suffix = file.suffix.lower()
+    tables = TEXT_SUFFIXES + PARQUET_SUFFIXES
     if suffix in READERS:
-        existing_file(file)
         values, place = READERS[suffix](file, column)
-    else:
+    elif file.name.lower().endswith(tables):
         values, place = read_map_table(file, column)
+    else:
+        known = ", ".join((*tables, *READERS))
+        raise InputError(f"path must end in one of {known}, got {file.name!r}")
     if values.ndim != 2 or values.size == 0:
         raise InputError(f"{column} must have rows and columns, got the shape {values.shape}")
     bad = ~(np.isfinite(values) & (values >= 0))

@@ -16,6 +16,8 @@ from ldpspatial.metrics._maps import (
 )
 from ldpspatial.validate import whole_number
 
+MOST_PROJECTED = 1 << 27  # cells times directions; 1 GiB an array, of which POT takes several
+
 
 def sliced_wasserstein(
     p: npt.ArrayLike, q: npt.ArrayLike, order: int = 2, directions: int = 64, cell: Cell = 1.0
@@ -34,7 +36,8 @@ def sliced_wasserstein(
     order : {2, 1}
         Exponent of the distance.
     directions : int >= 2
-        Number of directions. Time and memory grow with it.
+        Number of directions. Time and memory grow with it: directions times the cells of a map
+        may be 2^27 at most.
     cell : float or (height, width)
         Side of a cell, in the unit wanted for the answer.
 
@@ -71,9 +74,9 @@ def sliced_wasserstein(
     1.414213562373
     """
     order = checked_order(order)
-    directions = whole_number("directions", directions, 2)
     sides = cell_sides(cell)
     first, second = normalised_pair(p, q)
+    directions = whole_number("directions", directions, 2, max(MOST_PROJECTED // first.size, 2))
     if equal_up_to_rounding(first, second):
         return 0.0
     unit = max(sides)

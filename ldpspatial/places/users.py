@@ -90,6 +90,11 @@ class UserCells:
         Users with no position inside: they take no part.
     trails : Trails, optional
         The same visits in their order, for releases of trajectories.
+
+    Raises
+    ------
+    InputError
+        Visits of another type or shape, below 1, or a user without any; trails of other users.
     """
 
     shape: tuple[int, int]
@@ -97,6 +102,25 @@ class UserCells:
     outside: int = 0
     users_outside: int = 0
     trails: Trails | None = None
+
+    def __post_init__(self) -> None:
+        shape = map_shape("shape", self.shape)
+        object.__setattr__(self, "shape", shape)
+        size = shape[0] * shape[1]
+        visits = instance("visits", self.visits, sparse.csr_array)
+        if visits.dtype.kind not in "iu" or visits.ndim != 2 or visits.shape[1] != size:
+            raise InputError(
+                f"visits must be whole numbers of shape (users, {size}), "
+                f"got {visits.dtype} of shape {visits.shape}"
+            )
+        if visits.nnz and visits.data.min() < 1:
+            raise InputError(f"visits must be at least 1, got {visits.data.min()}")
+        if not np.diff(visits.indptr).all():
+            raise InputError("visits must hold a cell of every user, but one has none")
+        for name in ("outside", "users_outside"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+        if self.trails is not None and len(instance("trails", self.trails, Trails)) != len(self):
+            raise InputError(f"trails must be of {len(self)} users, got {len(self.trails)}")
 
     def __len__(self) -> int:
         return int(self.visits.shape[0])
@@ -254,10 +278,11 @@ def _parts(points: Positions) -> tuple[ArrayLike | None, ArrayLike]:
     if isinstance(points, Points):
         return points.users, points.coordinates
     with suppress(ValueError):  # rows of different lengths
-        if isinstance(points, tuple) and len(points) == 2 and np.ndim(points[0]) == 1:
-            coordinates: ArrayLike = points[1]
-            if np.ndim(coordinates) == 2:
-                return points[0], coordinates
+        # A pair of two positions is told from ids with positions by the second alone: ids of a
+        # wrong shape are then refused as ids.
+        if isinstance(points, tuple) and len(points) == 2 and np.ndim(points[1]) == 2:
+            ids: ArrayLike = points[0]
+            return ids, points[1]
     return None, points  # type: ignore[return-value]
 
 

@@ -30,6 +30,7 @@ from ldpspatial.planning.rehearsal import People, rehearse
 from ldpspatial.planning.series_plan import Series, SeriesPlan, plan_series
 from ldpspatial.validate import (
     MICRO,
+    callback,
     check_generator,
     input_errors,
     instance,
@@ -213,6 +214,7 @@ def plan(
     micro = micro_epsilons(epsilon)
     n = whole_number("devices", devices, 1, MAX_DEVICES)
     check_generator(rng)
+    callback("progress", progress)
     series = None
     if windows is not None or answers is not None:
         series = Series.of(windows, answers, n, MAX_DEVICES)

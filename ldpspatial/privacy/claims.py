@@ -3,10 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Literal
+from typing import Literal, get_args
+
+from ldpspatial.errors import InputError
+from ldpspatial.validate import instance, number_in, one_of
 
 Model = Literal["local", "distributed", "central", "none"]
+Unit = Literal["report", "trajectory", "user"]
 Neighbours = Literal["replace", "zero", "add or remove"]
+
+MODELS = get_args(Model)
+UNITS = get_args(Unit)
 
 TAKING_PART = "who has a position in the map is public: others take no part"
 
@@ -17,6 +24,8 @@ NEIGHBOURS: Mapping[Neighbours, str] = {
     "zero": "one user's report replaced by zeros, the number of users public",
     "add or remove": "one user added or removed",
 }
+
+MOST_EXPONENT = 700.0  # exp overflows from 710 on; from here on delta is taken for 1
 
 
 @dataclass(frozen=True)
@@ -31,9 +40,9 @@ class PrivacyClaim:
     model : {"local", "distributed", "central", "none"}
         Who sees data before noise: nobody; nobody unless clients and server collude beyond the
         assumptions; the server; everybody.
-    epsilon : float
+    epsilon : float in [0, inf]
         Infinite where nothing is promised.
-    delta : float
+    delta : float in [0, 1]
     unit : {"report", "trajectory", "user"}
         How much of a person's data the claim protects as a whole.
     neighbours : {"replace", "zero", "add or remove"}
@@ -45,16 +54,35 @@ class PrivacyClaim:
         Unit of length of that distance, "cell" or "metre"; empty under differential privacy.
     conditions : tuple of str
         What the claim rests on, in words.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule: what is no claim gets into no table.
     """
 
     model: Model
     epsilon: float
     delta: float = 0.0
-    unit: Literal["report", "trajectory", "user"] = "user"
+    unit: Unit = "user"
     neighbours: Neighbours = "replace"
     notion: str = "differential privacy"
     distance: str = ""
     conditions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        one_of("model", self.model, MODELS)
+        object.__setattr__(self, "epsilon", number_in("epsilon", self.epsilon, "[0, inf]"))
+        object.__setattr__(self, "delta", number_in("delta", self.delta, "[0, 1]"))
+        one_of("unit", self.unit, UNITS)
+        one_of("neighbours", self.neighbours, NEIGHBOURS)
+        instance("notion", self.notion, str)
+        instance("distance", self.distance, str)
+        for condition in instance("conditions", self.conditions, tuple):
+            if not isinstance(condition, str):
+                raise InputError(
+                    f"conditions must be texts, got {type(condition).__name__} among them"
+                )
 
     def under_replacement(self) -> "PrivacyClaim":
         """Return what the claim implies when one user's data are replaced by any other.
@@ -69,8 +97,11 @@ class PrivacyClaim:
         """
         if self.neighbours == "replace":
             return self
-        # Pure claims skip exp: it overflows from 710 on, and 0 * inf at epsilon infinity is NaN.
-        delta = self.delta * (1 + exp(self.epsilon)) if self.delta else 0.0
+        delta = self.delta
+        if delta:
+            # A delta of 1 allows everything: more of it says no more.
+            tame = self.epsilon <= MOST_EXPONENT
+            delta = min(delta * (1 + exp(self.epsilon)), 1.0) if tame else 1.0
         return replace(self, epsilon=2 * self.epsilon, delta=delta, neighbours="replace")
 
     def __str__(self) -> str:

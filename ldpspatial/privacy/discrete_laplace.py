@@ -13,19 +13,29 @@ up heads in a row (each with probability 1/e) is cut at 1023, so all sums stay b
 is reached with probability e^-1023 < 10^-444; it is the only departure from exactness.
 """
 
-from math import exp, expm1, gcd, hypot, log1p, sqrt
+from math import exp, expm1, gcd, hypot, inf, isfinite, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk.shared import Entropy
 from ldpspatial.compiled import compiled
-from ldpspatial.validate import WEIGHT_LIMIT, function, number_array, positive, whole_number
+from ldpspatial.errors import InputError
+from ldpspatial.validate import (
+    WEIGHT_LIMIT,
+    function,
+    number_array,
+    positive,
+    random_bytes,
+    shown,
+    whole_number,
+)
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_HEADS = 1023
+LEAST_SPREAD = 1e-100  # below it 1 is nothing beside 1 / v
 DRAW_BYTES = 24  # about what a draw takes, by which entropy is asked for
 CHUNK_BYTES = 1 << 20  # at a time, and no more: it stays in the cache
 
@@ -49,7 +59,7 @@ def sample(size: int, numerator: int, denominator: int, entropy: Entropy) -> Int
     Raises
     ------
     InputError
-        An argument breaks its rule.
+        An argument breaks its rule, or ``entropy`` returns another number of bytes.
 
     Examples
     --------
@@ -66,7 +76,7 @@ def sample(size: int, numerator: int, denominator: int, entropy: Entropy) -> Int
         more = min(DRAW_BYTES * (len(out) - done), CHUNK_BYTES)
         # Bytes of a draw that was not finished are read again, so draws depend on the stream of
         # bytes alone and not on how it was cut.
-        data = np.concatenate([data, np.frombuffer(entropy(more), np.uint8)])
+        data = np.concatenate([data, np.frombuffer(random_bytes(entropy, more), np.uint8)])
         done, used = _fill(data, top, bottom, out, done)
         data = data[used:]
     return out
@@ -100,7 +110,7 @@ def noise_deviation(epsilon: float, sensitivity: float) -> float:
     Raises
     ------
     InputError
-        An argument is not a positive finite number.
+        An argument is not a positive finite number, or the deviation is beyond all floats.
 
     Examples
     --------
@@ -109,7 +119,8 @@ def noise_deviation(epsilon: float, sensitivity: float) -> float:
     """
     decay = positive("epsilon", epsilon) / positive("sensitivity", sensitivity)
     # 1 - a by expm1: at the least decay of a round, 2^-40, 1 - exp(-decay) keeps four digits.
-    return sqrt(2.0) * exp(-decay / 2) / -expm1(-decay)
+    deviation = sqrt(2.0) * exp(-decay / 2) / -expm1(-decay) if decay else inf
+    return _finite("epsilon", epsilon, "deviation", deviation)
 
 
 def epsilon_for(deviation: float, sensitivity: float) -> float:
@@ -121,7 +132,7 @@ def epsilon_for(deviation: float, sensitivity: float) -> float:
     Raises
     ------
     InputError
-        An argument is not a positive finite number.
+        An argument is not a positive finite number, or the epsilon is beyond all floats.
 
     Examples
     --------
@@ -131,7 +142,21 @@ def epsilon_for(deviation: float, sensitivity: float) -> float:
     spread = positive("deviation", deviation)
     most = positive("sensitivity", sensitivity)
     # The hypot is sqrt(2 v + 1). v itself, which may over- or underflow, is never formed.
-    return most * log1p((1.0 + hypot(sqrt(2.0) * spread, 1.0)) / spread / spread)
+    root = 1.0 + hypot(sqrt(2.0) * spread, 1.0)
+    # The logarithm apart where root / v may be beyond all floats.
+    tiny = spread < LEAST_SPREAD
+    loss = log(root) - 2 * log(spread) if tiny else log1p(root / spread / spread)
+    return _finite("deviation", deviation, "epsilon", most * loss)
+
+
+def _finite(field: str, value: object, name: str, result: float) -> float:
+    """Return a result, or refuse the value that makes it larger than floats are."""
+    if not isfinite(result):
+        raise InputError(
+            f"{field} must be large enough for a finite {name} at this sensitivity, "
+            f"got {shown(value)}"
+        )
+    return result
 
 
 def _scale(numerator: object, denominator: object) -> tuple[int, int]:

@@ -92,7 +92,8 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     Raises
     ------
     InputError
-        The target is not between the privacy at ``high`` and that at ``low``, or bad bounds.
+        The target is not between the privacy at ``high`` and that at ``low``, bad bounds, or
+        ``privacy`` returns no finite number.
 
     Examples
     --------
@@ -105,8 +106,12 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     high = positive("high", high)
     if not low < high:
         raise InputError(f"low must be below high, got {low} and {high}")
-    most = privacy(low)
-    least = privacy(high)
+
+    def at(epsilon: float) -> float:
+        return finite_number("what privacy returns", privacy(epsilon))
+
+    most = at(low)
+    least = at(high)
     if not least <= target <= most:
         raise InputError(
             f"target must lie in [{least:.9g}, {most:.9g}], the local privacy at epsilon "
@@ -118,7 +123,7 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     def epsilon(x: float) -> float:
         return {bottom: low, top: high}.get(x, exp(x))  # the bounds to the last digit
 
-    return epsilon(brentq(lambda x: privacy(epsilon(x)) - target, bottom, top, xtol=1e-14))
+    return epsilon(brentq(lambda x: at(epsilon(x)) - target, bottom, top, xtol=1e-14))
 
 
 def _density(prior: ArrayLike, shape: tuple[int, int]) -> Array:

@@ -16,8 +16,14 @@ import numpy as np
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
-from ldpspatial.release.release import Release
-from ldpspatial.validate import check_epsilon, check_generator, instance, whole_number
+from ldpspatial.release.release import Release, run_release
+from ldpspatial.validate import (
+    callback,
+    check_epsilon,
+    check_generator,
+    instance,
+    whole_number,
+)
 
 MOST_RUNS = 10_000_000
 MOST_SIDE = 1024
@@ -93,7 +99,8 @@ def attack(
     side = whole_number("cells", cells, 2, MOST_SIDE)
     number = whole_number("runs", runs, 4, MOST_RUNS)
     check_generator(rng)
-    claim = release.claim(epsilon)
+    callback("progress", progress)
+    claim = instance(f"claim of release {release.name}", release.claim(epsilon), PrivacyClaim)
     # No position stands for a report of zeros, and a replacement is two such changes.
     if claim.neighbours == "zero":
         claim = claim.under_replacement()
@@ -107,7 +114,7 @@ def attack(
     for k, users in enumerate(inputs):
         numbers = np.empty(number)
         for run in range(number):
-            density = release.release(users, epsilon, rng).density.ravel()
+            density = run_release(release, users, epsilon, rng).density.ravel()
             numbers[run] = density[here] - density[there]
             if progress is not None:
                 progress(k * number + run + 1, 2 * number)

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
+from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
 from ldpspatial.places.users import Positions, UserCells, user_cells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
-from ldpspatial.validate import check_epsilon, check_generator, instance
+from ldpspatial.validate import check_epsilon, check_generator, density_array, instance
 
 Array = NDArray[np.float64]
 Fact = float | int | str
@@ -37,12 +38,27 @@ class Released:
         and are for evaluation; the claim covers the density alone unless it says otherwise.
     estimate : Estimate or None
         How the density was found, where EM found it.
+
+    Raises
+    ------
+    InputError
+        What is no density, no claim, or no such facts.
     """
 
     density: Array
     claim: PrivacyClaim
     facts: Mapping[str, Fact] = field(default_factory=dict)
     estimate: Estimate | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        density = density_array("density", self.density, ("rows", "columns"))
+        object.__setattr__(self, "density", density)
+        instance("claim", self.claim, PrivacyClaim)
+        facts = instance("facts", self.facts, Mapping)  # type: ignore[type-abstract]
+        if not all(isinstance(name, str) for name in facts):
+            raise InputError("facts must have texts for names")
+        if self.estimate is not None:
+            instance("estimate", self.estimate, Estimate)
 
 
 class Release(ABC):
@@ -90,7 +106,28 @@ class Release(ABC):
         """
         check_epsilon(epsilon)
         check_generator(rng)
-        return self.release(user_cells(points, grid), epsilon, rng)
+        return run_release(self, user_cells(points, grid), epsilon, rng)
+
+
+def run_release(
+    release: Release, users: UserCells, epsilon: float, rng: np.random.Generator
+) -> Released:
+    """Run a release, which may be of another package, and look at what it gives.
+
+    Raises
+    ------
+    InputError
+        That is no Released, or a map of other cells than the users'.
+    """
+    found = instance(
+        f"what release {release.name} returns", release.release(users, epsilon, rng), Released
+    )
+    if found.density.shape != users.shape:
+        raise InputError(
+            f"density of release {release.name} must have shape {users.shape}, "
+            f"got {found.density.shape}"
+        )
+    return found
 
 
 def check_run(users: object, epsilon: object, rng: object) -> None:

@@ -21,6 +21,9 @@ import ldpspatial as lp
 from client_sdk import Grid
 from client_sdk.validate import shown
 from ldpspatial import comparison, datasets, estimation, metrics
+from ldpspatial.channels import playing
+from ldpspatial.channels.dense import MatrixChannel, ProductChannel
+from ldpspatial.channels.smooth import SmoothedChannel
 from ldpspatial.collecting import partial_counts, region_shares, report_files, results
 from ldpspatial.comparison import range_queries
 from ldpspatial.estimation.estimate import RULES, find_estimator
@@ -40,11 +43,16 @@ from ldpspatial.privacy import (
 from ldpspatial.release import attack, central, distributed, local
 from ldpspatial.release.central.central_release import CentralRelease
 from ldpspatial.release.distributed.noise.polya import privacy_loss
+from ldpspatial.release.local.sets.set_reports import SetChannel, SetReports
 from tests.support.bad_values import (
+    CALLBACK,
     CELL,
     CELLS,
     COLLECTION,
     COUNTS,
+    DENSITIES,
+    DENSITY,
+    ENTROPY,
     FINITE,
     FLAG,
     FUNCTION,
@@ -79,6 +87,7 @@ from tests.support.bad_values import (
     SHAPE,
     SHARE,
     SIDES,
+    SMOOTHED,
     SMOOTHING,
     STOP,
     TABLE,
@@ -208,6 +217,64 @@ def drawn(function: Callable[..., object]) -> Row:
     return Row(function, lambda _: {"n": 3, "rng": rng()}, {"n": whole(1), "rng": RNG})
 
 
+def channels() -> dict[str, Any]:
+    third = np.full((3, 3), 1 / 3)
+    sets = SetReports(np.array([0, 1, 3]), np.array([4, 0, 8], np.uint8), 9, 1.0, 0.5)
+    return {
+        "StampChannel(direct)": lp.StampChannel(TABLE, "direct"),
+        "StampChannel(fft)": lp.StampChannel(TABLE, "fft"),
+        "MatrixChannel": MatrixChannel(np.full((4, 9), 0.25), (3, 3)),
+        "ProductChannel": ProductChannel(third, third, 1.0),
+        "SetChannel": SetChannel(sets, (3, 3)),
+        "SmoothedChannel": SmoothedChannel(channel(), 0.6),
+    }
+
+
+def methods_of(name: str, operator: Any) -> Iterable[tuple[str, Row]]:
+    support = operator.support
+    yield f"{name}.forward", Row(operator.forward, given(density=MAP), {"density": DENSITY})
+    # Outside the support anything is taken: counts / forward(density) is 0 / 0 there.
+    good = np.where(support, 1.0, nan)
+    bad = (*NO_ARRAYS, 5.0, np.ones(99), np.where(support, nan, 1.0), np.where(support, inf, 1.0))
+    yield f"{name}.adjoint", Row(operator.adjoint, given(ratio=good), {"ratio": bad})
+
+
+MATRICES = (*NO_ARRAYS, 5.0, [1.0], np.full((3, 3), nan), np.ones((3, 3)), -np.eye(3))
+CHANNELS = {
+    **dict(row for each in channels().items() for row in methods_of(*each)),
+    "MatrixChannel": Row(
+        MatrixChannel,
+        given(matrix=np.eye(9), input_shape=(3, 3), epsilon=1.0),
+        {
+            "matrix": (*MATRICES, np.eye(3)),
+            "input_shape": SHAPE,
+            "epsilon": optional(number(0, -1)),
+        },
+    ),
+    "ProductChannel": Row(
+        ProductChannel,
+        given(down=np.eye(3), across=np.eye(2), epsilon=1.0),
+        {"down": MATRICES, "across": MATRICES, "epsilon": number(0, -1)},
+    ),
+    "playing.count_outputs": Row(
+        playing.count_outputs,
+        given(table=TABLE, rows=[0, -1], cols=[1, 2]),
+        {"table": NO_TABLE, "rows": (*CELLS, [1]), "cols": (*CELLS, [1])},
+    ),
+    **{
+        f"playing.{play.__name__}": Row(
+            play,
+            lambda _: {"table": TABLE, "rows": [0, 1], "cols": [1, 2], "rng": rng()},
+            {
+                "table": NO_TABLE,
+                **dict.fromkeys(("rows", "cols"), (*CELLS, [1], [-1, 0])),
+                "rng": optional(RNG),
+            },
+        )
+        for play in (playing.draw_reports, playing.play)
+    },
+}
+
 METRICS = {
     **{
         f"metrics.{one.__name__}": pair(one)
@@ -238,12 +305,84 @@ METRICS = {
         metrics.sinkhorn_divergence, {"regularisation": 1.0}, regularisation=POSITIVE
     ),
     "metrics.sliced_wasserstein": distance(
-        metrics.sliced_wasserstein, {"directions": 4}, directions=whole(2)
+        metrics.sliced_wasserstein, {"directions": 4}, directions=whole(2, (1 << 27) // 9)
     ),
     "metrics.SeparableCost": Row(
         metrics.SeparableCost,
         given(rows=[0, 1, 2], columns=[0, 1]),
         dict.fromkeys(("rows", "columns"), ([], [1, 2], [0, 2, 1], [0, 1.5], *NO_ARRAYS, [[0]])),
+    ),
+}
+
+CLAIM = lp.PrivacyClaim("central", 1.0)
+RECORDS = {
+    "Points": Row(
+        lp.Points,
+        given(coordinates=POINTS, users=np.arange(40), dropped=1),
+        {
+            "coordinates": PLACES[:-1],
+            "users": optional(
+                (*CELLS[:7], [2.5], np.arange(39), np.full(40, 0.5), -np.ones(40, int))
+            ),
+            "dropped": whole(0),
+        },
+    ),
+    "UserCells": Row(
+        lp.UserCells,
+        given(shape=(2, 2), visits=sparse.csr_array(np.eye(3, 4, dtype=np.int64))),
+        {
+            "shape": (*SHAPE, (2, 3)),
+            "visits": (
+                *(None, 3, "visits", np.eye(3, 4, dtype=int)),
+                *map(sparse.csr_array, (np.eye(3, 4), -np.eye(3, 4, dtype=int))),
+                *map(sparse.csr_array, (np.eye(4, 3, dtype=int), np.eye(5, 4, dtype=int))),
+            ),
+            "outside": whole(0),
+            "users_outside": whole(0),
+            "trails": (3, "trails", people().trails),
+        },
+        {"shape": "shape visits"},
+    ),
+    "PrivacyClaim": Row(
+        lp.PrivacyClaim,
+        given(model="central", epsilon=1.0),
+        {
+            **dict.fromkeys(("model", "unit", "neighbours"), NAME),
+            "epsilon": (-1, *NO_NUMBERS),
+            "delta": number(-0.1, 1.1, inf),
+            **dict.fromkeys(("notion", "distance"), (*TEXT, None)),
+            "conditions": (None, 3, "text", ["a"], (3,)),
+        },
+    ),
+    "Released": Row(
+        lp.Released,
+        given(density=MAP / MAP.sum(), claim=CLAIM, facts={}),
+        {
+            "density": DENSITIES,
+            "claim": (None, 3, "central", lp.PrivacyClaim),
+            "facts": (None, 3, "text", [], {3: 1.0}),
+            "estimate": optional(NO_ESTIMATE),
+        },
+    ),
+    "Estimate": Row(
+        lp.Estimate,
+        lambda _: {each.name: getattr(estimate(), each.name) for each in fields(lp.Estimate)},
+        {
+            "density": (*DENSITIES, np.full((2, 2), 0.25)),
+            "log_likelihood": NO_NUMBERS,
+            "iterations": whole(0),
+            "converged": FLAG,
+            "trace": (None, 3, "text", [1.0], (), ("a",), (nan,), (None,)),
+            "channel": NO_CHANNEL,
+            "counts": COUNTS,
+            "estimator": (None, 3, "em", lp.EM),
+            "details": (3, "text", {"a": 1}, lp.EM),
+        },
+    ),
+    "Estimate.again": Row(
+        lambda counts, max_iterations: estimate().again(counts, max_iterations),
+        lambda _: {"counts": counts(), "max_iterations": 2},
+        {"counts": COUNTS, "max_iterations": whole(1)},
     ),
 }
 
@@ -257,7 +396,7 @@ ESTIMATION = {
         f"estimation.{rule}.fit": Row(
             find_estimator(rule, max_iterations=5).fit,
             lambda _: {"channel": channel(), "counts": counts()},
-            {"channel": NO_CHANNEL, "counts": COUNTS},
+            {"channel": NO_CHANNEL, "counts": COUNTS, "progress": CALLBACK},
         )
         for rule in RULES
     },
@@ -290,8 +429,9 @@ ESTIMATION = {
             "channel": NO_CHANNEL,
             "counts": COUNTS,
             "rule": RULE,
-            "smoothing": SMOOTHING,
-            "max_iterations": whole(1),
+            "smoothing": SMOOTHED,
+            "max_iterations": optional(whole(1)),
+            "progress": CALLBACK,
         },
     ),
     "estimation.goodness_of_fit": Row(
@@ -311,6 +451,7 @@ ESTIMATION = {
             "method": NAME,
             "rng": RNG,
             "replicates": whole(20),
+            "progress": CALLBACK,
         },
     ),
     "estimation.cell_intervals(...).region": Row(
@@ -412,6 +553,7 @@ COMPARISON = {
             "blocks": optional((*whole(1), 3)),
             "folder": optional((*PATH, Path("/dev/null/runs"))),
             "jobs": optional((0, 1.5, "1", True, [1])),
+            "progress": CALLBACK,
         },
     ),
     "comparison.error_curve": Row(
@@ -485,8 +627,9 @@ TOP = {
             "coordinates": PLACES,
             "outsiders": NAME,
             "rule": RULE,
-            "smoothing": SMOOTHING,
+            "smoothing": SMOOTHED,
             "exact_error": FLAG,
+            "on_stage": CALLBACK,
         },
         {"coordinates": "coordinates positions"},
     ),
@@ -498,8 +641,6 @@ TOP = {
                 *PLACES,
                 (["a"], POINTS),
                 (np.array(["a", 1], object), POINTS[:2]),
-                lp.Points(np.full((2, 2), nan)),
-                lp.Points(POINTS, np.arange(3)),
             ),
             "grid": NO_GRID,
         },
@@ -538,6 +679,7 @@ DOCUMENTED = {
             "repeats": whole(2, 1000),
             "windows": optional(whole(1, 100_000)),
             "answers": optional((*whole(1, 100_000), 3)),
+            "progress": CALLBACK,
         },
     ),
     "planning.disk_radius.disk_squared_radius": Row(
@@ -571,6 +713,7 @@ DOCUMENTED = {
             "cells": whole(2, 1024),
             "runs": whole(4, 10**7),
             "rng": RNG,
+            "progress": CALLBACK,
         },
     ),
     "privacy.still_device.still_device_risk": Row(
@@ -598,7 +741,7 @@ DOCUMENTED = {
         local_privacy.calibrate,
         given(privacy=lambda epsilon: 1 / epsilon, target=0.5, low=0.1, high=10),
         {
-            "privacy": FUNCTION,
+            "privacy": (*FUNCTION, lambda epsilon: None, lambda epsilon: nan),
             "target": (20, 0.01, *FINITE),
             "low": (11, *POSITIVE),
             "high": POSITIVE,
@@ -622,7 +765,7 @@ DOCUMENTED = {
     "privacy.discrete_laplace.sample": Row(
         discrete_laplace.sample,
         lambda _: {"size": 2, "numerator": 7, "denominator": 2, "entropy": rng().bytes},
-        {**LAPLACE, "size": whole(0, 2**53 - 1), "entropy": FUNCTION},
+        {**LAPLACE, "size": whole(0, 2**53 - 1), "entropy": ENTROPY},
     ),
     "privacy.discrete_laplace.probability": Row(
         discrete_laplace.probability,
@@ -632,7 +775,7 @@ DOCUMENTED = {
     "privacy.discrete_laplace.noise_deviation": Row(
         discrete_laplace.noise_deviation,
         given(epsilon=1.0, sensitivity=1),
-        {"epsilon": POSITIVE, "sensitivity": POSITIVE},
+        {"epsilon": (5e-324, *POSITIVE), "sensitivity": POSITIVE},
     ),
     "privacy.discrete_laplace.epsilon_for": Row(
         discrete_laplace.epsilon_for,
@@ -743,6 +886,7 @@ DOCUMENTED = {
             "level": SHARE,
             "method": NAME,
             "rng": RNG,
+            "progress": CALLBACK,
         },
         {"regions": "regions region_weights"},
     ),
@@ -977,7 +1121,7 @@ DISTRIBUTED = {
             "contribution": (None, 3, [1, 1], [-1], [0.5], ["a"]),
             "share": (None, 3),
             "modulus": (3, *whole(2, 1 << 62)),
-            "entropy": FUNCTION,
+            "entropy": ENTROPY,
         },
         secret=("contribution",),
     ),
@@ -993,7 +1137,7 @@ DISTRIBUTED = {
             "epsilon": (21, *POSITIVE),
             "sensitivity": (1, *whole(1, 1 << 32)),
             "rng": RNG,
-            "entropy": optional(FUNCTION),
+            "entropy": optional(ENTROPY),
             "secure_sum": FUNCTION,
         },
         {"sensitivity": "sensitivity contributions"},
@@ -1113,7 +1257,7 @@ RELEASE_ROWS = {
     for name, row in rows_of(one, release)
 }
 TABLE_OF_ROWS: dict[str, Row] = {
-    **{**METRICS, **ESTIMATION, **DATASETS, **COMPARISON, **TOP},
+    **{**CHANNELS, **METRICS, **RECORDS, **ESTIMATION, **DATASETS, **COMPARISON, **TOP},
     **{**DOCUMENTED, **DISTRIBUTED, **RELEASE_ROWS},
 }
 
@@ -1124,6 +1268,7 @@ MODULES = (
     *(
         distinguish,
         attack,
+        playing,
         users,
         regions,
         region_files,
@@ -1139,22 +1284,19 @@ MODULES = (
 )
 ERROR = "an error"
 BASE = "a class to inherit from, or a protocol"
-RECORD = "a record that functions return; who takes one checks it"
+RECORD = "a record that only functions of this package make"
 INNER = "called by public functions, with what they have checked"
 WITHOUT_ROW = {
     **dict.fromkeys(("InputError", "LdpSpatialError", "SolverError"), ERROR),
     **dict.fromkeys(("Channel", "Estimator", "Release", "StoppingRule", "LocalRelease"), BASE),
     **dict.fromkeys(("SecureSum", "SecureSums"), BASE),
-    **dict.fromkeys(("Estimate", "GoodnessOfFit", "Points", "PrivacyClaim", "Released"), RECORD),
-    **dict.fromkeys(("ReportCounts", "Simulation", "SyntheticMap", "Transport"), RECORD),
-    **dict.fromkeys(("UserCells", "NoisySum", "ProportionMap", "Round"), RECORD),
+    **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
+    **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
     **dict.fromkeys(("common_place", "disk_risk"), INNER),
     **dict.fromkeys(("finite_width", "fit_verdict", "real_radius", "squared_radius"), INNER),
 }
 WITHOUT_KIND = {
     "data": "any object: the table holds its text",
-    "progress": "a callback, called as it is",
-    "on_stage": "a callback, called as it is",
 }
 
 

@@ -1,6 +1,7 @@
 """Estimators and releases of other packages: by module:Name, and by entry points."""
 
 import json
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import make_dataclass, replace
@@ -14,11 +15,12 @@ import ldpspatial as lp
 from client_sdk import Collection, Grid
 from ldpspatial.collecting.results import estimate_summary, read_estimate, write_npz
 from ldpspatial.estimation.estimate import RULES, estimator_names
+from ldpspatial.release.attack import attack
 from ldpspatial.release.local import Dam
 from ldpspatial.release.registry import find_releases
 from tests.support import extensions
 from tests.support.command_line import refusal, run, succeed
-from tests.support.extensions import Nothing, Uniform
+from tests.support.extensions import Nothing, Spoilt, Uniform
 from tests.support.files import write_file
 
 ESTIMATOR, RELEASE = "tests.support.extensions:Uniform", "tests.support.extensions:Nothing"
@@ -204,13 +206,13 @@ class NamedLikeOurs(Uniform):
     [
         ({"iterations": 1}, "estimate.trace must hold 2 values, one more than iterations, got 1"),
         ({"log_likelihood": -1.0}, "estimate.trace must end at the log-likelihood"),
-        ({"trace": ()}, "estimate.trace must be an array"),
-        ({"trace": (np.nan,)}, "estimate.trace must hold finite numbers"),
-        ({"iterations": None}, "estimate.iterations must be a whole number"),
-        ({"converged": "yes"}, "estimate.converged must be True or False"),
-        ({"density": np.full((5, 5), 2 / 25)}, "estimate.density must sum to 1, got 2"),
+        ({"trace": ()}, "trace must be an array"),
+        ({"trace": (np.nan,)}, "trace must hold numbers in"),
+        ({"iterations": None}, "iterations must be a whole number"),
+        ({"converged": "yes"}, "converged must be True or False"),
+        ({"density": np.full((5, 5), 2 / 25)}, "density must sum to 1, got a sum of 2"),
         ({"counts": -COUNTS}, "counts must hold"),
-        ({"details": {"a": 1}}, "estimate.details must be a dataclass"),
+        ({"details": {"a": 1}}, "details must be a dataclass"),
         ({"estimator": NamedLikeOurs()}, "estimate.details must be such that 'cross-validated'"),
     ],
     ids=lambda each: ", ".join(each) if isinstance(each, dict) else "",
@@ -266,8 +268,73 @@ def test_what_leads_nowhere_is_refused(name: str, message: str) -> None:
         lp.estimate(CHANNEL, COUNTS, name)
 
 
+BROKEN = {
+    "boom": ("x = 1 / 0", "rule must be found at 'boom:Name', which raises ZeroDivisionError: "),
+    "syntax": ("def f(:", "rule must be found at 'syntax:Name', which raises SyntaxError: "),
+    "abstract": (
+        "from ldpspatial import Estimator\nclass Name(Estimator): pass",
+        "rule must be an object, or a class that is made without arguments, got Name at",
+    ),
+    "number": ("Name = 3", "rule must lead to Estimator, got int at 'number:Name'"),
+    "lambda_": ("def Name(): pass", "rule must lead to Estimator, got function at 'lambda_:Name'"),
+}
+
+
+@pytest.mark.parametrize("module", BROKEN)
+def test_a_module_that_cannot_be_used_is_refused_with_its_reason(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, message = BROKEN[module]
+    write_file(tmp_path, f"{module}.py", text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(lp.InputError, match=re.escape(message)):
+        lp.estimate(CHANNEL, COUNTS, f"{module}:Name")
+
+
 @pytest.mark.parametrize("name", ["tests.support.extensions:Uniform", "a:b", "unknown"])
 def test_a_release_that_is_none_is_refused(name: str) -> None:
     grid = Grid.plane(0, 0, 8, 4)
     with pytest.raises(lp.InputError, match="release"):
         lp.compare(np.ones((5, 2)), grid, [1.0], [name], 1, np.random.default_rng(1))
+
+
+SQUARE = ((0.25, 0.25), (0.25, 0.25))
+SPOILT = {
+    "density must hold numbers in [0, inf), got nan at [0, 0]": Spoilt(((float("nan"), 1.0),)),
+    "density must sum to 1, got a sum of 2": Spoilt(((1.0, 1.0),)),
+    "density of release nothing must have shape (3, 3), got (2, 2)": Spoilt(SQUARE),
+    "epsilon must be a number in [0, inf], got -3": Spoilt(changes=(("epsilon", -3),)),
+    "epsilon must be a number in [0, inf], got '1'": Spoilt(changes=(("epsilon", "1"),)),
+    "delta must be a number in [0, 1], got 2": Spoilt(changes=(("delta", 2),)),
+    "neighbours must be one of replace, zero,": Spoilt(changes=(("neighbours", "x"),)),
+    "model must be one of local, distributed,": Spoilt(changes=(("model", "x"),)),
+}
+
+
+@pytest.mark.parametrize("rule", SPOILT)
+def test_a_release_with_no_density_or_no_claim_gets_into_no_table(rule: str) -> None:
+    """Before, epsilon -3 went into the curves, and neighbours "x" ended in a KeyError."""
+    release = SPOILT[rule]
+    rng = np.random.default_rng(1)
+    points = rng.uniform(0, 3, (20, 2))
+    with pytest.raises(lp.InputError, match=re.escape(rule)) as caught:
+        lp.compare(points, Grid.plane(0, 0, 3, 3), [1.0], [release], 1, rng, metrics=["l1"])
+    assert str(caught.value).startswith("nothing at epsilon 1, 3 cells, repeat 0: ")
+    with pytest.raises(lp.InputError, match=re.escape(rule)):
+        attack(release, 1.0, 3, 4, rng)
+
+
+def test_what_is_no_release_of_anything_is_refused() -> None:
+    class NoMap(Nothing):
+        def release(self, *_: object) -> None:  # type: ignore[override]
+            """Return nothing at all."""
+
+    class NoClaim(Nothing):
+        def claim(self, epsilon: float) -> None:  # type: ignore[override]
+            """Return nothing at all."""
+
+    rng = np.random.default_rng(1)
+    with pytest.raises(lp.InputError, match="what release nothing returns must be a Released"):
+        NoMap().run([[0.5, 0.5]], Grid.plane(0, 0, 3, 3), 1.0, rng)
+    with pytest.raises(lp.InputError, match="claim of release nothing must be a PrivacyClaim"):
+        attack(NoClaim(), 1.0, 3, 4, rng)

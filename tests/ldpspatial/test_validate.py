@@ -264,3 +264,9 @@ def test_messages_are_short_and_show_no_content() -> None:
 
 def test_the_examples_run() -> None:
     assert doctest.testmod(validate).failed == 0
+
+
+def test_numbers_that_do_not_count_may_be_anything_and_become_zero() -> None:
+    counts = np.array([True, False])
+    assert number_array("a", [1.0, nan], (2,), where=counts).tolist() == [1.0, 0.0]
+    assert "a must hold finite numbers" in refusal(number_array, "a", [nan, 1], (2,), where=counts)

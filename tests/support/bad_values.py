@@ -49,6 +49,11 @@ FLAG: Bad = ("no", "True", 1, 0, None, np.array([1, 0]))
 TEXT: Bad = (3, True, ["a"], b"a")
 RNG: Bad = (7, None, "rng", np.random, np.random.RandomState(1))
 FUNCTION: Bad = (7, None, "f", b"bytes")
+CALLBACK: Bad = (7, 0, "f", b"bytes", [print])
+ENTROPY: Bad = (
+    *FUNCTION,
+    *(lambda n: b"", lambda n: b"x", lambda n: bytes(n + 1), lambda n: "a" * n, lambda n: None),
+)
 PATH: Bad = (None, 3, "", "a\0b", b"bytes", ["x"], object())
 WRITTEN: Bad = (*PATH, Path("/no/such/folder/x.csv"))
 READ: Bad = (*PATH, Path("/no/such/file.csv"), Path("/"))
@@ -96,9 +101,20 @@ CELL: Bad = (0, -1.0, nan, inf, "1", None, True, (1,), (1, 2, 3), (1, 0), (1, "a
 COUNTS: Bad = (
     *NO_ARRAYS,
     *([], 3, np.ones((2, 2)), np.zeros((5, 5)), np.full((5, 5), 0.5), np.full((5, 5), -1)),
-    *(np.full((5, 5), bad) for bad in (nan, inf, 1e17)),
+    *(np.full((5, 5), bad) for bad in (nan, inf, 1e17, True)),
 )
+DENSITY: Bad = (
+    *NO_ARRAYS,
+    *(5.0, [1.0, 2.0], np.ones((1, 3, 3)), np.ones((2, 2)), np.ones(9), np.full((3, 3), nan)),
+    np.full((3, 3), inf),
+)
+DENSITIES: Bad = (*MASSES, np.ones((3, 3)))
 RULE: Bad = ("nothing", "", 3, None, ["scaled"], LikelihoodGain, "no.such:Thing", ":")
 STOP: Bad = ("nothing", "cross-validated", 3, None, ["scaled"], LikelihoodGain)
 SMOOTHING: Bad = ("gauss", 0.5, ["binomial"], True)
+SMOOTHED: Bad = (  # with maps that EM cannot go on with
+    *SMOOTHING,
+    *(lambda density: None, lambda density: nan * density, lambda density: -density),
+    *(lambda density: 0 * density, lambda density: density[:2], lambda density: "map"),
+)
 RELEASES: Bad = (None, 3, [], "nothing", ["nothing"], [3], ["dam", "dam"], {"a": "b"}, {3: "dam"})

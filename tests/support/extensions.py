@@ -1,6 +1,6 @@
 """An estimator and a release of another package, as CONTRIBUTING.md shows them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -80,3 +80,21 @@ class Truth(Release):
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Return the map as it is."""
         return Released(users.density, self.claim(epsilon))
+
+
+@dataclass(frozen=True)
+class Spoilt(Nothing):
+    """Publishes, or claims, what it was made with: most of it is refused."""
+
+    density: object = None
+    changes: tuple[tuple[str, object], ...] = ()
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        """Return the claim with the changes."""
+        return replace(super().claim(epsilon), **dict(self.changes))
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Return the density, or the uniform one where there is none."""
+        if self.density is None:
+            return super().release(users, epsilon, rng)
+        return Released(np.array(self.density), self.claim(epsilon))

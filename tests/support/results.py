@@ -49,6 +49,14 @@ INTERVALS = cell_intervals(RESULT, level=0.9)
 
 
 def result_on(grid: Grid) -> Estimate:
-    """Return an estimate whose density fits the grid; its counts are beside the point."""
+    """Return an estimate with a random density on the grid; its counts are beside the point."""
     density = np.random.default_rng(1).random((grid.cells, grid.cells))
-    return dataclasses.replace(RESULT, density=density / density.sum())
+    return result_with(density / density.sum(), grid)
+
+
+def result_with(density: NDArray[np.float64], grid: Grid) -> Estimate:
+    """Return an estimate with this density; its reports all lie in the middle."""
+    channel = StampChannel(collection_on(grid).table)
+    counts = np.zeros(channel.support.shape)
+    counts[counts.shape[0] // 2, counts.shape[1] // 2] = RESULT.n
+    return dataclasses.replace(RESULT, density=density, channel=channel, counts=counts)

@@ -25,10 +25,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.special import ndtri
 
-from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.protocol import Channel, operators
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.result import Estimate
-from ldpspatial.validate import check_generator, instance, number_in, one_of, whole_number
+from ldpspatial.validate import (
+    callback,
+    check_generator,
+    instance,
+    number_in,
+    one_of,
+    whole_number,
+)
 
 Array = NDArray[np.float64]
 # Beyond it the fisher interval of a cell is wider than what any cell holds (docs/estimation.md).
@@ -155,6 +162,7 @@ def cell_intervals(
     instance("estimate", estimate, Estimate)
     level = number_in("level", level, "(0, 1)")
     one_of("method", method, ("auto", "fisher", "bootstrap"))
+    callback("progress", progress)
     if method == "auto" and (found := informative_fisher(estimate, level)):
         return found
     if method == "fisher":
@@ -184,6 +192,7 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
     n = estimate.n
     shape = channel.input_shape
     support = channel.support
+    forward, adjoint = operators(channel)  # unchecked: a precision may be infinite, see below
     if is_conditional(channel):
         raise InputError(
             "method must be bootstrap where the channel knows only the reports that came, "
@@ -197,12 +206,12 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
         )
     # Where a prediction underflows, _inverse refuses what comes of it.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        law = np.where(support, channel.forward(estimate.density), 1)
+        law = np.where(support, forward(estimate.density), 1)
         precision = np.where(support, 1 / law, 0)
         information = _information(channel, precision)
     inverse = _inverse(information)
     # (M^T W M)^-1 M^T W c / n with W = diag(1/g). It is unbiased, as c / n has mean M f.
-    unbiased = (inverse @ channel.adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
+    unbiased = (inverse @ adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
     # f is the EM density here too, whose information was inverted: only then is no variance
     # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
     variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
@@ -262,10 +271,11 @@ def _information(channel: Channel, precision: Array) -> Array:
     size = channel.input_shape[0] * channel.input_shape[1]
     information = np.empty((size, size))
     unit = np.zeros(channel.input_shape)
+    forward, adjoint = operators(channel)
     for k in range(size):
         unit.flat[k] = 1
         # Column k of a symmetric matrix, which is its row k.
-        information[k] = channel.adjoint(precision * channel.forward(unit)).ravel()
+        information[k] = adjoint(precision * forward(unit)).ravel()
         unit.flat[k] = 0
     # FFTs round the two triangles differently, and Cholesky reads only one of them.
     return np.asarray((information + information.T) / 2)

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.special import ndtri
 
-from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel
+from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel, operators
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.cells import (
     BOOTSTRAP,
@@ -327,9 +327,10 @@ def _columns(channel: Channel, seen: NDArray[np.bool_]) -> Array:
         )
     unit = np.zeros((rows, columns))
     law = np.empty((rows * columns, int(seen.sum())))
+    forward, _ = operators(channel)
     for k in range(rows * columns):
         unit.flat[k] = 1
-        law[k] = channel.forward(unit)[seen]
+        law[k] = forward(unit)[seen]
         unit.flat[k] = 0
     return np.ascontiguousarray(law.T)
 

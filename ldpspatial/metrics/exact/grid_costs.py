@@ -16,6 +16,8 @@ from ldpspatial.validate import whole_array
 
 Cells: TypeAlias = npt.NDArray[np.bool_]
 
+MOST_SHOWN = 8  # costs that a message repeats
+
 
 class Pricing(Protocol):
     """Finds violated arcs of a network, round after round."""
@@ -85,9 +87,10 @@ class SeparableCost:
             slopes = np.diff(cost.astype(object)).tolist()  # of Python's numbers: nothing wraps
             # After the leading 0, slopes that never fall are never negative.
             if cost[:1].tolist() != [0] or any(a > b for a, b in pairwise([0, *slopes])):
+                more = ", ..." if len(cost) > MOST_SHOWN else ""
                 raise InputError(
                     f"{field} must start at 0, be nondecreasing and convex, "
-                    f"got {np.array2string(cost, threshold=8)}"
+                    f"got {', '.join(map(str, cost[:MOST_SHOWN]))}{more}"
                 )
             cost.flags.writeable = False  # what was checked stays so
             object.__setattr__(self, field, cost)

@@ -90,7 +90,10 @@ def test_a_failed_audit_says_so_and_fails(
         ((*DAM[1:], "--draws", 1), "draws must be a whole number from 1000 to 100000000, got 1"),
         ((__file__, "--cells", 5), "A collection brings its own epsilon, cells and radius."),
         ((__file__, "--squared-radius", 5), "A collection brings its own epsilon, cells and"),
-        ((*DAM[1:], "--squared-radius", 5), "squared_radius is for mechanism disk alone, not for"),
+        ((*DAM[1:], "--squared-radius", 5), "--squared-radius is for mechanism disk alone"),
+        ((*DAM[1:], "--runs", 10), "--runs and --seed are for releases that draw from no table"),
+        ((*DAM[1:], "--seed", 9), "--runs and --seed are for releases that draw from no table"),
+        (("k-rr", *DAM[2:], "--seed", 1), "--runs and --seed are for releases that draw from no"),
         (("none.json",), "COLLECTION cannot be read at none.json: No such file or directory"),
     ],
 )
@@ -125,6 +128,9 @@ def test_a_release_of_another_package_is_audited_and_found_if_it_lies() -> None:
     [
         (("laplace",), "A mechanism or a release needs --epsilon and --cells"),
         (("laplace", *RELEASE, "--radius", 1), "--radius and --squared-radius are for mechanisms"),
+        (("laplace", *RELEASE, "--draws", 10_000), "--draws is for mechanisms and collections"),
+        (("laplace", *RELEASE, "--seed", -1), "'--seed': -1 is not in the range x>=0"),
+        (("tests.support.extensions:Nothing", *RELEASE, "--draws", 9), "--draws is for mechanisms"),
         (("no.such.module:Name", *RELEASE), "releases must be of|release must be found at"),
         (("nothing.json", "--cells", 3), "No mechanism, release or file is called 'nothing.json'"),
     ],

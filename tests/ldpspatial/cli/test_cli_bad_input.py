@@ -46,6 +46,7 @@ def visits(tmp_path: Path) -> Path:
         ("cells", "100000", "Invalid value for '--cells': 100000 is not in the range 1<=x<=4096."),
         ("radius", "-1", "radius must be a whole number from 0 to 10, got -1"),
         ("radius", "11", "radius must be a whole number from 0 to 10, got 11"),
+        ("squared-radius", "5", "--squared-radius is for mechanism disk alone, not dam."),
         ("radius", "1.5", "Invalid value for '--radius': '1.5' is not a valid integer."),
     ],
 )
@@ -75,6 +76,18 @@ def test_bad_parameters(option: str, value: str, rule: str, visits: Path, tmp_pa
         (
             ("--center", "48,11", "--side-km", "-4"),
             "Invalid value for '--side-km': -4.0 is not in the range 0<x<=20000.",
+        ),
+        (
+            ("--center", "48,11", "--side-km", "nan"),
+            "Invalid value for '--side-km': nan is not a finite number.",
+        ),
+        (
+            ("--bounds", "48,11,-1"),
+            "Invalid value for '--bounds': SIDE must be above 0 and at most 180, got -1",
+        ),
+        (
+            ("--bounds", "48,11,nan"),
+            "Invalid value for '--bounds': SIDE must be above 0 and at most 180, got nan",
         ),
         (("--bounds", "91,0,1"), "south must be a latitude from -90 to 90 degrees, got 91.0"),
         (("--plane", "0,0,-1"), "side must be above 0 and at most 200000000, got -1.0"),

@@ -114,7 +114,7 @@ def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
         (("a\nb", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
         (("c", *SQUARE, *NEW, "--max-reports", 0), "max_reports must be a whole number from 1"),
         (("c", *SQUARE, "--cells", 15, "--epsilon", 0.1234567), "a whole number of millionths"),
-        (("c", *SQUARE, *NEW, "--squared-radius", 5), "squared_radius is for mechanism disk alone"),
+        (("c", *SQUARE, *NEW, "--squared-radius", 5), "--squared-radius is for mechanism disk"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 901), "from 0 to 900, got 901"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", -1), "from 0 to 900, got -1"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 2.5), "is not a valid integer"),

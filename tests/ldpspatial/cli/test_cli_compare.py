@@ -140,9 +140,12 @@ def test_all_releases_are_listed_with_their_claims() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--epsilon", 0), "epsilons must be a positive finite number, got 0"),
+        (("--epsilon", 0), "each of epsilons must be a positive finite number, got 0"),
         (("--release", "dim"), "releases must be of"),
-        (("--users", 1000), "users must lie in [1, 298], the users inside, got 1000"),
+        (
+            ("--users", 1000),
+            "users must be at most 298, the number of those inside the map, got 1000",
+        ),
         (("--jobs", 0), "--jobs must be 1 or more, or -1 for every core, got 0"),
         (("--user", "who"), "who"),
         (("--plane", "0,0,1"), "Give one of --center and --plane"),

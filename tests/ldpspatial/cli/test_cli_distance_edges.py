@@ -113,3 +113,9 @@ def test_the_command_line_is_a_module_too() -> None:
         check=True,
     )
     assert ran.stdout.startswith("ldpspatial, version ")
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf"])
+def test_a_cell_that_is_no_number_is_refused_by_its_option(cell: str) -> None:
+    error = refusal("distance", "a.csv", "b.csv", "--cell", cell)
+    assert error == f"Invalid value for '--cell': {cell} is not a finite number."

@@ -112,7 +112,7 @@ def test_lengths_of_a_small_square_keep_their_digits() -> None:
     ("option", "value", "rule"),
     [
         ("--side-km", 0, "'--side-km': 0.0 is not in the range 0<x<=20000"),
-        ("--side-km", "nan", "side_m must be a number in (0, 20000000], got nan"),
+        ("--side-km", "nan", "Invalid value for '--side-km': nan is not a finite number."),
         ("--epsilon", 0, "epsilon must be a number from 0.000001 to 20, got 0.0"),
         ("--devices", 0, "devices must be a whole number from 1 to 10000000, got 0"),
         ("--devices", "many", "'--devices': 'many' is not a valid integer"),

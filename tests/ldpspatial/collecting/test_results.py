@@ -93,10 +93,6 @@ def test_a_result_that_does_not_fit_the_grid_is_refused(tmp_path: Path, write: A
     other = Grid.from_center(48.0, 11.0, 12_000.0, 6)
     with pytest.raises(InputError, match=r"estimate\.density must be .* of shape \(6, 6\)"):
         write(path, other, RESULT)
-    spoilt = RESULT.density.copy()
-    spoilt[2, 3] = np.nan
-    with pytest.raises(InputError, match=r"estimate\.density must hold .* got nan at \[2, 3\]"):
-        write(path, CITY.grid, dataclasses.replace(RESULT, density=spoilt))
     narrow = dataclasses.replace(INTERVALS, upper=INTERVALS.upper[:, 1:])
     with pytest.raises(
         InputError, match=r"uncertainty\.upper must be an array of numbers of shape"

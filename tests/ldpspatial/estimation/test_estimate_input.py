@@ -1,12 +1,15 @@
 """What estimate() takes, and what it refuses."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from client_sdk import response_table
-from ldpspatial import StampChannel, estimate
+from ldpspatial import EM, Sieve, StampChannel, estimate
 from ldpspatial.errors import InputError
+from tests.support.extensions import Uniform
 
 Array = NDArray[np.float64]
 CHANNEL = StampChannel(response_table("dam", 3.5, 5, radius=2))
@@ -14,7 +17,7 @@ GOOD = CHANNEL.support.astype(float)  # 9 x 9, of which the corners are no outpu
 N = CHANNEL.table.output_size
 
 
-@pytest.mark.parametrize("kind", ["i8", "u4", "f4", "bool"])
+@pytest.mark.parametrize("kind", ["i8", "u4", "f4"])
 def test_counts_in_index_order_and_as_a_map_are_the_same(kind: str) -> None:
     counts = (np.arange(N) % 7 < 3).astype(kind)
     as_map = np.zeros(CHANNEL.output_shape, kind)
@@ -72,3 +75,22 @@ NAMES = "scaled, likelihood, published, cross-validated"
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         estimate(CHANNEL, GOOD, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", [EM(), Sieve(), "tests.support.extensions:Uniform"])
+@pytest.mark.parametrize("choice", [{"max_iterations": 5}, {"smoothing": "binomial"}])
+def test_an_estimator_that_is_an_object_brings_its_own_choices(
+    rule: Any, choice: dict[str, Any]
+) -> None:
+    """A limit that is given beside it was ignored."""
+    with pytest.raises(InputError, match=r"must be left out \(None\) with rule"):
+        estimate(CHANNEL, GOOD, rule, **choice)
+
+
+def test_what_another_estimator_returns_is_an_estimate() -> None:
+    class Silent(Uniform):
+        def fit(self, *_: object) -> None:  # type: ignore[override]
+            """Return nothing at all."""
+
+    with pytest.raises(InputError, match="what rule uniform returns must be an Estimate, got None"):
+        estimate(CHANNEL, GOOD, Silent())

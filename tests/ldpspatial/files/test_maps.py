@@ -199,7 +199,7 @@ CENTRES = "row,col,latitude,longitude,density\n0,0,{},1,1\n0,1,{},{},1\n1,0,{},1
         ("m.json", '{"features": [{"properties": {"row": 9e9, "col": 0, "density": 1}}]}', "row"),
         ("m.npz", "no numpy", "path must hold arrays of numbers as numpy writes them, but 'm.npz'"),
         ("m.npy", "", "path must hold arrays of numbers"),
-        ("m.xlsx", "1,2\n", "path must end in one of .csv"),
+        ("m.xlsx", "1,2\n", "end in one of .csv, .*.pq, .npy, .npz, .geojson, .json, got"),
     ],
 )  # fmt: skip
 def test_what_is_no_map_is_refused(name: str, text: str, rule: str, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Users on a grid: who counts how much."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -122,3 +124,10 @@ def test_nobody_is_an_input_too_but_has_no_density() -> None:
     assert len(nobody) == 0
     with pytest.raises(InputError, match="users must hold at least one user"):
         _ = nobody.density
+
+
+@pytest.mark.parametrize("ids", [np.ones((2, 1)), 5, [["a"], ["b"]]])
+def test_ids_of_a_wrong_shape_are_refused_as_ids(ids: Any) -> None:
+    """And not as bad points, which the message named before."""
+    with pytest.raises(InputError, match=r"user ids must have shape \(2,\), one a position"):
+        user_cells((ids, [[0.5, 0.5], [1.5, 0.5]]), PLANE)

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from client_sdk import Collection, Grid
+from ldpspatial.channels.dense import MatrixChannel, ProductChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import cell_intervals
 from ldpspatial.plotting.heat_map import heat_map_figure, save_figure
@@ -28,6 +29,7 @@ from tests.support.results import (
     collection_on,
     estimate_for,
     population,
+    result_with,
 )
 
 TRUTH = population(CITY.grid.cells)
@@ -130,8 +132,12 @@ def test_colour_bars_name_unit_and_scale() -> None:
     ],
 )
 def test_ticks_of_the_square_root_scale_are_round(top: float, texts: list[str]) -> None:
-    density = np.full((7, 7), top)
-    figure = heat_map_figure(CITY.grid, dataclasses.replace(RESULT, density=density))
+    full = int(1 / top)  # cells; one more holds what is left
+    side = int(np.ceil(np.sqrt(full + 1)))
+    density = np.zeros((side, side))
+    density.flat[: full + 1] = [*[top] * full, 1 - full * top]
+    grid = Grid.plane(0, 0, side, side)
+    figure = heat_map_figure(grid, result_with(density, grid))
     figure.draw_without_rendering()
     labels = colour_bar(figure.axes[1]).get_yticklabels()
     assert [label.get_text() for label in labels] == texts
@@ -244,9 +250,12 @@ def test_the_scale_bar_lies_in_the_square_or_in_a_margin_that_has_room(
 
 
 def test_reports_that_are_no_map_of_cells_are_left_out() -> None:
-    odd = dataclasses.replace(RESULT, counts=np.ones((8, 8)))
-    flat = dataclasses.replace(RESULT, counts=np.ones(49))
-    for result in (odd, flat):
+    axis = np.full((8, 7), 1 / 8)
+    odd = ProductChannel(axis, axis, 1.0)  # no margin all around makes 8 x 8 of 7 x 7 cells
+    flat = MatrixChannel(np.full((49, 49), 1 / 49), (7, 7))
+    for channel in (odd, flat):
+        counts = np.ones(channel.support.shape)
+        result = dataclasses.replace(RESULT, channel=channel, counts=counts)
         assert len(heat_map_figure(CITY.grid, result).axes) == 1
 
 

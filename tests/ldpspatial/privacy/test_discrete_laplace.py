@@ -6,7 +6,7 @@ False-alarm probability of each statistical test: 1e-6, with a fixed seed.
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from math import exp, inf, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 import pytest
@@ -220,3 +220,17 @@ def test_what_is_no_positive_number_is_refused(
     for arguments in ((value, 1), (1, value)):
         with pytest.raises(InputError, match="must be a positive finite number"):
             function(*arguments)
+
+
+def test_the_epsilon_of_a_tiny_deviation_is_finite_and_goes_on_where_the_formula_ends() -> None:
+    """1 / v overflows from 1e-154 on, of which the logarithm is some 709."""
+    assert epsilon_for(1e-200, 1) == pytest.approx(log(2) + 400 * log(10), rel=1e-14)
+    above, below = epsilon_for(1.001e-100, 1), epsilon_for(0.999e-100, 1)
+    assert below - above == pytest.approx(2 * log(1.001 / 0.999), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [0, 1, 23])
+def test_an_entropy_function_that_returns_too_little_is_refused(size: int) -> None:
+    """With no byte the draw never ended; with one it read the same byte again and again."""
+    with pytest.raises(InputError, match=rf"entropy must return as many bytes .*, 24, got {size}"):
+        sample(1, 1, 1, lambda _: b"x" * size)

@@ -78,7 +78,7 @@ def test_memoised_answers_tell_a_journey_with_certainty(
     alike = sum((chance(y, HOME) * chance(y, work) for y in OUTPUTS), Fraction(0))
     assert found == 1 - alike
     printed = re.search(
-        r"probability (0\.\d+) where home and work are neighbours, and (0\.\d+) where",
+        r"probability (0\.\d+) where home and work are neighbours, (0\.\d+) in opposite corners",
         " ".join(TEXT.split()),
     )
     assert printed is not None

@@ -202,8 +202,8 @@ def test_the_table_of_the_docs_is_what_is_measured() -> None:
 
 def test_the_price_of_a_full_answer_is_what_the_docs_say() -> None:
     printed = re.search(
-        r"names the cell of a device that stays with probability (0\.\d+), seven reports at "
-        r"eps 0\.5 with (0\.\d+): the claims are equal and allow (0\.\d+)",
+        r"names the cell of a device that stays with probability (0\.\d+), seven at eps 0\.5 with "
+        r"(0\.\d+)\. Both claims allow (0\.\d+)",
         " ".join(TEXT.split()),
     )
     assert printed is not None

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from ldpspatial import PrivacyClaim, Release, Released, UserCells
 from ldpspatial.release.attack import attack
@@ -17,7 +18,11 @@ from ldpspatial.release.registry import releases
 
 @dataclass(frozen=True)
 class Noisy(Release):
-    """Users by cell with Laplace noise, of which ``share`` of what the claim needs is drawn."""
+    """Users by cell with Laplace noise, of which ``share`` of what the claim needs is drawn.
+
+    What the attack looks at, the first cell less the last, rises with the difference of their
+    noisy numbers: no more and no less can be told from it.
+    """
 
     share: float = 1.0
     neighbours: Literal["replace", "zero", "add or remove"] = "add or remove"
@@ -29,10 +34,14 @@ class Noisy(Release):
         return PrivacyClaim("central", epsilon, neighbours=self.neighbours)
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
-        """Publish noisy numbers as they are: the attack needs no density."""
+        """Publish the first and the last noisy number, as a density."""
         moved = 2 if self.neighbours == "replace" else 1
         noise = rng.laplace(scale=self.share * moved / epsilon, size=users.shape)
-        return Released(users.density * len(users) + noise, self.claim(epsilon))
+        noisy = users.density * len(users) + noise
+        density = np.zeros(users.shape)
+        density[0, 0] = expit(noisy[0, 0] - noisy[-1, -1])
+        density[-1, -1] = 1 - density[0, 0]
+        return Released(density, self.claim(epsilon))
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "zero", "add or remove"])

@@ -25,6 +25,23 @@ def test_delta_grows_by_group_privacy() -> None:
     assert claim.delta == pytest.approx(1e-9 * (1 + e))
 
 
+@pytest.mark.parametrize("epsilon", [30.0, 800.0, inf])
+def test_delta_is_never_above_one(epsilon: float) -> None:
+    claim = PrivacyClaim("central", epsilon, delta=1e-9, neighbours="zero").under_replacement()
+    assert claim.delta == 1
+    assert claim.epsilon == 2 * epsilon
+    least = PrivacyClaim("central", 800.0, delta=5e-324, neighbours="zero").under_replacement()
+    assert least.delta == 1
+    pure = PrivacyClaim("central", epsilon, neighbours="zero").under_replacement()
+    assert pure.delta == 0
+
+
+def test_numbers_of_a_claim_are_floats() -> None:
+    claim = PrivacyClaim("local", Fraction(1, 2), np.float32(0.25))
+    assert (type(claim.epsilon), claim.epsilon) == (float, 0.5)
+    assert (type(claim.delta), claim.delta) == (float, 0.25)
+
+
 def test_group_privacy_holds_and_is_tight_for_the_discrete_laplace_law() -> None:
     # Counts 0, 1 and 1 replaced by another user in the next cell: both cells move by one.
     epsilon, k = 0.7, np.arange(-60, 61)

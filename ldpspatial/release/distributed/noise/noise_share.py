@@ -22,7 +22,7 @@ from operator import index
 from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed._checks import MAX_CLIENTS, MAX_SENSITIVITY, checked_modulus
-from ldpspatial.validate import exact_epsilon, function, instance, whole_number
+from ldpspatial.validate import exact_epsilon, function, instance, random_bytes, whole_number
 
 Below = Callable[[int], int]  # bound -> uniform whole number in [0, bound)
 
@@ -191,7 +191,7 @@ class Uniform:
     def _take(self, size: int) -> bytes:
         if self._used + size > len(self._page):
             # The rest of the last page is dropped: no byte is read twice, or draws would depend.
-            self._page = self._entropy(max(size, PAGE_BYTES))
+            self._page = random_bytes(self._entropy, max(size, PAGE_BYTES))
             self._used = 0
         self._used += size
         return self._page[self._used - size : self._used]

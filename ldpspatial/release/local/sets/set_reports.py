@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ot.utils import proj_simplex
 
+from ldpspatial.channels.protocol import on_density, on_ratio
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
 from ldpspatial.places.users import UserCells
@@ -33,7 +34,14 @@ from ldpspatial.release.local.local_release import (
 )
 from ldpspatial.release.local.sets.set_sums import add_to_sets, sum_over_sets
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import MAX_EPSILON, number_in, one_of, whole_array, whole_number
+from ldpspatial.validate import (
+    MAX_EPSILON,
+    number_array,
+    number_in,
+    one_of,
+    whole_array,
+    whole_number,
+)
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -105,21 +113,18 @@ class SetChannel:
         """(n,) mask, all True: an output is a report."""
         return np.ones(len(self.reports), bool)
 
+    @on_density
     def forward(self, density: Array) -> Array:
         """Return sum f + (e^eps - 1) f(S) for each of the n reports S."""
-        flat = np.ascontiguousarray(density, np.float64).ravel()
-        if flat.size != self.reports.size:
-            raise InputError(f"density must have shape {self.input_shape}, got {density.shape}")
+        flat = density.ravel()
         inside = sum_over_sets(self.reports.starts, self.reports.cells, flat)
         return np.asarray(flat.sum() + expm1(self.epsilon) * inside)
 
+    @on_ratio
     def adjoint(self, ratio: Array) -> Array:
         """Return the transpose of :meth:`forward` on an (n,) array, shaped like a density."""
-        values = np.ascontiguousarray(ratio, np.float64)
-        if values.shape != (len(self.reports),):
-            raise InputError(f"ratio must have shape ({len(self.reports)},), got {values.shape}")
-        held = add_to_sets(self.reports.starts, self.reports.cells, values, self.reports.size)
-        return np.asarray(values.sum() + expm1(self.epsilon) * held).reshape(self.input_shape)
+        held = add_to_sets(self.reports.starts, self.reports.cells, ratio, self.reports.size)
+        return np.asarray(ratio.sum() + expm1(self.epsilon) * held).reshape(self.input_shape)
 
     @property
     def score_step(self) -> float:
@@ -133,9 +138,7 @@ class SetChannel:
         is unbiased. It is taken of w less its mean c, which is added afterwards: sum f = 1. The
         size of S then tells nothing; where that is random, scores of large regions vary less.
         """
-        flat = np.ascontiguousarray(weights, np.float64).ravel()
-        if flat.size != self.reports.size:
-            raise InputError(f"weights must have shape {self.input_shape}, got {weights.shape}")
+        flat = number_array("weights", weights, self.input_shape).ravel()
         mean = flat.mean()
         inside = sum_over_sets(self.reports.starts, self.reports.cells, flat - mean)
         return np.asarray(mean + self.score_step * inside)

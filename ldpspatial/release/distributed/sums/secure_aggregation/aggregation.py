@@ -12,7 +12,7 @@ from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
 from ldpspatial.release.distributed.sums.secure_aggregation.session import enrol, play
 from ldpspatial.release.distributed.sums.secure_aggregation.terms import SESSION_BYTES, Step, Terms
 from ldpspatial.release.distributed.sums.secure_sum import check_vectors
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import random_bytes, whole_number
 
 Bools = NDArray[np.bool_]
 
@@ -132,7 +132,7 @@ class SecureAggregation:
         clients, length = vectors.shape
         if clients < self.threshold:
             return None
-        session = self.entropy(SESSION_BYTES)
+        session = random_bytes(self.entropy, SESSION_BYTES)
         terms = Terms(
             session=session,
             clients=clients,

@@ -44,6 +44,7 @@ from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
 )
 from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
 from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message, require
+from ldpspatial.validate import random_bytes
 
 
 class Client:
@@ -86,8 +87,8 @@ class Client:
     def advertise(self) -> KeyAdvert:
         """Round 0: draw two key pairs, return the public keys."""
         with self._round(Step.ADVERTISE):
-            self._cipher_pair = KeyPair(self._entropy(KEY_BYTES))
-            self._mask_pair = KeyPair(self._entropy(KEY_BYTES))
+            self._cipher_pair = KeyPair(random_bytes(self._entropy, KEY_BYTES))
+            self._mask_pair = KeyPair(random_bytes(self._entropy, KEY_BYTES))
             public = self._cipher_pair.public, self._mask_pair.public
             signature = self._identity.sign(key_statement(self.terms, *public))
             self._advert = KeyAdvert(self.terms.digest, self.number, *public, signature)
@@ -103,7 +104,7 @@ class Client:
         """
         with self._round(Step.SHARE, message, KeyList):
             self._adverts = self._checked_adverts(message)
-            self._seed = self._entropy(KEY_BYTES)
+            self._seed = random_bytes(self._entropy, KEY_BYTES)
             holders = sorted(self._adverts)
             points = [holder + 1 for holder in holders]  # the secret itself is at 0
             shares = {}

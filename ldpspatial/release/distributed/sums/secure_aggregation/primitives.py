@@ -7,6 +7,7 @@ Key agreement: X25519 (RFC 7748). Key derivation: HKDF-SHA256 (RFC 5869). Mask s
 from client_sdk.shared import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
+from ldpspatial.validate import random_bytes
 
 try:
     from cryptography.exceptions import InvalidSignature, InvalidTag
@@ -119,7 +120,7 @@ class SigningKey:
     """
 
     def __init__(self, entropy: Entropy) -> None:
-        self._key = Ed25519PrivateKey.from_private_bytes(entropy(KEY_BYTES))
+        self._key = Ed25519PrivateKey.from_private_bytes(random_bytes(entropy, KEY_BYTES))
         self.public = self._key.public_key().public_bytes_raw()
 
     def sign(self, statement: bytes) -> bytes:

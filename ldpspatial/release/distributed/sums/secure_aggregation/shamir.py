@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from client_sdk.shared import Entropy
+from ldpspatial.validate import random_bytes
 
 PRIME = (1 << 257) - 93  # every 32-byte secret is below it; just below a power of two to draw from
 SHARE_BYTES = 33
@@ -82,6 +83,6 @@ def _uniform(bound: int, entropy: Entropy) -> int:
     size = -(-bits // 8)
     mask = (1 << bits) - 1
     while True:
-        value = int.from_bytes(entropy(size), "big") & mask
+        value = int.from_bytes(random_bytes(entropy, size), "big") & mask
         if value < bound:
             return value
