@@ -53,6 +53,9 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
+        # For module:Name, as python -m finds it; last, so that no file there hides another module.
+        if "" not in sys.path:  # the folder in which one works
+            sys.path.append("")
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A path that the terminal's character set lacks must not end a run that went well.
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import make_dataclass, replace
@@ -23,6 +25,7 @@ from tests.support.command_line import refusal, run, succeed
 from tests.support.extensions import Nothing, Spoilt, Uniform
 from tests.support.files import write_file
 
+ROOT = Path(__file__).parents[2]
 ESTIMATOR, RELEASE = "tests.support.extensions:Uniform", "tests.support.extensions:Nothing"
 COLLECTION = Collection.create("square", Grid.plane(0, 0, 5, 5), 3.5)
 CHANNEL = lp.StampChannel(COLLECTION.table)
@@ -322,6 +325,21 @@ def test_a_release_with_no_density_or_no_claim_gets_into_no_table(rule: str) -> 
     assert str(caught.value).startswith("nothing at epsilon 1, 3 cells, repeat 0: ")
     with pytest.raises(lp.InputError, match=re.escape(rule)):
         attack(release, 1.0, 3, 4, rng)
+
+
+def test_the_installed_command_finds_a_module_in_the_folder_where_it_is_called(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.py").write_text("from tests.support.extensions import Nothing as Coarse\n")
+    (tmp_path / "json.py").write_text("raise RuntimeError('hides the one that is meant')\n")
+    # As the script of an installed package: its own folder comes first, and not that of the user.
+    call = f"import sys; sys.path[0] = {str(ROOT)!r}; from ldpspatial.cli import main; main()"
+    words = ["audit", "mine:Coarse", "--epsilon", "1", "--cells", "2", "--runs", "4"]
+    done = subprocess.run(
+        [sys.executable, "-c", call, *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "nothing" in done.stdout, done.stderr
 
 
 def test_what_is_no_release_of_anything_is_refused() -> None:
