@@ -75,7 +75,13 @@ class BackOff:
         OSError
             It could not: a new process would not know of it and try again at once.
         """
-        self._replace(self._read())
+        # Beside the file: to write it again could undo what another uploader has just written.
+        probe = self._file.with_name(f"{FILE}.{secrets.token_hex(8)}")
+        try:
+            probe.write_text(json.dumps(self._read()._asdict()), encoding="utf-8")
+        finally:
+            with suppress(OSError):
+                probe.unlink(missing_ok=True)
 
     def succeeded(self) -> None:
         """Forget the failures."""
