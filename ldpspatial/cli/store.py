@@ -11,7 +11,6 @@ from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.estimator_options import estimator_options
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
-from ldpspatial.collecting.mapping import write_map
 from ldpspatial.collecting.results import fit_verdict
 from ldpspatial.errors import InputError
 from ldpspatial.validate import shown
@@ -163,7 +162,8 @@ def export(store: str, digest: str, out: Path) -> None:
 def estimate(store: str, digest: str, out: Path, overwrite: bool, **options: Any) -> None:
     """Estimate the map from the counts of a released collection.
 
-    Writes what "ldpspatial estimate" writes.
+    Writes what "ldpspatial estimate" writes, and how far the map is to be expected from the
+    truth: on the maps that "ldpspatial plan" plays, and on the map that came out.
 
     \b
     Example:
@@ -182,14 +182,19 @@ def estimate(store: str, digest: str, out: Path, overwrite: bool, **options: Any
         progress("estimate") as (stage, advance),
         result_folder(out, overwrite) as folder,
     ):
-        facts = counted.facts()
-        summary = write_map(
-            folder, collection, counted.counts, facts, options["rule"], options["smoothing"],
+        from ldpspatial.service.map_making import make_map  # noqa: PLC0415
+
+        summary = make_map(
+            folder, collection, counted, options["rule"], options["smoothing"],
             options["method"], stage, advance,
         )  # fmt: skip
     show(
         f"{counted.n} reports, each {collection.epsilon:g}-LDP",
-        {name: str(value) for name, value in facts.items()} | {"check": fit_verdict(summary)},
+        {
+            **{name: str(value) for name, value in counted.facts().items()},
+            "error to expect": _error_to_expect(summary),
+            "check": fit_verdict(summary),
+        },
     )
     click.echo(f"Written to {out}: see heatmap.png")
 
@@ -250,6 +255,18 @@ async def _found(opened: "Store", digest: str) -> "Held":
             f"store, got {shown(digest)}, which fits {len(matching)}"
         )
     return matching[0]
+
+
+def _error_to_expect(summary: dict[str, Any]) -> str:
+    """Return one line on W2 between the truth and such a map."""
+    error = summary["expected_error"]
+    foretold = [each["mean"] for each in error["foretold"].values()]
+    here = error["this_map"]["mean"]
+    unit = error["unit"]
+    return (
+        f"W2 about {here:,.3g} {unit} (foretold for so many reports: "
+        f"{min(foretold):,.3g} to {max(foretold):,.3g} {unit})"
+    )
 
 
 def _facts(found: "Progress") -> dict[str, str]:

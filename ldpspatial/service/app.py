@@ -15,6 +15,7 @@ from ldpspatial.service.database import StoreError
 from ldpspatial.service.device_api import DeviceApi
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits
+from ldpspatial.service.maps import Maps
 from ldpspatial.service.operator_api import OperatorApi
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.store import open_store
@@ -38,7 +39,8 @@ def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
         store = await open_store(location)
         commits = GroupCommit(store)
         devices = DeviceApi(store, commits, limits)
-        operators = OperatorApi(store, devices.catalogue, commits)
+        maps = Maps()
+        operators = OperatorApi(store, devices.catalogue, commits, maps)
         app.router.routes[:] = [
             Route("/reports", devices.reports, methods=["POST"]),
             Route("/reports", devices.preflight, methods=["OPTIONS"]),
@@ -51,6 +53,7 @@ def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
         try:
             yield
         finally:
+            await maps.close()
             await commits.stop()
             await store.close()
 

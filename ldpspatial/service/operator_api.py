@@ -1,11 +1,13 @@
-"""What operators ask for, behind a token: collections, their states, numbers and counts."""
+"""What operators ask for, behind a token: collections, their states, numbers, counts and maps."""
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from client_sdk import ClientError, Collection
@@ -13,14 +15,27 @@ from ldpspatial.errors import InputError
 from ldpspatial.service.closing import close_collection, release, released_counts
 from ldpspatial.service.device_api import Catalogue
 from ldpspatial.service.group_commit import GroupCommit
+from ldpspatial.service.maps import Maps, Wanted
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.progress import Progress, progress_of
 from ldpspatial.service.store import Held, Store
 from ldpspatial.service.tokens import is_token
+from ldpspatial.validate import shown
 
 Handler = Callable[[Request], Awaitable[Response]]
 LONGEST_DOCUMENT = 1 << 26
 SECRET = {"Cache-Control": "no-store"}
+AGAIN_S = 1  # while a map is being made, which a request waits for by itself
+OPTIONS = ("rule", "smoothing", "intervals")  # of a map
+NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# What can be asked for of a map, by name; each stands in the folder of the map.
+MAP_FILES = {
+    "heatmap.png": "image/png",
+    "estimate.geojson": "application/geo+json",
+    "estimate.csv": "text/csv; charset=utf-8",
+    "estimate.npz": "application/octet-stream",
+    "summary.json": "application/json",
+}
 
 
 class NewCollection(msgspec.Struct, forbid_unknown_fields=True):
@@ -41,10 +56,11 @@ class NewCollection(msgspec.Struct, forbid_unknown_fields=True):
 class OperatorApi:
     """The requests of operators."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, commits: GroupCommit):
+    def __init__(self, store: Store, catalogue: Catalogue, commits: GroupCommit, maps: Maps):
         self._store = store
         self._catalogue = catalogue
         self._commits = commits
+        self._maps = maps
 
     def routes(self) -> list[Route]:
         """Return the routes, each behind the token."""
@@ -56,6 +72,9 @@ class OperatorApi:
             Route(f"{one}/close", self._guarded(self.close), methods=["POST"]),
             Route(f"{one}/release", self._guarded(self.release), methods=["POST"]),
             Route(f"{one}/counts", self._guarded(self.counts), methods=["GET"]),
+            Route(f"{one}/reports.parquet", self._guarded(self.reports), methods=["GET"]),
+            Route(f"{one}/map", self._guarded(self.summary), methods=["GET"]),
+            Route(f"{one}/map/{{file}}", self._guarded(self.map_file), methods=["GET"]),
         ]
 
     def _guarded(self, handler: Handler) -> Handler:
@@ -118,6 +137,44 @@ class OperatorApi:
         found = await released_counts(self._store, held.digest)
         return _json({**found.facts(), "counts": found.counts.tolist()})
 
+    async def reports(self, request: Request) -> Response:
+        """Return the different reports of a closed collection as Parquet."""
+        from ldpspatial.service.exporting import write_parquet  # noqa: PLC0415  (30 MB of Arrow)
+
+        held = await self._found(request)
+        scratch = self._maps.scratch()
+        file = await scratch.__aenter__() / "reports.parquet"
+        leave = BackgroundTask(scratch.__aexit__, None, None, None)
+        try:
+            await write_parquet(self._store, held.digest, file)
+        except BaseException:
+            await leave()
+            raise
+        kind = "application/vnd.apache.parquet"
+        return FileResponse(file, 200, SECRET, kind, background=leave)
+
+    async def summary(self, request: Request) -> Response:
+        """Return the summary of the map of a released collection."""
+        return await self._of_map(request, "summary.json")
+
+    async def map_file(self, request: Request) -> Response:
+        """Return a file of the map of a released collection."""
+        name = request.path_params["file"]
+        if name not in MAP_FILES:
+            raise Problem(404, f"A map has the files {', '.join(MAP_FILES)}.")
+        return await self._of_map(request, name)
+
+    async def _of_map(self, request: Request, name: str) -> Response:
+        """Return a file of a map, or 202 while it is being made."""
+        held = await self._found(request)
+        wanted = _wanted(held.digest, request.query_params)
+        counted = await released_counts(self._store, held.digest)
+        folder = await self._maps.folder(wanted, held.document, counted)
+        if folder is None:
+            again = {**SECRET, "Retry-After": str(AGAIN_S)}
+            return Response(b'{"state":"being made"}', 202, again, "application/json")
+        return Response((folder / name).read_bytes(), 200, SECRET, MAP_FILES[name])
+
     async def _found(self, request: Request) -> Held:
         held = await self._store.find(request.path_params["digest"])
         if held is None:
@@ -130,3 +187,22 @@ class OperatorApi:
 
 def _json(content: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, SECRET, "application/json")
+
+
+def _wanted(digest: str, query: Mapping[str, str]) -> Wanted:
+    """Return which map a query asks for; the process that makes it knows the estimators.
+
+    A rule may be a name that an installed package registered, and no module:Name: a module that a
+    request names is not imported.
+    """
+    for name, value in query.items():
+        if name not in OPTIONS:
+            raise InputError(f"a query may have {', '.join(OPTIONS)}, got {shown(name)}")
+        if not NAME.fullmatch(value):
+            raise InputError(f"{name} must be a name of letters, digits, - and _")
+    return Wanted(
+        digest,
+        query.get("rule", "scaled"),
+        query.get("smoothing"),
+        query.get("intervals", "auto"),
+    )

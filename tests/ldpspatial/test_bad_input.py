@@ -30,7 +30,7 @@ from ldpspatial.estimation.estimate import RULES, find_estimator
 from ldpspatial.files import maps, plans
 from ldpspatial.files import regions as region_files
 from ldpspatial.places import regions, users
-from ldpspatial.planning import disk_radius, plan
+from ldpspatial.planning import disk_radius, foretold, plan
 from ldpspatial.plotting import heat_map, transport_plot
 from ldpspatial.privacy import (
     audit,
@@ -682,6 +682,30 @@ DOCUMENTED = {
             "progress": CALLBACK,
         },
     ),
+    "planning.foretold.synthetic_densities": Row(
+        foretold.synthetic_densities,
+        lambda _: {"cells": 2, "rng": rng()},
+        {"cells": whole(1, 1024), "rng": RNG},
+    ),
+    "planning.foretold.foretell": Row(
+        foretold.foretell,
+        lambda _: {
+            "collection": COLLECTION,
+            "reports": 50,
+            "densities": {"flat": np.full((COLLECTION.grid.cells,) * 2, COLLECTION.grid.cells**-2)},
+            "rng": rng(),
+            "repeats": 1,
+        },
+        {
+            "collection": NO_COLLECTION,
+            "reports": whole(1, 10**12),
+            "densities": (3, None, [MAP], {"it": 3}, {"it": MAP}, {"it": np.zeros((3, 3))}),
+            "rng": RNG,
+            "repeats": whole(1, 1000),
+            "rule": RULE,
+            "tell": CALLBACK,
+        },
+    ),
     "planning.disk_radius.disk_squared_radius": Row(
         disk_radius.disk_squared_radius,
         given(cells=3, epsilon=2.0, n_users=100),
@@ -1264,7 +1288,7 @@ TABLE_OF_ROWS: dict[str, Row] = {
 # What has to have a row: what these rooms name, and the functions of these modules.
 ROOMS = (lp, estimation, metrics, datasets, comparison, local, distributed, central)
 MODULES = (
-    *(plan, disk_radius, audit, discrete_laplace, local_privacy, shuffling, still_device),
+    *(plan, foretold, disk_radius, audit, discrete_laplace, local_privacy, shuffling, still_device),
     *(
         distinguish,
         attack,

@@ -1,0 +1,114 @@
+"""From the counts of a released collection to the folder of its map.
+
+Besides what ``ldpspatial estimate`` writes, the summary says which error was to be expected: on the
+maps that plans are made on, and on the map that came out.
+
+Run as ``python -m ldpspatial.service.map_making FOLDER`` it takes the order from standard input:
+the service makes maps in a process of their own, so that devices do not wait for them.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from client_sdk import Collection
+from ldpspatial.collecting.mapping import SEED, Advance, Stage, write_map
+from ldpspatial.collecting.results import read_estimate, write_json
+from ldpspatial.errors import LdpSpatialError
+from ldpspatial.planning.foretold import foretell, synthetic_densities
+from ldpspatial.service.closing import Counted
+from ldpspatial.service.maps import REFUSED, Order
+
+REPEATS = 3
+THIS_MAP = "this map"
+NICENESS = 10  # reports come first
+
+
+def make_map(
+    folder: Path,
+    collection: Collection,
+    counted: Counted,
+    rule: str = "scaled",
+    smoothing: str | None = None,
+    intervals: str = "auto",
+    stage: Stage = lambda name: None,
+    advance: Advance = lambda done, total: None,
+) -> dict[str, Any]:
+    """Write all that ``ldpspatial estimate`` writes, and return the summary.
+
+    Parameters
+    ----------
+    folder : Path
+        Exists.
+    collection : Collection
+    counted : Counted
+    rule, smoothing, intervals : str
+        As of :func:`ldpspatial.collecting.mapping.write_map`.
+    stage, advance : functions
+        Are told what is being done, and how far it is.
+    """
+    facts = counted.facts()
+    summary = write_map(
+        folder, collection, counted.counts, facts, rule, smoothing, intervals, stage, advance
+    )
+    stage("expected error")
+    summary["expected_error"] = _expected_error(folder, rule, advance)
+    write_json(folder / "summary.json", summary)
+    return summary
+
+
+def _expected_error(folder: Path, rule: str, advance: Advance) -> dict[str, Any]:
+    """Return W2 to expect on the maps of plans, and on the map in the folder."""
+    collection, estimate = read_estimate(folder)
+    rng = np.random.default_rng(SEED)
+    densities = {**synthetic_densities(collection.grid.cells, rng), THIS_MAP: estimate.density}
+    tell = _counter(advance, len(densities) * REPEATS)
+    found = foretell(collection, estimate.n, densities, rng, REPEATS, rule, tell)
+    mean = dict(found.w2)
+    highest = dict(found.highest)
+    here = {"mean": mean.pop(THIS_MAP), "highest": highest.pop(THIS_MAP)}
+    return {
+        "distance": "W2 between map and estimate",
+        "unit": "m" if collection.grid.kind == "geographic" else "plane units",
+        "collections_played": REPEATS,
+        "foretold": {name: {"mean": mean[name], "highest": highest[name]} for name in mean},
+        "this_map": here,
+    }
+
+
+def _counter(advance: Advance, total: int) -> Callable[[], None]:
+    done = 0
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        advance(done, total)
+
+    return tell
+
+
+def main() -> int:
+    """Make the map that standard input orders; 0, or REFUSED where the order cannot be met."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    counts = np.array(order.counts, np.int64)
+    counted = Counted(counts, order.received, order.repeated, order.conflicting)
+    collection = Collection.from_json(order.document)
+    try:
+        make_map(
+            Path(sys.argv[1]), collection, counted, order.rule, order.smoothing, order.intervals
+        )
+    except LdpSpatialError as error:
+        print(error, file=sys.stderr)  # noqa: T201  (whoever started this reads it)
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
