@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from client_sdk import Collection
-from ldpspatial.cli.documents import read_collection
+from client_sdk import Collection, Series
+from ldpspatial.cli.documents import read_collection, read_document
 from ldpspatial.cli.estimator_options import estimator_options
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
@@ -75,6 +75,38 @@ def add(store: str, document: Path, minimum: int) -> None:
     collection = read_collection(document)
     held = with_store(store, lambda opened: opened.add(collection, minimum))
     click.echo(f"Open: {held.digest}")
+
+
+@store.command("add-series")
+@store_argument
+@click.argument("document", metavar="SERIES", type=click.Path(path_type=Path))
+@click.option(
+    "--minimum", type=click.IntRange(1), required=True,
+    help="Reports that must count before a window is released.",
+)  # fmt: skip
+@click.option(
+    "--leeway", type=click.IntRange(0), default=86_400, show_default=True,
+    help="Seconds for which a window takes reports before it begins and after it ends.",
+)  # fmt: skip
+def add_series(store: str, document: Path, minimum: int, leeway: int) -> None:
+    """Add a SERIES, a collection that repeats.
+
+    Each window is a collection, which the service opens and closes by its own clock while it runs.
+    The leeway is for clocks of devices that are wrong and for reports that wait on their device. A
+    window that was over before the service came to look is never opened.
+
+    \b
+    Example:
+      ldpspatial store add-series berlin.db week.json --minimum 1000 --leeway 7200
+    """
+    series = Series.from_json(read_document(document, "SERIES"))
+
+    async def act(opened: "Store") -> str:
+        from ldpspatial.service import windows  # noqa: PLC0415
+
+        return (await windows.add_series(opened, series, minimum, leeway)).digest
+
+    click.echo(f"Added: {with_store(store, act)}")
 
 
 @store.command("list")

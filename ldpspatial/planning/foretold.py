@@ -25,7 +25,7 @@ from ldpspatial.validate import callback, check_generator, instance, shown, whol
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-6  # of the sum of a map
-PEOPLE = 1_000_000  # that the law of a synthetic map is read from
+PEOPLE = 300_000  # that the law of a synthetic map is read from
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,13 @@ from ldpspatial.service.device_api import DeviceApi
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.maps import Maps
+from ldpspatial.service.monitoring import Monitoring
+from ldpspatial.service.openapi import describe
 from ldpspatial.service.operator_api import OperatorApi
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.store import open_store
 from ldpspatial.service.upkeep import forget
+from ldpspatial.service.windows import Clock
 
 LOG = logging.getLogger(__name__)
 
@@ -40,19 +43,27 @@ def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
         commits = GroupCommit(store)
         devices = DeviceApi(store, commits, limits)
         maps = Maps()
-        operators = OperatorApi(store, devices.catalogue, commits, maps)
+        monitoring = Monitoring(store, devices, commits)
+        operators = OperatorApi(store, devices.catalogue, commits, maps, monitoring)
+        clock = Clock(store, devices.catalogue.refresh)
         app.router.routes[:] = [
             Route("/reports", devices.reports, methods=["POST"]),
             Route("/reports", devices.preflight, methods=["OPTIONS"]),
             Route("/collections/{digest}", devices.document, methods=["GET"]),
+            Route("/series/{digest}", devices.series, methods=["GET"]),
+            Route("/health", monitoring.health, methods=["GET"]),
+            Route("/openapi.json", describe, methods=["GET"]),
             *operators.routes(),
         ]
         await forget(store.database)
+        await clock.look()  # so that the first report finds its window open
         await devices.catalogue.refresh()
         commits.start()
+        clock.start()
         try:
             yield
         finally:
+            await clock.stop()
             await maps.close()
             await commits.stop()
             await store.close()

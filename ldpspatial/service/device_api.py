@@ -24,6 +24,7 @@ from ldpspatial.service.uploads import (
     sort_out,
     unpacked,
 )
+from ldpspatial.service.windows import find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
 RETRY_S = 30
@@ -86,6 +87,14 @@ class DeviceApi:
         held = await self._store.find(request.path_params["digest"])
         if held is None:
             raise Problem(404, "There is no collection of this digest.", headers=CROSS_ORIGIN)
+        headers = {**CROSS_ORIGIN, "Cache-Control": FOREVER}
+        return Response(held.document, headers=headers, media_type="application/json")
+
+    async def series(self, request: Request) -> Response:
+        """Return the document of a series, from which those of its windows follow."""
+        held = await find_series(self._store, request.path_params["digest"])
+        if held is None:
+            raise Problem(404, "There is no series of this digest.", headers=CROSS_ORIGIN)
         headers = {**CROSS_ORIGIN, "Cache-Control": FOREVER}
         return Response(held.document, headers=headers, media_type="application/json")
 

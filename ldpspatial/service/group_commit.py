@@ -8,6 +8,7 @@ never holds one up for longer than a step takes.
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,32 @@ class _Group:
     number: int = 0
 
 
+@dataclass
+class CommitNumbers:
+    """What was done since the service started.
+
+    Attributes
+    ----------
+    stored : int
+        Reports.
+    commits, failures : int
+        Transactions that stored reports, and that did not.
+    seconds : float
+        Of all commits together.
+    is_failing : bool
+        Whether the last transaction failed.
+    refused : Counter of str
+        Reports by reason.
+    """
+
+    stored: int = 0
+    commits: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    is_failing: bool = False
+    refused: Counter[str] = field(default_factory=Counter)
+
+
 class GroupCommit:
     """Takes reports from requests and stores them together.
 
@@ -56,6 +83,7 @@ class GroupCommit:
         self._gather_at = time.monotonic()
         self._merging = False
         self.refused: dict[tuple[int, str], int] = {}
+        self.numbers = CommitNumbers()
 
     def start(self) -> None:
         """Begin to store; needs a running event loop."""
@@ -94,6 +122,12 @@ class GroupCommit:
         """Count a report that was refused; it is written with the next transaction of upkeep."""
         key = (collection, reason)
         self.refused[key] = self.refused.get(key, 0) + 1
+        self.numbers.refused[reason] += 1
+
+    @property
+    def waiting(self) -> int:
+        """Reports that wait for the next transaction."""
+        return self._group.number
 
     async def _run(self) -> None:
         while not (self._stopping and not self._group.waiting):
@@ -117,6 +151,7 @@ class GroupCommit:
             number: records[0] if len(records) == 1 else np.concatenate(records)
             for number, records in group.arrived.items()
         }
+        began = time.monotonic()
         try:
             closed = await self._store.append(together)
         except Exception as error:
@@ -124,11 +159,19 @@ class GroupCommit:
             known = isinstance(error, StoreError)
             failure = error if known else StoreError(f"not stored: {type(error).__name__}")
             LOG.error("%s", failure)
+            self.numbers.failures += 1
+            self.numbers.is_failing = True
             for stored in group.waiting:
                 if not stored.done():
                     stored.set_exception(failure)
             return
         self._ungathered += group.number
+        self.numbers.stored += sum(
+            len(records) for number, records in together.items() if number not in closed
+        )
+        self.numbers.commits += 1
+        self.numbers.seconds += time.monotonic() - began
+        self.numbers.is_failing = False
         for stored in group.waiting:
             if not stored.done():  # whoever asked may have gone
                 stored.set_result(closed)

@@ -1,8 +1,7 @@
 """What operators ask for, behind a token: collections, their states, numbers, counts and maps."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.background import BackgroundTask
@@ -10,24 +9,32 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from client_sdk import ClientError, Collection
+from client_sdk import ClientError, Collection, Series
 from ldpspatial.errors import InputError
 from ldpspatial.service.closing import close_collection, release, released_counts
 from ldpspatial.service.device_api import Catalogue
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.maps import Maps, Wanted
+from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.progress import Progress, progress_of
 from ldpspatial.service.store import Held, Store
 from ldpspatial.service.tokens import is_token
-from ldpspatial.validate import shown
+from ldpspatial.service.windows import DAY_S, HeldSeries, add_series, all_series
+from ldpspatial.validate import one_of, outside_names, shown
 
 Handler = Callable[[Request], Awaitable[Response]]
 LONGEST_DOCUMENT = 1 << 26
 SECRET = {"Cache-Control": "no-store"}
 AGAIN_S = 1  # while a map is being made, which a request waits for by itself
-OPTIONS = ("rule", "smoothing", "intervals")  # of a map
-NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# The names that ldpspatial.estimation knows, without its imports: this process stays small.
+RULES = ("scaled", "likelihood", "published", "cross-validated")
+ENTRY_POINTS = "ldpspatial.estimators"
+MAP_OPTIONS = {
+    "rule": RULES,
+    "smoothing": ("binomial", "five-point"),
+    "intervals": ("auto", "fisher", "bootstrap", "none"),
+}
 # What can be asked for of a map, by name; each stands in the folder of the map.
 MAP_FILES = {
     "heatmap.png": "image/png",
@@ -53,21 +60,64 @@ class NewCollection(msgspec.Struct, forbid_unknown_fields=True):
     minimum: int
 
 
+class NewSeries(msgspec.Struct, forbid_unknown_fields=True):
+    """What is sent to add a series.
+
+    Attributes
+    ----------
+    document : str
+        The series document.
+    minimum : int
+        Reports that must count before a window is released.
+    leeway_s : int
+        For how long a window takes reports before it begins and after it ends, in seconds.
+    """
+
+    document: str
+    minimum: int
+    leeway_s: int = DAY_S
+
+
+class ToldSeries(msgspec.Struct):
+    """What is told of a series."""
+
+    digest: str
+    name: str
+    minimum: int
+    leeway_s: int
+    windows: int
+    answers: int
+    first_start: int
+    window_seconds: int
+
+
+New = TypeVar("New", bound=msgspec.Struct)
+
+
 class OperatorApi:
     """The requests of operators."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, commits: GroupCommit, maps: Maps):
+    def __init__(
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        commits: GroupCommit,
+        maps: Maps,
+        monitoring: Monitoring,
+    ):
         self._store = store
         self._catalogue = catalogue
         self._commits = commits
         self._maps = maps
+        self._monitoring = monitoring
 
     def routes(self) -> list[Route]:
         """Return the routes, each behind the token."""
         one = "/operator/collections/{digest}"
         return [
-            Route("/operator/collections", self._guarded(self.collections), methods=["GET"]),
-            Route("/operator/collections", self._guarded(self.add), methods=["POST"]),
+            self._both("/operator/collections", self.collections, self.add),
+            self._both("/operator/series", self.series, self.add_series),
+            Route("/metrics", self._guarded(self._monitoring.metrics), methods=["GET"]),
             Route(one, self._guarded(self.collection), methods=["GET"]),
             Route(f"{one}/close", self._guarded(self.close), methods=["POST"]),
             Route(f"{one}/release", self._guarded(self.release), methods=["POST"]),
@@ -76,6 +126,14 @@ class OperatorApi:
             Route(f"{one}/map", self._guarded(self.summary), methods=["GET"]),
             Route(f"{one}/map/{{file}}", self._guarded(self.map_file), methods=["GET"]),
         ]
+
+    def _both(self, path: str, listing: Handler, adding: Handler) -> Route:
+        """Return one route for GET and POST, so that either refusal names both methods."""
+
+        async def handle(request: Request) -> Response:
+            return await (adding if request.method == "POST" else listing)(request)
+
+        return Route(path, self._guarded(handle), methods=["GET", "POST"])
 
     def _guarded(self, handler: Handler) -> Handler:
         """Return a handler that answers to a token only, and what it raises as problems."""
@@ -102,20 +160,21 @@ class OperatorApi:
 
     async def add(self, request: Request) -> Response:
         """Add a collection, open from now on."""
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > LONGEST_DOCUMENT:
-                raise Problem(413, f"At most {LONGEST_DOCUMENT} bytes.")
-        try:
-            wanted = msgspec.json.decode(body, type=NewCollection)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Problem(
-                422, f"The body must be an object of document and minimum: {error}"
-            ) from None
+        wanted = await _read(request, NewCollection)
         held = await self._store.add(Collection.from_json(wanted.document), wanted.minimum)
         await self._catalogue.refresh()
         return _json(await self._told(held), 201)
+
+    async def series(self, request: Request) -> Response:
+        """List all series."""
+        return _json([_told_series(held) for held in await all_series(self._store)])
+
+    async def add_series(self, request: Request) -> Response:
+        """Add a series, whose windows the service opens and closes by its own clock."""
+        wanted = await _read(request, NewSeries)
+        series = Series.from_json(wanted.document)
+        held = await add_series(self._store, series, wanted.minimum, wanted.leeway_s)
+        return _json(_told_series(held), 201)
 
     async def close(self, request: Request) -> Response:
         """Close a collection and count it."""
@@ -185,21 +244,49 @@ class OperatorApi:
         return await progress_of(self._store, held, self._commits.refused)
 
 
+async def _read(request: Request, kind: type[New]) -> New:
+    """Return what a body holds."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LONGEST_DOCUMENT:
+            raise Problem(413, f"At most {LONGEST_DOCUMENT} bytes.")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        fields = ", ".join(kind.__struct_fields__)
+        raise Problem(422, f"The body must be an object of {fields}: {error}") from None
+
+
+def _told_series(held: HeldSeries) -> ToldSeries:
+    series = Series.from_json(held.document)
+    return ToldSeries(
+        held.digest,
+        series.name,
+        held.minimum,
+        held.leeway_s,
+        series.windows,
+        series.answers,
+        series.first_start,
+        series.window_seconds,
+    )
+
+
 def _json(content: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, SECRET, "application/json")
 
 
 def _wanted(digest: str, query: Mapping[str, str]) -> Wanted:
-    """Return which map a query asks for; the process that makes it knows the estimators.
+    """Return which map a query asks for.
 
     A rule may be a name that an installed package registered, and no module:Name: a module that a
     request names is not imported.
     """
+    known = {**MAP_OPTIONS, "rule": (*RULES, *outside_names(ENTRY_POINTS, RULES))}
     for name, value in query.items():
-        if name not in OPTIONS:
-            raise InputError(f"a query may have {', '.join(OPTIONS)}, got {shown(name)}")
-        if not NAME.fullmatch(value):
-            raise InputError(f"{name} must be a name of letters, digits, - and _")
+        if name not in known:
+            raise InputError(f"a query may have {', '.join(known)}, got {shown(name)}")
+        one_of(name, value, known[name])
     return Wanted(
         digest,
         query.get("rule", "scaled"),

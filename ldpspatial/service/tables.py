@@ -18,6 +18,11 @@ TABLES = (
     "CREATE TABLE collections (number {serial}, digest TEXT NOT NULL UNIQUE, "
     "document TEXT NOT NULL, state TEXT NOT NULL, minimum {whole} NOT NULL, "
     "received {whole} NOT NULL, repeated {whole} NOT NULL, hash_key {bytes})",
+    # Each window of a series is a collection; leeway in seconds.
+    "CREATE TABLE series (number {serial}, digest TEXT NOT NULL UNIQUE, document TEXT NOT NULL, "
+    "minimum {whole} NOT NULL, leeway {whole} NOT NULL)",
+    "CREATE TABLE windows (series {whole} NOT NULL, place {whole} NOT NULL, "
+    "digest TEXT NOT NULL UNIQUE)",
     # What one transaction stored for one collection.
     "CREATE TABLE arrivals (seq {serial}, collection {whole} NOT NULL, "
     "number {whole} NOT NULL, records {bytes} NOT NULL)",

@@ -11,9 +11,14 @@ import pytest
 
 from ldpspatial import count_reports, estimate
 from ldpspatial.channels.disk import StampChannel
+from ldpspatial.cli.estimator_options import INTERVALS
 from ldpspatial.collecting.results import read_estimate
+from ldpspatial.estimation.estimate import ENTRY_POINTS, RULES
+from ldpspatial.estimation.smoothing import SMOOTHERS
+from ldpspatial.service import operator_api
 from ldpspatial.service.closing import close_collection, counted
 from ldpspatial.service.maps import MOST_WAITING, Maps, Wanted
+from ldpspatial.service.operator_api import MAP_OPTIONS
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.store import make_store, open_store
 from ldpspatial.service.tokens import make_token
@@ -106,10 +111,10 @@ def test_reports_as_parquet_and_the_map_after_release(
 @pytest.mark.parametrize(
     ("query", "status", "message"),
     [
-        ("?rule=os:getcwd", 422, "rule must be a name"),
+        ("?rule=os:getcwd", 422, "rule must be one of"),
         ("?rule=nonesuch", 422, "nonesuch"),
         ("?smoothing=nonesuch", 422, "smoothing"),
-        ("?intervals=nonesuch", 422, "method"),
+        ("?intervals=nonesuch", 422, "intervals must be"),
         ("?seed=1", 422, "a query may have"),
         ("/passwd", 404, "heatmap.png"),
         ("/..%2f..%2fstore.db", 404, ""),
@@ -123,6 +128,13 @@ def test_what_names_no_map(
     found, kind, content = ask(server, token, f"/map{query}")
     assert (found, kind) == (status, "application/problem+json")
     assert message in json.loads(content)["detail"]
+
+
+def test_the_service_knows_the_names_of_the_estimators() -> None:
+    assert MAP_OPTIONS["rule"] == RULES
+    assert MAP_OPTIONS["smoothing"] == tuple(SMOOTHERS)
+    assert MAP_OPTIONS["intervals"] == INTERVALS
+    assert operator_api.ENTRY_POINTS == ENTRY_POINTS
 
 
 def test_maps_are_for_operators_alone(server: Server) -> None:

@@ -1,0 +1,187 @@
+"""Series: windows open and close by the clock of the service."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk import Grid, Series
+from ldpspatial.collecting.records import records_of
+from ldpspatial.errors import InputError
+from ldpspatial.service.closing import counted, release
+from ldpspatial.service.database import StoreError
+from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Store, make_store
+from ldpspatial.service.tokens import make_token
+from ldpspatial.service.windows import Clock, add_series, all_series, turn
+from tests.support.command_line import refusal, succeed
+from tests.support.service import lines, report, serving
+
+GRID = Grid.plane(0, 0, 100, 5)
+HOUR = 3600
+START = 1_000_000
+WEEK = Series.create("week", GRID, 2, first_start=START, window_seconds=HOUR, windows=4)
+
+
+def run(location: str, act: Callable[[Store], Awaitable[None]]) -> None:
+    async def body() -> None:
+        store = await make_store(location)
+        try:
+            await act(store)
+        finally:
+            await store.close()
+
+    asyncio.run(body())
+
+
+async def states(store: Store) -> dict[int, str]:
+    """Return the state of each window that the store has."""
+    numbers = {WEEK.collection(k).digest: k for k in range(1, 5)}
+    return {numbers[held.digest]: held.state for held in await store.collections()}
+
+
+def test_windows_open_and_close(location: str) -> None:
+    async def act(store: Store) -> None:
+        await add_series(store, WEEK, 2, leeway_s=600)
+        for now, expected in (
+            (START - 601, {}),
+            (START - 600, {1: OPEN}),
+            (START + HOUR - 601, {1: OPEN}),
+            (START + HOUR - 600, {1: OPEN, 2: OPEN}),
+            (START + HOUR + 599.5, {1: OPEN, 2: OPEN}),
+            (START + HOUR + 600, {1: CLOSED, 2: OPEN}),
+            (START, {1: CLOSED, 2: OPEN}),  # a clock that was turned back opens nothing again
+            (START + 4 * HOUR + 599, {1: CLOSED, 2: CLOSED, 4: OPEN}),  # 3 was slept through
+            (START + 9 * HOUR, {1: CLOSED, 2: CLOSED, 4: CLOSED}),
+        ):
+            changes = await turn(store, now)
+            assert await states(store) == expected, now
+            assert await turn(store, now) == 0, changes
+
+    run(location, act)
+
+
+def test_a_window_is_a_collection_with_reports_of_its_own(location: str) -> None:
+    async def act(store: Store) -> None:
+        await add_series(store, WEEK, 2, leeway_s=0)
+        await turn(store, START)
+        digest = WEEK.collection(1).digest
+        held = await store.held(digest)
+        await store.append({held.number: records_of(bytes(range(32)), np.arange(2))})
+        await turn(store, START + HOUR)
+        assert (await counted(store, digest)).n == 2
+        await release(store, digest)
+        await turn(store, START)  # nor is one that was released opened again
+        assert await states(store) == {1: RELEASED, 2: OPEN}
+
+    run(location, act)
+
+
+def test_what_a_crash_left_half_done_is_taken_up(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(store: Store) -> None:
+        await add_series(store, WEEK, 2, leeway_s=0)
+        add = store.add
+
+        async def failing(*arguments: object) -> None:
+            raise StoreError("killed here")
+
+        monkeypatch.setattr(store, "add", failing)
+        told: list[None] = []
+
+        async def changed() -> None:
+            told.append(None)
+
+        clock = Clock(store, changed, lambda: START + 1)
+        await clock.look()
+        assert (await states(store), told) == ({}, [])
+        monkeypatch.setattr(store, "add", add)
+        await clock.look()
+        await clock.look()
+        assert (await states(store), told) == ({1: OPEN}, [None])
+
+    run(location, act)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "leeway", "message"),
+    [
+        (0, 0, "minimum must be"),
+        (1, -1, "leeway_s must be"),
+        (1, 500 * HOUR, "leeway_s must be below 500 windows of 3600 s, got 1800000"),
+    ],
+)
+def test_bad_series(location: str, minimum: int, leeway: int, message: str) -> None:
+    async def act(store: Store) -> None:
+        with pytest.raises(InputError, match=message):
+            await add_series(store, WEEK, minimum, leeway)
+        await add_series(store, WEEK, 1, 0)
+        with pytest.raises(InputError, match="must be new"):
+            await add_series(store, WEEK, 1, 0)
+        assert len(await all_series(store)) == 1
+
+    run(location, act)
+
+
+def test_the_windows_that_take_reports_are_those_whose_times_hold(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await add_series(store, WEEK, 1, leeway_s=5000)
+        for now in range(START - 6000, START + 5 * HOUR + 6000, 317):
+            expected = [
+                k for k in range(1, 5) if held.times(WEEK, k)[0] <= now < held.times(WEEK, k)[1]
+            ]
+            assert list(held.taking(WEEK, now)) == expected
+
+    run(location, act)
+
+
+def test_over_http_and_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    file = tmp_path / "week.json"
+    running = Series.create("now", GRID, 2, first_start=0, window_seconds=10**9, windows=5)
+    file.write_text(running.to_json())
+    succeed("store", "new", path)
+    added = succeed("store", "add-series", path, file, "--minimum", 3, "--leeway", 60).output
+    assert added == f"Added: {running.digest}\n"
+    assert "must be new" in refusal("store", "add-series", path, file, "--minimum", 3)
+    assert "SERIES" in refusal("store", "add-series", path, tmp_path / "x", "--minimum", 3)
+    token = succeed("store", "token", path, "laptop").output.strip()
+    window = running.collection(2)  # from 2001 to 2033
+    with serving(path) as server:
+        status, headers, content = server.request("GET", f"/series/{running.digest}")
+        assert (status, content.decode()) == (200, running.to_json())
+        assert "immutable" in headers["cache-control"]
+        assert server.request("GET", f"/series/{'0' * 64}")[0] == 404
+        assert server.post(lines([report((0, 0), window)]))[0] == 204
+        assert server.post(lines([report((0, 0), running.collection(3))]))[0] == 422
+        operator = {"Authorization": f"Bearer {token}"}
+        new = {"document": WEEK.to_json(), "minimum": 5, "leeway_s": 60}
+        body = json.dumps(new).encode()
+        assert server.request("POST", "/operator/series", body, **operator)[0] == 201
+        assert server.request("POST", "/operator/series", body, **operator)[0] == 422
+        assert server.request("GET", "/operator/series")[0] == 401
+        told = json.loads(server.request("GET", "/operator/series", **operator)[2])
+        assert [(each["name"], each["leeway_s"]) for each in told] == [("now", 60), ("week", 60)]
+
+
+def test_the_service_looks_by_itself(tmp_path: Path) -> None:
+    async def act() -> list[str]:
+        store = await make_store(tmp_path / "store.db")
+        await make_token(store, "x")
+        await add_series(store, WEEK, 1, leeway_s=0)
+
+        async def changed() -> None:
+            pass
+
+        clock = Clock(store, changed, lambda: START + HOUR + 1)
+        clock.start()
+        await asyncio.sleep(0.2)
+        await clock.stop()
+        found = await states(store)
+        await store.close()
+        return [str(k) + state for k, state in found.items()]
+
+    assert asyncio.run(act()) == ["2open"]
