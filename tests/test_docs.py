@@ -32,6 +32,8 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"  # tests/test_tutorial.py runs it
 GENERATED = sorted((ROOT / "docs" / "generated").glob("*.md"))
 WRITTEN = sorted({*(ROOT / "docs").rglob("*.md")} - {*GENERATED})
 
+NOT_OURS = ("__pycache__", "demo-output", "node_modules")
+
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"[\w./-]+\.(py|md|toml|json)")
 IN_FILE = re.compile(r"([\w./-]+\.py): ([\w.]+)")
@@ -47,7 +49,7 @@ def source_files() -> list[str]:
     """Paths of the project's own files, relative, with forward slashes."""
     found = []
     for folder, folders, names in os.walk(ROOT):
-        folders[:] = [f for f in folders if f[0] != "." and f not in ("__pycache__", "demo-output")]
+        folders[:] = [f for f in folders if f[0] != "." and f not in NOT_OURS]
         found += [(Path(folder) / name).relative_to(ROOT).as_posix() for name in names]
     return found
 

@@ -1,0 +1,49 @@
+/** Compiles the client: dist/ for apps, and build/ for the tests alone. */
+
+import { execFileSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Point imports of dist/ at what was compiled to ES5, for an engine without classes. */
+const toEs5 = {
+  name: "es5",
+  setup({ onResolve }) {
+    onResolve({ filter: /\/dist\// }, ({ path }) => ({
+      path: `${ROOT}/build/es5/${path.split("/dist/")[1]}`,
+    }));
+  },
+};
+
+function compile(project) {
+  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "--project", project], {
+    cwd: ROOT,
+    stdio: "inherit",
+  });
+}
+
+rmSync(`${ROOT}/dist`, { recursive: true, force: true });
+rmSync(`${ROOT}/build`, { recursive: true, force: true });
+compile("tsconfig.json");
+compile("tsconfig.es5.json");
+
+const shared = { absWorkingDir: ROOT, bundle: true, logLevel: "warning" };
+await build({
+  ...shared,
+  entryPoints: ["dist/index.js"],
+  outfile: "build/packed.js",
+  format: "esm",
+  target: "es2020",
+  minify: true,
+});
+await build({
+  ...shared,
+  entryPoints: ["test/hermes/script.mjs"],
+  outfile: "build/hermes.js",
+  format: "iife",
+  target: "es2016",
+  plugins: [toEs5],
+});

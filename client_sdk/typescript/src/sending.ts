@@ -1,0 +1,109 @@
+/** What carries one report to a server, and what its answer means (docs/protocol.md, section 13). */
+
+import { ParameterError } from "./errors.js";
+import { numberWithin, shown, wholeNumber } from "./validate.js";
+
+const PROBLEM = "urn:ldpspatial:problem:";
+const REFUSALS = ["closed", "foreign", "malformed", "conflict"] as const;
+const LONGEST_ANSWER = 2 ** 16; // characters
+export const LONGEST_WAIT = 86_400; // seconds; a server may ask for a day and not for a year
+
+/** Why a server will never count a report. */
+export type Refusal = (typeof REFUSALS)[number];
+
+/** What became of one report. */
+export interface Answer {
+  /** The server has it durably, now or from an earlier attempt. */
+  readonly isDelivered: boolean;
+  /** The server will never count it. */
+  readonly refusal: Refusal | null;
+  /** Seconds that the server wants to be left alone, where neither holds. */
+  readonly retryAfterSeconds: number;
+}
+
+/** Takes the body of one report, 192 ASCII characters. */
+export type Send = (body: string) => Promise<Answer>;
+
+export const DELIVERED: Answer = { isDelivered: true, refusal: null, retryAfterSeconds: 0 };
+export const LATER: Answer = { isDelivered: false, refusal: null, retryAfterSeconds: 0 };
+
+/**
+ * Return what an HTTP response means: 2xx is delivered; 4xx is final only where the body is a
+ * problem document whose type is registered; everything else is temporary.
+ *
+ * @throws ParameterError where `status` is not a whole number from 100 to 999.
+ */
+export function answerOfHttp(status: number, retryAfter?: string | null, body = ""): Answer {
+  wholeNumber("status", status, 100, 999);
+  if (status >= 200 && status < 300) return DELIVERED;
+  const refusal = status >= 400 && status < 500 ? problemOf(body) : null;
+  return { ...LATER, refusal, retryAfterSeconds: refusal ? 0 : secondsOf(retryAfter ?? "") };
+}
+
+/** Return an answer that is valid: with another one a report could be lost. */
+export function checkedAnswer(answer: Answer): Answer {
+  const { isDelivered, refusal, retryAfterSeconds } = Object(answer) as Answer;
+  const isKnown = refusal === null || REFUSALS.indexOf(refusal) >= 0;
+  if (typeof isDelivered !== "boolean" || !isKnown || (isDelivered && refusal !== null)) {
+    throw new ParameterError("send must return an Answer: isDelivered, refusal, retryAfterSeconds");
+  }
+  const asked = numberWithin("retryAfterSeconds", retryAfterSeconds, 0, Infinity);
+  return { isDelivered, refusal, retryAfterSeconds: Math.min(asked, LONGEST_WAIT) };
+}
+
+/**
+ * Return a function that posts one report with `fetch`: without cookies, referrer and redirection.
+ *
+ * `url` starts with https, or is http on this machine for tests; all of an answer must be there
+ * within `timeoutSeconds`. A browser adds its own headers (Origin, User-Agent, Accept-Language).
+ *
+ * @throws ParameterError where the address or the time breaks its rule.
+ */
+export function httpsSender(url: string, options: { timeoutSeconds?: number } = {}): Send {
+  if (!/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1])[:/])[!-?A-~]+$/.test(url)) {
+    throw new ParameterError(`url must start with https:// and name no user, got ${shown(url)}`);
+  }
+  const timeout = numberWithin("timeoutSeconds", options.timeoutSeconds ?? 30, 0.001, 3600);
+
+  return async (body) => {
+    const control = new AbortController();
+    const timer = setTimeout(() => control.abort(), timeout * 1000);
+    try {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { "Content-Type": "application/x-ndjson" },
+        body,
+        cache: "no-store",
+        credentials: "omit",
+        redirect: "error", // it would send the report to whom the app did not name
+        referrerPolicy: "no-referrer",
+        signal: control.signal,
+      });
+      const isRead = response.status >= 400 && response.status < 500;
+      const text = isRead ? (await response.text()).slice(0, LONGEST_ANSWER) : "";
+      return answerOfHttp(response.status, response.headers.get("Retry-After"), text);
+    } catch {
+      return LATER; // of a connection nothing more is told
+    } finally {
+      clearTimeout(timer);
+      control.abort(); // what is left of the answer
+    }
+  };
+}
+
+function problemOf(body: string): Refusal | null {
+  try {
+    const { type } = JSON.parse(body) as { type: unknown };
+    return REFUSALS.filter((reason) => type === PROBLEM + reason)[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Return what Retry-After asks for: seconds, or a date by the device's clock. */
+function secondsOf(retryAfter: string): number {
+  const text = retryAfter.trim();
+  const isDate = /^[A-Z][a-z]{2,8},? /.test(text);
+  const seconds = isDate ? (Date.parse(text) - Date.now()) / 1000 : /^\d+$/.test(text) && +text;
+  return Math.min(Math.max(seconds || 0, 0), LONGEST_WAIT);
+}
