@@ -47,3 +47,10 @@ await build({
   target: "es2016",
   plugins: [toEs5],
 });
+await build({
+  ...shared,
+  entryPoints: ["test/browser/pages.mjs"],
+  outfile: "build/browser.js",
+  format: "iife",
+  target: "es2020",
+});

@@ -1,0 +1,146 @@
+/** The client in headless Chromium: vectors, IndexedDB, two tabs, and a browser that is killed. */
+
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+
+import { Browser, inPages, Pages, withProfile } from "../support/browser.mjs";
+
+const COST = 1_400_000;
+const KILLS = Number(process.env.KILLS ?? 20);
+
+let pages;
+before(async () => {
+  pages = await Pages.open();
+});
+after(() => pages.close());
+
+/** Run pages in a new browser with a new profile, in tabs of the same name of a store. */
+function once(...urls) {
+  return withProfile((profile) => inPages(pages, profile, urls));
+}
+
+test("all vectors", async () => {
+  const [{ lines, passed, total }] = await once(pages.url("vectors"));
+  console.log(lines.join("\n"));
+  assert.ok(total > 800);
+  assert.equal(passed, total);
+});
+
+test("opening makes no ledger, and a deleted one is not made anew", async () => {
+  const [found] = await once(pages.url("lifetime", { name: "one" }));
+  assert.deepEqual(found, {
+    before: [],
+    opened: "LedgerError",
+    after: [],
+    twice: "LedgerError",
+    deleted: "LedgerError",
+    gone: "LedgerError",
+    left: [],
+  });
+});
+
+test("two tabs, a cap of 40, 120 attempts: exactly 40", async () => {
+  await withProfile(async (profile) => {
+    const name = { name: "shared" };
+    await inPages(pages, profile, [pages.url("install", { ...name, cap: "56" })]);
+    const spend = pages.url("spend", { ...name, attempts: "60" });
+    const errors = await inPages(pages, profile, [spend, spend]);
+    const handed = pages.heard.filter(({ kind }) => kind === "handed out");
+    const tabs = new Set(handed.map(({ page }) => page));
+    const ids = new Set(handed.map(({ value }) => value));
+    const refused = errors.reduce((sum, { BudgetError = 0 }) => sum + BudgetError, 0);
+    console.log(`Chromium: two tabs, cap 40, 120 attempts: ${ids.size} handed out by ${tabs.size}`);
+    assert.deepEqual([handed.length, ids.size, refused], [40, 40, 80]);
+    assert.equal(tabs.size, 2); // both had some: they ran at once
+    const [{ spent, waiting, remaining }] = await inPages(pages, profile, [
+      pages.url("account", name),
+    ]);
+    assert.deepEqual([spent, remaining], [40 * COST, 0]);
+    assert.deepEqual(waiting, [...ids].sort());
+  });
+});
+
+test("two tabs that ask for the same events have the same reports", async () => {
+  await withProfile(async (profile) => {
+    const name = { name: "events" };
+    await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
+    const event = pages.url("event", name);
+    const [one, other] = await inPages(pages, profile, [event, event]);
+    assert.equal(new Set(one).size, 20);
+    assert.deepEqual(one, other);
+    const [{ spent }] = await inPages(pages, profile, [pages.url("account", name)]);
+    assert.equal(spent, 20 * COST);
+  });
+});
+
+test("a report is handed out only when its transaction is durable", async () => {
+  await withProfile(async (profile) => {
+    const name = { name: "strict" };
+    await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
+    const [found] = await inPages(pages, profile, [pages.url("durability", name)]);
+    assert.deepEqual(new Set(found.asked), new Set(["strict"]));
+    assert.equal(found.relaxed, "LedgerError");
+    assert.equal(found.aborted, "LedgerUnavailableError");
+    assert.deepEqual([found.spent, found.waiting.length], [COST, 1]);
+  });
+});
+
+test("two tabs upload all that waits, each report alone", async () => {
+  await withProfile(async (profile) => {
+    const name = { name: "outbox" };
+    await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
+    await inPages(pages, profile, [pages.url("spend", { ...name, attempts: "30" })]);
+    const upload = pages.url("upload", name);
+    const done = await inPages(pages, profile, [upload, upload]);
+    const sent = pages.heard.filter(({ kind }) => kind === "sent").map(({ value }) => value);
+    assert.equal(new Set(sent).size, 30);
+    assert.ok(sent.every((body) => body.length === 192));
+    assert.ok(done.every(({ isComplete, spent }) => isComplete && spent === 30 * COST));
+    const [{ waiting }] = await inPages(pages, profile, [pages.url("account", name)]);
+    assert.deepEqual(waiting, []);
+  });
+});
+
+test(`killed ${KILLS} times while two tabs spend, nothing handed out is missing`, async () => {
+  const most = 40 * KILLS;
+  await withProfile(async (profile) => {
+    const name = { name: "killed" };
+    const cap = String((most * COST) / 1e6);
+    await inPages(pages, profile, [pages.url("install", { ...name, cap })]);
+    const handed = new Set();
+    let between = 0; // counted, and not told any more
+    for (let kill = 0; kill < KILLS; kill++) {
+      pages.clear();
+      const spend = pages.url("spend", { ...name, attempts: "100000" });
+      const browser = new Browser(profile, [spend, spend]);
+      // At a random moment: after some reports of both tabs, and then some milliseconds.
+      const some = 1 + Math.floor(Math.random() * 20);
+      await pages.until((heard) => {
+        const told = heard.filter(({ kind }) => kind === "handed out");
+        const isSpent = heard.some(({ kind }) => kind === "end");
+        return isSpent || (told.length >= some && new Set(told.map(({ page }) => page)).size === 2);
+      });
+      await new Promise((done) => setTimeout(done, Math.random() * 20));
+      await browser.kill();
+      for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
+
+      const [account] = await inPages(pages, profile, [pages.url("account", name)]);
+      const waiting = new Set(account.waiting);
+      const missing = [...handed].filter((id) => !waiting.has(id));
+      assert.deepEqual(missing, [], `after kill ${kill + 1}`);
+      assert.equal(account.spent, waiting.size * COST);
+      assert.ok(waiting.size <= most);
+      between = waiting.size - handed.size;
+    }
+    console.log(
+      `Chromium: killed ${KILLS} times, ${handed.size} handed out, 0 missing, ` +
+        `${between} counted and not handed out`,
+    );
+    assert.ok(handed.size >= KILLS);
+    // What is left under the cap is given, and no more.
+    const attempts = String(most + 5);
+    await inPages(pages, profile, [pages.url("spend", { ...name, attempts })]);
+    for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
+    assert.equal(handed.size + between, most);
+  });
+});
