@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+SQLITE = b"SQLite format 3\0"  # how each file of SQLite begins
 store_argument = click.argument("store", metavar="STORE")
 
 
@@ -27,6 +29,20 @@ def needs_extra() -> Iterator[None]:
         raise InputError(
             f"the service needs {error.name}: install it with pip install 'ldpspatial[{extra}]'"
         ) from None
+
+
+def is_store(location: str) -> bool:
+    """Tell whether this is the address of a database, or a file that SQLite made.
+
+    To be asked before the store is opened: SQLite's locks fall when its file is closed here.
+    """
+    if location.startswith(("postgresql://", "postgres://")):
+        return True
+    try:
+        with Path(location).open("rb") as stream:
+            return stream.read(len(SQLITE)) == SQLITE
+    except (OSError, ValueError):  # who reads it next says what is wrong
+        return False
 
 
 def with_store(location: str, act: "Callable[[Store], Coroutine[Any, Any, Result]]") -> Result:

@@ -120,27 +120,14 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     """
     instance("collection", collection, Collection)
     one_of("on_invalid", on_invalid, ("error", "drop"))
-    tally = _Tally(collection)
+    tally = Tally(collection)
     with _reports(paths) as (database, columns, bad_lines, spill):
         if "id" in columns:
             _count_each_id_once(tally, database, collection, columns["id"], spill)
         else:
             for rows, cols, is_foreign, numbers in _groups(database, collection):
                 tally.add(rows, cols, is_foreign, numbers)
-    counts = tally.counts()
-    reasons = {MALFORMED: bad_lines.number, **tally.rejected}
-    rejected = {reason: n for reason, n in reasons.items() if n}
-    if rejected and on_invalid == "error":
-        where = {MALFORMED: f" (first: {bad_lines.first})"}
-        problems = "; ".join(f"{n} {why}{where.get(why, '')}" for why, n in rejected.items())
-        raise InputError(
-            f"reports must all be good, but {problems} "
-            "({remedy} leaves them out and counts them)",
-            remedy=("on_invalid", "drop"),
-        )
-    if not counts.any():
-        raise InputError("reports must hold at least one good report, got none")
-    return ReportCounts(counts, rejected, tally.repeated, "id" in columns)
+    return tally.result(on_invalid, "id" in columns, bad_lines)
 
 
 @contextmanager
@@ -375,7 +362,7 @@ def _words(ids: Any) -> NDArray[np.uint32]:
     return held.view(np.uint32).reshape(-1, 4)
 
 
-class _Tally:
+class Tally:
     """Reports by output cell, and those that are left out by reason."""
 
     def __init__(self, collection: Collection):
@@ -422,13 +409,35 @@ class _Tally:
         kept = different[is_good]
         self.add(kept["row"], kept["col"], kept["is_foreign"])
 
-    def counts(self) -> NDArray[np.int64]:
-        """Return the array of counts."""
-        return self._counts.reshape(self._domain.side, self._domain.side)
+    def result(
+        self, on_invalid: str, ids_checked: bool, bad_lines: BadLines | None = None
+    ) -> ReportCounts:
+        """Return what was counted.
+
+        Raises
+        ------
+        InputError
+            There is no good report; or a bad one, and ``on_invalid`` is "error".
+        """
+        lines = bad_lines or BadLines()
+        reasons = {MALFORMED: lines.number, **self.rejected}
+        rejected = {reason: n for reason, n in reasons.items() if n}
+        if rejected and on_invalid == "error":
+            where = {MALFORMED: f" (first: {lines.first})"}
+            problems = "; ".join(f"{n} {why}{where.get(why, '')}" for why, n in rejected.items())
+            raise InputError(
+                f"reports must all be good, but {problems} "
+                "({remedy} leaves them out and counts them)",
+                remedy=("on_invalid", "drop"),
+            )
+        if not self._counts.any():
+            raise InputError("reports must hold at least one good report, got none")
+        counts = self._counts.reshape(self._domain.side, self._domain.side)
+        return ReportCounts(counts, rejected, self.repeated, ids_checked)
 
 
 def _count_each_id_once(
-    tally: _Tally, database: Database, collection: Collection, id_type: str, spill: Path
+    tally: Tally, database: Database, collection: Collection, id_type: str, spill: Path
 ) -> None:
     """Count all reports, then look at those again whose ids may be repeated."""
     key = new_key()

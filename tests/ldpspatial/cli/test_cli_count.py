@@ -1,11 +1,17 @@
 """``count``: parts that are counted apart and added give the map of the whole."""
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ldpspatial import count_reports
+from ldpspatial.collecting.counting import ReportCounts
+from ldpspatial.collecting.partial_counts import add_counts, read_counts
+from ldpspatial.collecting.records import OutputDomain, Records, records_of
 from ldpspatial.collecting.report_files import write_reports
+from ldpspatial.service.store import open_store
 from tests.support.command_line import refusal, succeed
 from tests.support.service import CELLS, COLLECTION, OTHER
 
@@ -51,4 +57,85 @@ def test_bad_parts_are_refused(folder: Path) -> None:
     assert "holds those of another one" in told
     assert "must name a file of counts" in refusal("count", document, document, "--out", out)
     assert "out must end in .json" in refusal("count", document, part, "--out", folder / "out.csv")
+    assert not out.exists()
+
+
+def some_records(n: int) -> Records:
+    rng = np.random.default_rng(n)
+    cells = np.array(CELLS)[rng.integers(len(CELLS), size=n)]
+    return records_of(rng.bytes(16 * n), OutputDomain(COLLECTION).places(cells[:, 0], cells[:, 1]))
+
+
+def stored(path: Path, records: Records, close: bool = True) -> Path:
+    """Make a store that holds these reports."""
+    succeed("store", "new", path)
+    succeed("store", "add", path, path.with_name("berlin.json"), "--minimum", 1)
+
+    async def fill() -> None:
+        store = await open_store(path)
+        await store.append({1: records})
+        await store.close()
+
+    asyncio.run(fill())
+    if close:
+        succeed("store", "close", path, COLLECTION.digest[:8])
+    return path
+
+
+def counts_of(folder: Path, *parts: Path) -> ReportCounts:
+    out = folder / "out.json"
+    succeed("count", folder / "berlin.json", *parts, "--out", out, "--on-invalid", "drop")
+    return read_counts(out, COLLECTION)
+
+
+def test_stores_files_and_counts_add_up(folder: Path) -> None:
+    north = stored(folder / "north.db", some_records(300))
+    south = stored(folder / "south.store", np.concatenate([some_records(200), some_records(50)]))
+    parts = [counts_of(folder, part) for part in (north, south, folder / "monday.parquet")]
+    assert [part.n for part in parts] == [300, 250, 500]
+    counts = folder / "monday.json"
+    succeed("count", folder / "berlin.json", folder / "monday.parquet", "--out", counts)
+    for together in ((north, south, folder / "monday.parquet"), (counts, south, north)):
+        found = counts_of(folder, *together)
+        np.testing.assert_array_equal(found.counts, add_counts(parts).counts)
+        assert found.ids_checked
+
+
+def test_a_report_in_two_stores_counts_twice_and_once_where_both_are_exported(
+    folder: Path,
+) -> None:
+    shared = some_records(40)
+    stores = [
+        stored(folder / "north.db", np.concatenate([shared, some_records(100)])),
+        stored(folder / "south.db", np.concatenate([shared, shared[:9], some_records(200)])),
+    ]
+    added = counts_of(folder, *stores)
+    assert (added.n, added.repeated) == (380, 9)
+    files = [store.with_suffix(".parquet") for store in stores]
+    for store, file in zip(stores, files, strict=True):
+        succeed("store", "export", store, COLLECTION.digest, "--out", file)
+    together = counts_of(folder, *files)
+    assert (together.n, together.repeated) == (340, 40)
+    assert count_reports(files, COLLECTION).n == together.n
+
+
+def test_stores_that_cannot_be_counted_are_refused(folder: Path) -> None:
+    document = folder / "berlin.json"
+    out = folder / "out.json"
+    open_one = stored(folder / "open.db", some_records(20), close=False)
+    told = refusal("count", document, open_one, "--out", out)
+    assert "must be closed before its counts are final" in told
+    closed = stored(folder / "closed.db", some_records(20))
+    told = refusal("count", folder / "other.json", closed, "--out", out)
+    assert "collection must be one that the store has" in told
+    told = refusal("count", document, closed, f"{folder}/./closed.db", "--out", out)
+    assert "parts must be different stores, but one is given twice" in told
+    twice = np.concatenate([some_records(20), some_records(20)])
+    twice["place"][0] = twice["place"][1:][twice["place"][1:] != twice["place"][0]][0]
+    told = refusal("count", document, stored(folder / "b.db", twice), "--out", out)
+    assert "2 share an id with a different report (--on-invalid drop leaves them out" in told
+    (folder / "x.db").write_bytes(b"SQLite format 3\0" + bytes(100))
+    assert "is damaged" in refusal("count", document, folder / "x.db", "--out", out)
+    told = refusal("count", document, folder / "missing.db", "--out", out)
+    assert "reports must be a file, found none at" in told
     assert not out.exists()
