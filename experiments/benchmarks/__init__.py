@@ -16,6 +16,7 @@ from experiments.benchmarks import (
     releases,
     server,
     service,
+    warehouse,
 )
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
@@ -29,6 +30,7 @@ BLOCKS = (
     ("large grids", server.large_grids),
     ("counting", server.counting),
     ("counting lines", server.counting_lines),
+    ("warehouse", warehouse.warehouse),
     ("service", service.service),
     ("channel", server.direct_against_fft),
     ("central", releases.central),

@@ -13,7 +13,9 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -24,7 +26,7 @@ from ldpspatial import comparison, datasets, estimation, metrics
 from ldpspatial.channels import playing
 from ldpspatial.channels.dense import MatrixChannel, ProductChannel
 from ldpspatial.channels.smooth import SmoothedChannel
-from ldpspatial.collecting import partial_counts, region_shares, report_files, results
+from ldpspatial.collecting import partial_counts, region_shares, report_files, results, warehouse
 from ldpspatial.comparison import range_queries
 from ldpspatial.estimation.estimate import RULES, find_estimator
 from ldpspatial.files import maps, plans
@@ -172,6 +174,10 @@ def counts_file(place: Path) -> Path:
     path = place / "counts.json"
     partial_counts.write_counts(path, COLLECTION, lp.count_reports(reports(place), COLLECTION))
     return path
+
+
+def ibis_table() -> Any:
+    return ibis.memtable(pa.table({"row": [0, 1], "col": [0, 2]}))
 
 
 def npz(place: Path) -> Path:
@@ -943,6 +949,15 @@ DOCUMENTED = {
         {"paths": (None, 3, [], [3], "x"), "collection": NO_COLLECTION, "on_invalid": NAME},
         {"paths": "reports"},
     ),
+    "collecting.warehouse.count_table": Row(
+        warehouse.count_table,
+        lambda _: {"table": ibis_table(), "collection": COLLECTION, "on_invalid": "drop"},
+        {
+            "table": (None, 3, "reports", MAP, ibis_table().row, ibis_table().mutate(row=0.5)),
+            "collection": NO_COLLECTION,
+            "on_invalid": NAME,
+        },
+    ),
     "collecting.region_shares.write_geojson": Row(
         region_shares.write_geojson,
         lambda place: {"path": place / "a.geojson", "grid": GRID, "shares": shares()},
@@ -1302,6 +1317,7 @@ MODULES = (
         partial_counts,
         report_files,
         results,
+        warehouse,
         maps,
         plans,
     ),
