@@ -192,8 +192,12 @@ class GroupCommit:
             self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
 
     async def _step(self) -> None:
-        """Gather what arrived, or merge once, or write down how many were refused."""
-        if self._merging:
+        """Gather what arrived, or merge once, or write down how many were refused.
+
+        Gathering comes first: under full load merging would take nearly all steps, and reports
+        would lie as they arrived until the load ends or the collection is closed.
+        """
+        if self._merging and self._ungathered < GATHERED_AT_ONCE:
             self._merging = await merge(self._store.database)
             return
         gathered = await gather(self._store.database)

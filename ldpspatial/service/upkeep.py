@@ -2,18 +2,20 @@
 
 A collection has 256 parts, by a keyed hash of the id, and each part some chunks of different
 records, in the order of that hash. Gathering turns rows that arrived into one chunk of the lowest
-level a part; eight chunks of a level are merged into one of the next, so that a report is written a
-few times in all, however many there are. What a row said of its request is gone with the row.
+level a part; eight or more chunks of a level are merged into one of the next, so that a report is
+written a few times in all, however many there are. What a row said of its request is gone with the
+row.
 
 Each step is one short transaction, and reports are stored between two of them. A step that another
 process was quicker with is undone and looked at again.
 """
 
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from ldpspatial.collecting.records import Records, distinct, hashes, parts
+from ldpspatial.collecting.records import PARTS, Records, distinct, hashes, parts
 from ldpspatial.service.database import ChangedStoreError, Database, Row, Statement
 from ldpspatial.service.tables import opened, sealed
 
@@ -56,14 +58,20 @@ async def gather(database: Database) -> int:
 
 
 async def merge(database: Database) -> bool:
-    """Merge eight chunks of one level of one part; tell whether there were any."""
-    found = await database.read(
-        "SELECT collection, part, level FROM chunks WHERE number <= $1 "
-        "GROUP BY collection, part, level HAVING count(*) >= $2 LIMIT 1",
-        LARGEST_MERGED,
-        CHUNKS_OF_A_LEVEL,
-    )
-    if not found:
+    """Merge the chunks of one level of one part, eight or more; tell whether there were any."""
+    # From a random part on: where reports arrive faster than chunks are merged, the first parts
+    # would be merged again and again, and the last ones never.
+    for start in (secrets.randbelow(PARTS), 0):
+        found = await database.read(
+            "SELECT collection, part, level FROM chunks WHERE number <= $1 AND part >= $3 "
+            "GROUP BY collection, part, level HAVING count(*) >= $2 LIMIT 1",
+            LARGEST_MERGED,
+            CHUNKS_OF_A_LEVEL,
+            start,
+        )
+        if found:
+            break
+    else:
         return False
     chunks = await database.read(
         "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpspatial.collecting.records import OutputDomain, Records, records_of
-from ldpspatial.service import group_commit
+from ldpspatial.service import group_commit, upkeep
 from ldpspatial.service.closing import close_collection
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.group_commit import BusyError, GroupCommit
@@ -195,3 +195,33 @@ def test_upkeep_that_fails_is_tried_again_and_requests_go_on(
         return found.n
 
     assert asyncio.run(count()) == 150
+
+
+def test_under_full_load_reports_are_gathered_and_every_part_is_merged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Merging alone could take all steps: here one of 100 chunks follows each commit.
+    most = 200
+    monkeypatch.setattr(group_commit, "GATHERED_AT_ONCE", most)
+    monkeypatch.setattr(upkeep, "GATHERED_AT_ONCE", most)
+
+    async def act(store: Store, commits: GroupCommit, number: int) -> None:
+        waiting = []
+
+        async def send() -> None:
+            for _ in range(150):
+                assert await commits.add({number: some(10)}) == set()
+                rows = await store.database.read("SELECT sum(number) FROM arrivals")
+                waiting.append(rows[0][0] or 0)
+
+        await asyncio.gather(*(send() for _ in range(8)))
+        assert max(waiting) < 3 * most
+        merged = await store.database.read("SELECT part FROM chunks WHERE level > 0")
+        places = [part for (part,) in merged]
+        # From a random part on: one of four quarters is left out by chance with
+        # probability 4 * .75^60 < 1e-6.
+        assert len(places) >= 60
+        assert {part // 64 for part in places} == {0, 1, 2, 3}
+        assert (await close_collection(store, COLLECTION.digest)).n == 8 * 150 * 10
+
+    run(path, act)
