@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ldpspatial.cli.opened_store import needs_extra, store_argument
+from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.errors import InputError
 
 
@@ -58,6 +58,7 @@ def serve(store: str, host: str, port: int, proxy: str | None, **options: Any) -
         lines=options["max_lines"],
         requests_a_minute=options["rate"],
     )
+    with_store(store, lambda opened: opened.check_writable())  # or one line says why it cannot be
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     server = make_server(make_app(store, limits), limits, host, port, proxy)
     click.echo(f"Serving {store} at http://{host}:{port}", err=True)

@@ -1,7 +1,6 @@
 """The service as an ASGI application."""
 
 import contextlib
-import logging
 import os
 from collections.abc import AsyncIterator
 
@@ -12,19 +11,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldpspatial.service.database import StoreError
-from ldpspatial.service.device_api import DeviceApi
+from ldpspatial.service.device_api import CROSS_ORIGIN, DeviceApi
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.maps import Maps
 from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.openapi import describe
 from ldpspatial.service.operator_api import OperatorApi
-from ldpspatial.service.problems import Problem
+from ldpspatial.service.problems import Problem, busy
 from ldpspatial.service.store import open_store
 from ldpspatial.service.upkeep import forget
 from ldpspatial.service.windows import Clock
-
-LOG = logging.getLogger(__name__)
 
 
 def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
@@ -41,6 +38,7 @@ def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         store = await open_store(location)
         commits = GroupCommit(store)
+        app.state.commits = commits
         devices = DeviceApi(store, commits, limits)
         maps = Maps()
         monitoring = Monitoring(store, devices, commits)
@@ -85,5 +83,8 @@ def _http_problem(request: Request, error: Exception) -> Response:
 
 
 def _store_problem(request: Request, error: Exception) -> Response:
-    LOG.error("%s", error)
-    return Problem(503, "The store did not do it; the log says why.").response()
+    """Return what the store does not do, to whoever reads documents or operates."""
+    if isinstance(error, StoreError):
+        request.app.state.commits.note(error)
+    headers = {} if request.url.path.startswith("/operator") else CROSS_ORIGIN
+    return busy("The store did not do it; the log says why.", headers).response()

@@ -12,12 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Collection
-from ldpspatial.collecting.records import PARTS, OutputDomain, Records, distinct, tally
+from ldpspatial.collecting.records import (
+    PARTS,
+    OutputDomain,
+    Records,
+    distinct,
+    hashes,
+    parts,
+    tally,
+)
 from ldpspatial.errors import InputError
 from ldpspatial.service.database import DamagedStoreError, Statement
 from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Held, Store
-from ldpspatial.service.tables import opened
-from ldpspatial.service.upkeep import forget, gather
+from ldpspatial.service.tables import checked, opened
+from ldpspatial.service.upkeep import forget, gather, key_of
+
+_MISSING = "there are other reports than were received"
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ async def close_collection(store: Store, digest: str) -> Counted:
         await _count(store, held)
         found = await _counted(store, await store.held(digest))
     if found is None:
-        raise DamagedStoreError(f"the store is damaged: the counts of {digest[:12]}... are missing")
+        raise DamagedStoreError(store.database.name, "counts are missing")
     return found
 
 
@@ -142,33 +152,38 @@ async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
     held = await store.held(digest)
     if held.state != CLOSED:
         raise InputError(f"collection must be closed to give its reports, and is {held.state}")
-    await _gather_all(store)
+    found = await close_collection(store, digest)  # where that was interrupted
+    key = await key_of(store.database, held.number)
+    total = 0
     for part in range(PARTS):
-        yield await _part(store, held.number, part)
+        records, _ = await _part(store, held.number, part, key)
+        total += len(records)
+        yield records
+    if total != found.received - found.repeated:
+        raise DamagedStoreError(store.database.name, _MISSING)
 
 
 async def _count(store: Store, held: Held) -> None:
-    """Count a closed collection, and write that down."""
+    """Count a closed collection, and write that down.
+
+    Every report that was received was found to be a copy, or is there: that tells whether the
+    store has lost some. A server that merges meanwhile may find copies; then it is done again.
+    """
     await _gather_all(store)
-    collection = Collection.from_json(held.document)
-    side = OutputDomain(collection).side
-    counts = np.zeros(side * side, np.int64)
-    conflicting = 0
-    different = 0
-    key = await _key(store, held.number)
-    for part in range(PARTS):
-        records = await _part(store, held.number, part)
-        found = tally(records, key)
-        counts += np.bincount(found.places, minlength=side * side)
-        conflicting += found.conflicting
-        different += len(records)
-    received = (await store.held(held.digest)).received
+    key = await key_of(store.database, held.number)
+    before = None
+    while before != held:
+        before = held
+        counts, different, there, conflicting = await _sums(store, held, key)
+        held = await store.held(held.digest)
+    if there + held.repeated != held.received:
+        raise DamagedStoreError(store.database.name, _MISSING)
     places = np.flatnonzero(counts)
     row = (
         held.number,
         zlib.compress(places.astype("<u4").tobytes()),
         zlib.compress(counts[places].astype("<i8").tobytes()),
-        received - different,
+        held.received - different,
         conflicting,
     )
     sql = (
@@ -178,8 +193,27 @@ async def _count(store: Store, held: Held) -> None:
     await store.database.run([Statement(sql, [row])])
 
 
+async def _sums(store: Store, held: Held, key: bytes) -> tuple[NDArray[np.int64], int, int, int]:
+    """Return counts, and how many reports are different, are there at all, and conflict."""
+    side = OutputDomain(Collection.from_json(held.document)).side
+    counts = np.zeros(side * side, np.int64)
+    different = 0
+    there = 0
+    conflicting = 0
+    for part in range(PARTS):
+        records, number = await _part(store, held.number, part, key)
+        found = tally(records, key)
+        counts += np.bincount(found.places, minlength=side * side)
+        different += len(records)
+        there += number
+        conflicting += found.conflicting
+    return counts, different, there, conflicting
+
+
 async def _counted(store: Store, held: Held) -> Counted | None:
-    rows = await store.database.read(
+    rows = await checked(
+        store.database,
+        (bytes, bytes, int, int),
         "SELECT places, numbers, repeated, conflicting FROM counts WHERE collection = $1",
         held.number,
     )
@@ -188,8 +222,13 @@ async def _counted(store: Store, held: Held) -> Counted | None:
     places, numbers, repeated, conflicting = rows[0]
     side = OutputDomain(Collection.from_json(held.document)).side
     counts = np.zeros(side * side, np.int64)
-    at = np.frombuffer(zlib.decompress(places), "<u4")
-    counts[at] = np.frombuffer(zlib.decompress(numbers), "<i8")
+    try:
+        at = np.frombuffer(zlib.decompress(places), "<u4")  # checked by zlib's own sum
+        counts[at] = np.frombuffer(zlib.decompress(numbers), "<i8")
+    except (zlib.error, ValueError, IndexError):
+        raise DamagedStoreError(store.database.name, "counts are not what was written") from None
+    if counts.sum() + repeated + conflicting != held.received:
+        raise DamagedStoreError(store.database.name, "counts do not add up")
     return Counted(counts.reshape(side, side), held.received, repeated, conflicting)
 
 
@@ -198,16 +237,12 @@ async def _gather_all(store: Store) -> None:
         pass
 
 
-async def _key(store: Store, number: int) -> bytes:
-    rows = await store.database.read("SELECT hash_key FROM collections WHERE number = $1", number)
-    key: bytes = rows[0][0]
-    return key
-
-
-async def _part(store: Store, number: int, part: int) -> Records:
-    """Return the different records of a part."""
-    rows = await store.database.read(
-        "SELECT records FROM chunks WHERE collection = $1 AND part = $2", number, part
-    )
-    records = opened(content for (content,) in rows)
-    return distinct(records, await _key(store, number)) if len(rows) > 1 else records
+async def _part(store: Store, number: int, part: int, key: bytes) -> tuple[Records, int]:
+    """Return the different records of a part, and how many there are with copies."""
+    sql = "SELECT records FROM chunks WHERE collection = $1 AND part = $2"
+    rows = await checked(store.database, (bytes,), sql, number, part)
+    records = opened(store.database, (content for (content,) in rows))
+    if (parts(hashes(records["id"], key)) != part).any():
+        raise DamagedStoreError(store.database.name, "reports lie where they do not belong")
+    different = distinct(records, key) if len(rows) > 1 else records
+    return different, len(records)

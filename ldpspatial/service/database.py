@@ -23,7 +23,21 @@ class StoreError(LdpSpatialError):
 
 
 class DamagedStoreError(StoreError):
-    """What the store holds is not what was written to it."""
+    """What the store holds is not what was written to it.
+
+    Parameters
+    ----------
+    store : str
+        Which store: :attr:`Database.name`.
+    what : str
+        What does not fit, without anything that a report holds.
+    """
+
+    def __init__(self, store: str, what: str):
+        super().__init__(
+            f"{store} is damaged ({what}): stop the service, keep what is there, and restore a "
+            "back-up; devices send again what was not acknowledged"
+        )
 
 
 class ChangedStoreError(StoreError):
@@ -58,10 +72,16 @@ class Database(Protocol):
 
     Attributes
     ----------
+    name : str
+        The store in the words of a message: "the store at berlin.db".
     types : mapping
         What ``serial`` (a key that counts up by itself), ``bytes`` and ``whole`` (64 bits) are
         called in its SQL.
     """
+
+    @property
+    def name(self) -> str:
+        """See above."""
 
     @property
     def types(self) -> Mapping[str, str]:

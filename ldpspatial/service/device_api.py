@@ -11,7 +11,7 @@ from starlette.responses import Response
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits, RateLimit
-from ldpspatial.service.problems import Problem, final
+from ldpspatial.service.problems import Problem, busy, final
 from ldpspatial.service.store import Store
 from ldpspatial.service.uploads import (
     CLOSED,
@@ -27,7 +27,6 @@ from ldpspatial.service.uploads import (
 from ldpspatial.service.windows import find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
-RETRY_S = 30
 ASKED_AGAIN_S = 1.0  # so often at most is the store asked for a digest that is not known
 FOREVER = "public, max-age=31536000, immutable"
 # The page of an app comes from the app's own server: every page may send, none with credentials.
@@ -105,11 +104,9 @@ class DeviceApi:
         except Problem as problem:
             problem.headers.update(CROSS_ORIGIN)
             response = problem.response()
-        except StoreError:  # what went wrong is for the operator, in the log
-            again = {**CROSS_ORIGIN, "Retry-After": str(RETRY_S)}
-            response = Problem(
-                503, "Nothing was stored; try again later.", headers=again
-            ).response()
+        except StoreError as error:  # what went wrong is for the operator, in the log
+            self._commits.note(error)
+            response = busy("Nothing was stored; try again later.", CROSS_ORIGIN).response()
         self.requests[response.status_code] += 1
         return response
 

@@ -6,7 +6,6 @@ never holds one up for longer than a step takes.
 """
 
 import asyncio
-import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,11 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpspatial.collecting.records import Records
-from ldpspatial.service.database import StoreError
+from ldpspatial.service.database import DamagedStoreError, StoreError
+from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.store import Store
 from ldpspatial.service.upkeep import GATHERED_AT_ONCE, gather, merge, settle
 
-LOG = logging.getLogger(__name__)
 MOST_WAITING = 1 << 20  # reports, 20 MB: beyond this, requests are told to come back
 LONGEST_UNGATHERED_S = 60.0  # so long at most is the order of arrival in the store of a quiet day
 SETTLED_ON_STOP = 5_000_000  # reports: more take longer than who stops a service waits
@@ -71,10 +70,18 @@ class GroupCommit:
     Parameters
     ----------
     store : Store
+
+    Attributes
+    ----------
+    failures : FailureLog
+    refused : dict
+        How many reports were refused, by collection and reason, that are not in the store yet.
     """
 
     def __init__(self, store: Store):
         self._store = store
+        self.failures = FailureLog()
+        self._damage: DamagedStoreError | None = None
         self._group = _Group()
         self._wake = asyncio.Event()
         self._stopping = False
@@ -103,9 +110,13 @@ class GroupCommit:
         ------
         BusyError
             Too many reports wait already.
+        DamagedStoreError
+            The store was found damaged: what it took now would be lost with it.
         StoreError
             Nothing of it was stored.
         """
+        if self._damage is not None:
+            raise self._damage
         group = self._group
         number = sum(map(len, arrived.values()))
         if self._stopping or group.number + number > MOST_WAITING:
@@ -118,11 +129,22 @@ class GroupCommit:
         self._wake.set()
         return await stored
 
+    def note(self, failure: StoreError) -> None:
+        """Log a failure of the store; take no more reports where it is damaged."""
+        self.failures.tell(str(failure))
+        if isinstance(failure, DamagedStoreError):
+            self._damage = failure
+
     def refuse(self, collection: int, reason: str) -> None:
         """Count a report that was refused; it is written with the next transaction of upkeep."""
         key = (collection, reason)
         self.refused[key] = self.refused.get(key, 0) + 1
         self.numbers.refused[reason] += 1
+
+    @property
+    def works(self) -> bool:
+        """Whether the last transaction succeeded, and no damage was found."""
+        return self._damage is None and not self.numbers.is_failing
 
     @property
     def waiting(self) -> int:
@@ -139,7 +161,8 @@ class GroupCommit:
                 await self._commit(group)
             if self._is_upkeep_due():
                 await self._upkeep(self._step)
-        await self._upkeep(self._finish)
+        if self._damage is None:
+            await self._upkeep(self._finish)
 
     async def _awakened(self) -> None:
         """Wait until there is something to store, or time for upkeep."""
@@ -155,28 +178,31 @@ class GroupCommit:
         try:
             closed = await self._store.append(together)
         except Exception as error:
-            # Whatever it is, the next group may fare better; its text may hold what was sent.
-            known = isinstance(error, StoreError)
-            failure = error if known else StoreError(f"not stored: {type(error).__name__}")
-            LOG.error("%s", failure)
+            # Whatever it is, the next group may fare better.
+            failure = _as_store_error(error)
+            self.note(failure)
             self.numbers.failures += 1
             self.numbers.is_failing = True
             for stored in group.waiting:
                 if not stored.done():
                     stored.set_exception(failure)
             return
+        if self.numbers.is_failing:
+            self.numbers.is_failing = False
+            self.failures.recovered()
         self._ungathered += group.number
         self.numbers.stored += sum(
             len(records) for number, records in together.items() if number not in closed
         )
         self.numbers.commits += 1
         self.numbers.seconds += time.monotonic() - began
-        self.numbers.is_failing = False
         for stored in group.waiting:
             if not stored.done():  # whoever asked may have gone
                 stored.set_result(closed)
 
     def _is_upkeep_due(self) -> bool:
+        if self._damage is not None:
+            return False  # what is there stays as it is
         if self._merging or self._ungathered >= GATHERED_AT_ONCE:
             return True
         return self._ungathered > 0 and time.monotonic() >= self._gather_at
@@ -185,8 +211,8 @@ class GroupCommit:
         """Take a step; where it fails, wait: what is stored is safe, and requests go on."""
         try:
             await step()
-        except StoreError as error:
-            LOG.error("%s", error)
+        except Exception as error:
+            self.note(_as_store_error(error))
             self._merging = False
             self._ungathered = min(self._ungathered, GATHERED_AT_ONCE - 1)
             self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
@@ -212,5 +238,18 @@ class GroupCommit:
 
     async def _write_refused(self) -> None:
         if self.refused:
-            refused, self.refused = self.refused, {}
-            await self._store.refuse(refused)
+            refused = self.refused
+            self.refused = {}
+            try:
+                await self._store.refuse(refused)
+            except BaseException:
+                for key, number in refused.items():
+                    self.refused[key] = self.refused.get(key, 0) + number
+                raise
+
+
+def _as_store_error(error: Exception) -> StoreError:
+    """Return an error whose text may be logged: that of others may hold what was sent."""
+    if isinstance(error, StoreError):
+        return error
+    return StoreError(f"the store did not do it: {type(error).__name__}")

@@ -51,7 +51,7 @@ class Monitoring:
             "The store does not work; the log says why.",
             headers={**NO_STORE, "Retry-After": str(AGAIN_S)},
         )
-        if self._commits.numbers.is_failing:
+        if not self._commits.works:
             raise failing
         try:
             await asyncio.wait_for(
@@ -104,5 +104,7 @@ class _Numbers(Collector):
             "ldpspatial_reports_waiting", "Reports to be stored.", self._commits.waiting
         )
         yield GaugeMetricFamily(
-            "ldpspatial_store_failing", "1 where the last transaction failed.", numbers.is_failing
+            "ldpspatial_store_failing",
+            "1 where the last transaction failed.",
+            not self._commits.works,
         )

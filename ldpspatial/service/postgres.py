@@ -45,6 +45,8 @@ class PostgresDatabase:
         }
     )
 
+    name = "the store's database"
+
     def __init__(self, pool: Any):
         self._pool = pool
 
@@ -137,14 +139,11 @@ def _store_errors() -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        raise DamagedStoreError(
-            f"the store's database is damaged ({_line(error)}): stop the service, keep the "
-            "database, and restore a back-up; devices send again what was not acknowledged"
-        ) from None
+        raise DamagedStoreError(PostgresDatabase.name, _line(error)) from None
     except FAILURES as error:
         raise StoreError(
-            f"the store's database did not do it ({_line(error)}): check that the server runs and "
-            "has room; nothing that was acknowledged is lost"
+            f"{PostgresDatabase.name} did not do it ({_line(error)}): check that the server runs, "
+            "has room and takes writes; nothing that was acknowledged is lost"
         ) from None
 
 

@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 TYPE = "urn:ldpspatial:problem:"
+RETRY_S = 30  # a device waits for so long at least
 MEDIA_TYPE = "application/problem+json"
 FINAL = {
     "closed": (410, "The collection takes no more reports."),
@@ -54,6 +55,11 @@ class Problem(Exception):  # noqa: N818  (RFC 9457 calls it so)
     def response(self) -> Response:
         """Return the HTTP response."""
         return Response(msgspec.json.encode(self.document), self.status, self.headers, MEDIA_TYPE)
+
+
+def busy(detail: str, headers: Mapping[str, str]) -> Problem:
+    """Return what is told while the store does nothing: come back later."""
+    return Problem(503, detail, headers={**headers, "Retry-After": str(RETRY_S)})
 
 
 def final(reason: str, **more: Any) -> Problem:

@@ -38,17 +38,24 @@ SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
     "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",  # notices more of the pages that were overwritten
     "PRAGMA cache_size = -8192",
     "PRAGMA wal_autocheckpoint = 1000",
     "PRAGMA journal_size_limit = 0",
 )
-DAMAGE = ("malformed", "not a database", "corrupt")
-ADVICE = {  # by the words of the error: Python 3.10 does not pass on the codes of SQLite
+# By the words of the error: Python 3.10 does not pass on the codes of SQLite. Tables that are gone,
+# texts that are none and rows longer than any come of pages that were overwritten.
+DAMAGE = (
+    "malformed", "not a database", "corrupt", "no such", "unsupported file format",
+    "could not decode", "too big",
+)  # fmt: skip
+ADVICE = {
     "locked": "another process has been using it for long: try again later",
     "full": "the disk is full: make room; nothing that was acknowledged is lost",
-    "readonly": "file and folder must be writable",
+    "readonly": "file and folder must be writable, and the file system not mounted read-only",
     "unable to open": "file and folder must be there and writable",
-    "i/o error": "check the disk",
+    "i/o error": "check that the disk has room, may be written and is sound; where it is, "
+    "restore a back-up",
 }
 
 
@@ -71,13 +78,15 @@ class SqliteDatabase:
             raise InputError(f"store must be a new file, but {path} is there")
         if not is_new and not path.is_file():
             raise InputError(f"store must be a file, found none at {path}")
-        self._path = path
+        self.name = f"the store at {path}"
         self._writer = ThreadPoolExecutor(1, "store-writer")
         self._reader = ThreadPoolExecutor(1, "store-reader")
         with self._store_errors():
             self._writing = _connect(path, is_new)
             try:
                 self._reading = _connect(path, is_new=False)
+                if not is_new:
+                    self._check_collections()
             except BaseException:
                 self._writing.close()
                 raise
@@ -103,6 +112,15 @@ class SqliteDatabase:
         await self._call(self._writer, self._writing.close)
         self._reader.shutdown()
         self._writer.shutdown()
+
+    def _check_collections(self) -> None:
+        """Refuse a store whose index of collections does not fit: it would deny that it has one.
+
+        This reads that table alone; what lies in the others is checked when it is counted.
+        """
+        found = self._reading.execute("PRAGMA integrity_check(collections)").fetchall()
+        if found != [("ok",)]:
+            raise DamagedStoreError(self.name, "its index of collections does not fit")
 
     async def _call(
         self, thread: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any
@@ -143,16 +161,16 @@ class SqliteDatabase:
         """Raise what SQLite refuses as StoreError, with what to do."""
         try:
             yield
+        except UnicodeDecodeError:  # of the text of an error, which quotes what it found
+            raise DamagedStoreError(self.name, "a text is not UTF-8") from None
         except sqlite3.Error as error:
             told = str(error)
             if any(word in told.lower() for word in DAMAGE):
-                raise DamagedStoreError(
-                    f"the store at {self._path} is damaged ({told}): stop the service, keep the "
-                    "file, and restore a back-up; devices send again what was not acknowledged"
-                ) from None
+                # What follows are the bytes that are no text: anything can stand there.
+                raise DamagedStoreError(self.name, told.partition(" with text")[0]) from None
             advice = (text for word, text in ADVICE.items() if word in told.lower())
             raise StoreError(
-                f"the store at {self._path} did not do it ({told}): {next(advice, 'try again')}"
+                f"{self.name} did not do it ({told}): {next(advice, 'try again')}"
             ) from None
 
 

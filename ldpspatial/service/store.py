@@ -9,6 +9,7 @@ A collection is open, then closed, then released, and never goes back. Every cha
 transaction, repeated or taken up again after a crash: no state lies in memory alone.
 """
 
+import hashlib
 import os
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
@@ -16,15 +17,16 @@ from dataclasses import dataclass
 from client_sdk import Collection
 from ldpspatial.collecting.records import Records, in_order_of_id, new_key
 from ldpspatial.errors import InputError
-from ldpspatial.service.database import Database, Statement
+from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement
 from ldpspatial.service.sqlite import SqliteDatabase
-from ldpspatial.service.tables import check_version, make_tables, sealed
+from ldpspatial.service.tables import check_version, checked, make_tables, sealed
 from ldpspatial.validate import file_path, instance, shown, whole_number
 
 OPEN, CLOSED, RELEASED = "open", "closed", "released"
 LARGEST_MINIMUM = 10**12
 
 _HELD = "SELECT number, digest, document, state, minimum, received, repeated FROM collections"
+_HELD_TYPES = (int, str, str, str, int, int, int)
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,20 @@ class Store:
 
     async def collections(self) -> list[Held]:
         """Return all collections, in the order in which they were added."""
-        return [Held(*row) for row in await self.database.read(f"{_HELD} ORDER BY number")]
+        rows = await checked(self.database, _HELD_TYPES, f"{_HELD} ORDER BY number")
+        return [self._held(row) for row in rows]
 
     async def find(self, digest: str) -> Held | None:
         """Return the collection of a digest, or None."""
-        rows = await self.database.read(f"{_HELD} WHERE digest = $1", digest)
-        return Held(*rows[0]) if rows else None
+        rows = await checked(self.database, _HELD_TYPES, f"{_HELD} WHERE digest = $1", digest)
+        return self._held(rows[0]) if rows else None
+
+    def _held(self, row: Row) -> Held:
+        held = Held(*row)
+        digest = hashlib.sha256(held.document.encode()).hexdigest()
+        if held.digest != digest or held.state not in (OPEN, CLOSED, RELEASED):
+            raise DamagedStoreError(self.database.name, "a collection is not what was added")
+        return held
 
     async def held(self, digest: str) -> Held:
         """Return the collection of a digest.
@@ -138,8 +148,19 @@ class Store:
 
     async def refused(self) -> dict[tuple[int, str], int]:
         """Return how many reports were refused, by collection and reason."""
-        rows = await self.database.read("SELECT collection, reason, number FROM refusals")
+        sql = "SELECT collection, reason, number FROM refusals"
+        rows = await checked(self.database, (int, str, int), sql)
         return {(number, reason): n for number, reason, n in rows}
+
+    async def check_writable(self) -> None:
+        """Write something that changes nothing.
+
+        Raises
+        ------
+        StoreError
+            The store cannot be written: a full disk, a file system that is read-only.
+        """
+        await self.database.run([Statement("UPDATE store SET version = version")])
 
     async def close(self) -> None:
         """Close the database."""

@@ -1,13 +1,19 @@
-"""The tables of a store, and rows of reports that show damage."""
+"""The tables of a store, and reading rows so that damage shows.
+
+A database notices that a page of its file has lost its form, and not that a number in it is another
+one. So reports have checksums, documents their digests, and numbers must add up
+(:mod:`ldpspatial.service.closing`).
+"""
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ldpspatial.collecting.records import RECORD, Records, from_bytes
 from ldpspatial.errors import InputError
-from ldpspatial.service.database import DamagedStoreError, Database, Statement
+from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement
 
 VERSION = 1
 
@@ -54,7 +60,7 @@ async def check_version(database: Database) -> None:
     InputError
         A later version of this package has written them.
     """
-    rows = await database.read("SELECT version FROM store")
+    rows = await checked(database, (int,), "SELECT version FROM store")
     if rows != [(VERSION,)]:
         found = rows[0][0] if rows else "none"
         raise InputError(
@@ -63,13 +69,28 @@ async def check_version(database: Database) -> None:
         )
 
 
+async def checked(database: Database, types: Sequence[type], sql: str, *values: Any) -> list[Row]:
+    """Return the rows that a query finds, whose values must have these types.
+
+    Raises
+    ------
+    DamagedStoreError
+        One has another type.
+    """
+    rows = await database.read(sql, *values)
+    for row in rows:
+        if not all(map(isinstance, row, types)):
+            raise DamagedStoreError(database.name, "a row holds what was never written")
+    return rows
+
+
 def sealed(records: Records) -> bytes:
     """Return the bytes of records after a checksum: a disk can change what it holds."""
     content = records.tobytes()
     return zlib.crc32(content).to_bytes(4, "little") + content
 
 
-def opened(contents: Iterable[bytes]) -> Records:
+def opened(database: Database, contents: Iterable[bytes]) -> Records:
     """Return the records of several rows, checked.
 
     Raises
@@ -81,9 +102,6 @@ def opened(contents: Iterable[bytes]) -> Records:
     for content in contents:
         written, records = int.from_bytes(content[:4], "little"), content[4:]
         if zlib.crc32(records) != written:
-            raise DamagedStoreError(
-                "the store is damaged: the checksum of a row of reports does not fit; stop the "
-                "service, keep the file, and restore a back-up"
-            )
+            raise DamagedStoreError(database.name, "the checksum of a row of reports does not fit")
         found.append(from_bytes(records))
     return np.concatenate(found)

@@ -15,13 +15,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from ldpspatial.collecting.records import PARTS, Records, distinct, hashes, parts
-from ldpspatial.service.database import ChangedStoreError, Database, Row, Statement
-from ldpspatial.service.tables import opened, sealed
+from ldpspatial.collecting.records import KEY_BYTES, PARTS, Records, distinct, hashes, parts
+from ldpspatial.service.database import (
+    ChangedStoreError,
+    DamagedStoreError,
+    Database,
+    Row,
+    Statement,
+)
+from ldpspatial.service.tables import checked, opened, sealed
 
 GATHERED_AT_ONCE = 1 << 16  # reports: requests wait while they are gathered, some 50 ms
 ROWS_AT_ONCE = 4096
 CHUNKS_OF_A_LEVEL = 8
+CHUNK = (int, int, bytes)  # of seq, level, records
 LARGEST_MERGED = 1 << 19  # reports, 10 MB: a larger chunk stays as it is
 
 _INSERT = (
@@ -31,9 +38,8 @@ _INSERT = (
 
 async def gather(database: Database) -> int:
     """Move the oldest rows that arrived into chunks; return how many reports they held."""
-    rows = await database.read(
-        "SELECT seq, number FROM arrivals ORDER BY seq LIMIT $1", ROWS_AT_ONCE
-    )
+    sql = "SELECT seq, number FROM arrivals ORDER BY seq LIMIT $1"
+    rows = await checked(database, (int, int), sql, ROWS_AT_ONCE)
     total = 0
     last = None
     for seq, number in rows:
@@ -43,15 +49,17 @@ async def gather(database: Database) -> int:
         last = seq
     if last is None:
         return 0
-    arrived = await database.read("SELECT collection, records FROM arrivals WHERE seq <= $1", last)
-    keys: dict[int, bytes] = dict(await database.read("SELECT number, hash_key FROM collections"))
+    sql = "SELECT collection, records FROM arrivals WHERE seq <= $1"
+    arrived = await checked(database, (int, bytes), sql, last)
     statements = [
         Statement("DELETE FROM arrivals WHERE seq <= $1", [(last,)], expected=len(arrived))
     ]
     for number in sorted({row[0] for row in arrived}):
-        records = opened(content for collection, content in arrived if collection == number)
-        different = distinct(records, keys[number])
-        statements += _chunks(number, different, keys[number])
+        key = await key_of(database, number)
+        contents = (content for collection, content in arrived if collection == number)
+        records = opened(database, contents)
+        different = distinct(records, key)
+        statements += _chunks(number, different, key)
         statements.append(_repeats(number, len(records) - len(different)))
     await _run(database, statements)
     return total
@@ -64,6 +72,7 @@ async def merge(database: Database) -> bool:
     for start in (secrets.randbelow(PARTS), 0):
         found = await database.read(
             "SELECT collection, part, level FROM chunks WHERE number <= $1 AND part >= $3 "
+            "AND collection NOT IN (SELECT number FROM collections WHERE state = 'released') "
             "GROUP BY collection, part, level HAVING count(*) >= $2 LIMIT 1",
             LARGEST_MERGED,
             CHUNKS_OF_A_LEVEL,
@@ -73,12 +82,11 @@ async def merge(database: Database) -> bool:
             break
     else:
         return False
-    chunks = await database.read(
+    sql = (
         "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
-        "AND level = $3 AND number <= $4",
-        *found[0],
-        LARGEST_MERGED,
+        "AND level = $3 AND number <= $4"
     )
+    chunks = await checked(database, CHUNK, sql, *found[0], LARGEST_MERGED)
     await _replace(database, found[0][0], found[0][1], chunks)
     return True
 
@@ -98,17 +106,16 @@ async def settle(database: Database, most: int) -> None:
 async def _merge_all(database: Database) -> None:
     waiting = await database.read(
         "SELECT collection, part FROM chunks WHERE number <= $1 "
+        "AND collection NOT IN (SELECT number FROM collections WHERE state = 'released') "
         "GROUP BY collection, part HAVING count(*) > 1",
         LARGEST_MERGED,
     )
     for collection, part in waiting:
-        chunks = await database.read(
+        sql = (
             "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
-            "AND number <= $3",
-            collection,
-            part,
-            LARGEST_MERGED,
+            "AND number <= $3"
         )
+        chunks = await checked(database, CHUNK, sql, collection, part, LARGEST_MERGED)
         await _replace(database, collection, part, chunks)
 
 
@@ -125,11 +132,34 @@ async def forget(database: Database) -> None:
         await database.tidy(everything=True)
 
 
+async def key_of(database: Database, collection: int) -> bytes:
+    """Return the key of a collection's hashes.
+
+    Raises
+    ------
+    ChangedStoreError
+        The collection was released.
+    DamagedStoreError
+        The store has no such collection, or no key of it.
+    """
+    sql = "SELECT hash_key, state FROM collections WHERE number = $1"
+    rows = await checked(database, (object, str), sql, collection)
+    key, state = rows[0] if rows else (None, "")
+    if state == "released":
+        raise ChangedStoreError("another process released the collection meanwhile")
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        raise DamagedStoreError(database.name, "reports lie there of no collection")
+    return key
+
+
 async def _replace(database: Database, collection: int, part: int, chunks: Sequence[Row]) -> None:
     """Put one chunk in place of several of a part; a row is (seq, level, records)."""
-    keys = await database.read("SELECT hash_key FROM collections WHERE number = $1", collection)
-    records = opened(content for _, _, content in chunks)
-    merged = distinct(records, keys[0][0])
+    try:
+        key = await key_of(database, collection)
+    except ChangedStoreError:
+        return  # whoever released the collection deletes its reports
+    records = opened(database, (content for _, _, content in chunks))
+    merged = distinct(records, key)
     level = 1 + max(level for _, level, _ in chunks)
     row = (collection, part, level, len(merged), sealed(merged))
     statements = [

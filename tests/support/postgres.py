@@ -73,12 +73,28 @@ class PostgresServer:
             assert time.monotonic() < deadline, (self.folder / "log").read_text()[-2000:]
             time.sleep(0.05)
 
-    def new_database(self) -> str:
-        """Make an empty database; return its address."""
+    def new_database(self, folder: Path | None = None) -> str:
+        """Make an empty database, of which the files lie in a folder; return its address."""
         self._databases += 1
         name = f"store{self._databases}"
-        self._call("createdb", "-h", self.folder, "-U", USER, name)
+        at: tuple[str, ...] = ()
+        if folder is not None:
+            if self._as_user:
+                shutil.chown(folder, USER, USER)
+            self._sql("postgres", f"CREATE TABLESPACE {name} LOCATION '{folder}'")
+            at = ("-D", name)
+        self._call("createdb", "-h", self.folder, "-U", USER, *at, name)
         return f"postgresql://{USER}@/{name}?host={self.folder}"
+
+    def set_for_all(self, address: str, setting: str, value: str) -> None:
+        """Change a setting of a database, and end the sessions that have the old one."""
+        name = _name(address)
+        self._sql("postgres", f"ALTER DATABASE {name} SET {setting} = {value}")
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
+        self._sql("postgres", f"{ended} '{name}'")
+
+    def _sql(self, database: str, sql: str) -> None:
+        self._call("psql", "-h", self.folder, "-U", USER, "-d", database, "-c", sql)
 
     def kill(self) -> None:
         """Kill the server and all of its processes, as a power cut would."""
@@ -97,3 +113,8 @@ class PostgresServer:
         """Kill the server and delete its files."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _name(address: str) -> str:
+    """Return the database of an address."""
+    return address.partition("@/")[2].partition("?")[0]
