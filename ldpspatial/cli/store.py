@@ -185,6 +185,32 @@ def export(store: str, digest: str, out: Path) -> None:
     click.echo(f"Written to {out}: {with_store(store, write)} reports")
 
 
+@store.command("backup")
+@store_argument
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+def backup(store: str, file: Path) -> None:
+    """Write a checked copy of STORE to a new FILE.
+
+    Safe while the server runs. The copy holds what was acknowledged when it began, and no tokens;
+    its owner alone may read it. The same command makes a store of a back-up. A PostgreSQL database
+    is copied with pg_dump.
+
+    \b
+    Examples:
+      ldpspatial store backup berlin.db berlin.backup
+      ldpspatial store backup berlin.backup restored.db
+    """
+
+    async def write(opened: "Store") -> None:
+        from ldpspatial.service.backup import back_up  # noqa: PLC0415
+
+        await back_up(opened, file)
+
+    with progress("backup"):
+        with_store(store, write)
+    click.echo(f"Written to {file}")
+
+
 @store.command("estimate")
 @store_argument
 @digest_argument

@@ -164,20 +164,9 @@ async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
 
 
 async def _count(store: Store, held: Held) -> None:
-    """Count a closed collection, and write that down.
-
-    Every report that was received was found to be a copy, or is there: that tells whether the
-    store has lost some. A server that merges meanwhile may find copies; then it is done again.
-    """
+    """Count a closed collection, and write that down."""
     await _gather_all(store)
-    key = await key_of(store.database, held.number)
-    before = None
-    while before != held:
-        before = held
-        counts, different, there, conflicting = await _sums(store, held, key)
-        held = await store.held(held.digest)
-    if there + held.repeated != held.received:
-        raise DamagedStoreError(store.database.name, _MISSING)
+    held, counts, different, conflicting = await _checked_sums(store, held)
     places = np.flatnonzero(counts)
     row = (
         held.number,
@@ -191,6 +180,37 @@ async def _count(store: Store, held: Held) -> None:
         "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (collection) DO NOTHING"
     )
     await store.database.run([Statement(sql, [row])])
+
+
+async def check_reports(store: Store, held: Held) -> None:
+    """Read all reports of a collection that nobody adds to, or the counts of a released one.
+
+    Raises
+    ------
+    DamagedStoreError
+        They are not what was written, or not all of it.
+    """
+    if held.state == RELEASED:
+        await _counted(store, held)
+    else:
+        await _checked_sums(store, held)
+
+
+async def _checked_sums(store: Store, held: Held) -> tuple[Held, NDArray[np.int64], int, int]:
+    """Return counts, and how many reports are different and conflict.
+
+    Every report that was received was found to be a copy, or is there: that tells whether the
+    store has lost some. A server that merges meanwhile may find copies; then it is done again.
+    """
+    key = await key_of(store.database, held.number)
+    before = None
+    while before != held:
+        before = held
+        counts, different, there, conflicting = await _sums(store, held, key)
+        held = await store.held(held.digest)
+    if there + held.repeated != held.received:
+        raise DamagedStoreError(store.database.name, _MISSING)
+    return held, counts, different, conflicting
 
 
 async def _sums(store: Store, held: Held, key: bytes) -> tuple[NDArray[np.int64], int, int, int]:

@@ -9,6 +9,7 @@ any descriptor of the file is closed.
 """
 
 import asyncio
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,14 +75,14 @@ class SqliteDatabase:
     )
 
     def __init__(self, path: Path, is_new: bool = False):
-        if is_new and path.exists():
-            raise InputError(f"store must be a new file, but {path} is there")
-        if not is_new and not path.is_file():
+        if is_new:
+            new_file(path)
+        elif not path.is_file():
             raise InputError(f"store must be a file, found none at {path}")
         self.name = f"the store at {path}"
         self._writer = ThreadPoolExecutor(1, "store-writer")
         self._reader = ThreadPoolExecutor(1, "store-reader")
-        with self._store_errors():
+        with self._store_errors(), _removed_on_failure(path if is_new else None):
             self._writing = _connect(path, is_new)
             try:
                 self._reading = _connect(path, is_new=False)
@@ -105,6 +106,10 @@ class SqliteDatabase:
         In the file itself it was overwritten when it was deleted.
         """
         await self._call(self._writer, self._writing.execute, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def copy_to(self, path: Path) -> None:
+        """Copy what is stored at one moment, and nothing that was deleted, to an empty file."""
+        await self._call(self._reader, self._reading.execute, "VACUUM INTO ?", (str(path),))
 
     async def close(self) -> None:
         """Close the file; the last connection to it removes the log."""
@@ -172,6 +177,35 @@ class SqliteDatabase:
             raise StoreError(
                 f"{self.name} did not do it ({told}): {next(advice, 'try again')}"
             ) from None
+
+
+def new_file(path: Path) -> None:
+    """Make an empty file that its owner alone may read: what SQLite puts beside it is like it.
+
+    Raises
+    ------
+    InputError
+        There is one, or the folder cannot be written.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise InputError(f"store must be a new file, but {path} is there") from None
+    except OSError as error:
+        raise InputError(
+            f"store must lie in a folder that can be written, got {path}: {error.strerror}"
+        ) from None
+
+
+@contextmanager
+def _removed_on_failure(path: Path | None) -> Iterator[None]:
+    """Remove a file that an error left unfinished."""
+    try:
+        yield
+    except BaseException:
+        if path is not None:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _connect(path: Path, is_new: bool) -> sqlite3.Connection:

@@ -86,6 +86,10 @@ class PostgresServer:
         self._call("createdb", "-h", self.folder, "-U", USER, *at, name)
         return f"postgresql://{USER}@/{name}?host={self.folder}"
 
+    def program(self, name: str) -> str:
+        """Return the path of one of PostgreSQL's programs."""
+        return str(self._binaries / name)
+
     def set_for_all(self, address: str, setting: str, value: str) -> None:
         """Change a setting of a database, and end the sessions that have the old one."""
         name = _name(address)
