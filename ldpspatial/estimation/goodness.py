@@ -63,7 +63,7 @@ class GoodnessOfFit:
 def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
     """Check whether the counts can have come from the channel under any density.
 
-    The density is refined by EM from where the estimate stopped.
+    The density is refined by EM from where the estimate stopped, with a user more in every cell.
 
     Parameters
     ----------
@@ -95,11 +95,10 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
             "goodness_of_fit needs a channel that knows all possible reports, got a "
             f"{type(channel).__name__}, which knows only those that came"
         )
-    fit = expectation_maximisation(
-        channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=estimate.density
-    )
     support = channel.support
     n = float(counts.sum())
+    start = _nowhere_empty(estimate.density, n)
+    fit = expectation_maximisation(channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=start)
     seen = counts[support]
     expected = n * channel.forward(fit.density)[support]
     residuals = np.zeros(support.shape)
@@ -114,6 +113,16 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
         # A gamma law with these moments: the chi-square law where all expected counts are large.
         p_value = float(gammaincc(mean**2 / variance, max(reached, 0.0) / (variance / mean)))
     return GoodnessOfFit(statistic, mean, p_value, residuals)
+
+
+def _nowhere_empty(density: Array, n: float) -> Array:
+    """Return the density with one user more in each cell.
+
+    EM never fills a cell that is empty. Sparse estimates leave cells empty where people may be, and
+    would stay below the maximum of the likelihood.
+    """
+    users = n * density + 1
+    return np.asarray(users / users.sum())
 
 
 def _gain_to_come(trace: list[float], steps: int) -> float:
