@@ -13,6 +13,7 @@ from experiments.studies.better_default import better_default
 from experiments.studies.claims import claims
 from experiments.studies.coverage import coverage
 from experiments.studies.flagship import flagship
+from experiments.studies.forged_reports import forged_reports
 from experiments.studies.ledger_attacks import ledger_attacks
 from experiments.studies.local_ranges import local_ranges
 from experiments.studies.orderings import orderings
@@ -36,6 +37,7 @@ OWN = (
     better_default,
     claims,
     coverage,
+    forged_reports,
     ledger_attacks,
     orderings,
     plan_figure,

@@ -192,6 +192,12 @@ PAGES: Mapping[str, Page] = {
             "release; the two under geo-indistinguishability are dashed and hollow"
         },
     ),
+    "forged-reports": Page(
+        "Forged reports: how far they move a map, and when they are noticed",
+        "forged-reports --data FOLDER",
+        "experiments/forged-reports.md",
+        {},
+    ),
     "coverage": Page(
         "Coverage of intervals of cells", "coverage", "estimation.md#how-sure-it-is", {}
     ),

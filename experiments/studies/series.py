@@ -1,29 +1,25 @@
 """A budget over seven windows: one window in full, two at half of it, or all at a seventh."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import Grid, ResponseTable, response_table
+from client_sdk import ResponseTable, response_table
 from client_sdk.kernels import cells_of
+from experiments.places import Place, places
 from experiments.progress import tracked
-from experiments.sources import CHICAGO_SQUARE, NEW_YORK_SQUARE, chicago, new_york
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.trials import mean_and_error
 from ldpspatial import StampChannel, estimate, wasserstein
 from ldpspatial.channels.playing import play
-from ldpspatial.datasets import SyntheticMap, synthetic_maps
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.places.cell_maps import people_map
-from ldpspatial.places.points import Points
 from ldpspatial.privacy.still_device import still_device_risk
 
 Ints = NDArray[np.int64]
-Draw = Callable[[int, np.random.Generator], NDArray[np.float64]]
 
 CELLS = 15
 WINDOWS = 7
@@ -31,14 +27,6 @@ LOSS = 3.5  # of a device, over all windows
 ANSWERS = (1, 2, 7)
 TRIALS = 100_000  # still devices
 COUNT = click.IntRange(1)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A square, and a law of where people are in a window."""
-
-    grid: Grid
-    draw: Draw
 
 
 @click.command()
@@ -56,13 +44,13 @@ def series(data: Path | None, devices: int, repeats: int, seed: int, write: bool
     for every window, with replacement where they come from data.
     """
     try:
-        places = _places(data)
+        found = places(CELLS, data)
     except LdpSpatialError as error:
         raise click.ClickException(str(error)) from error
     rng = np.random.default_rng(seed)
     tables = {answers: response_table("dam", LOSS / answers, CELLS) for answers in ANSWERS}
     rows = []
-    for name, place in tracked(places.items(), "maps"):
+    for name, place in tracked(found.items(), "maps"):
         errors = np.array([play_series(place, tables, devices, rng) for _ in range(repeats)])
         rows.append([name, *(mean_and_error(column.tolist()) for column in errors.T)])
     error_table = markdown(["map", *map(_called, ANSWERS)], rows)
@@ -120,24 +108,3 @@ def risk_table(tables: Mapping[int, ResponseTable], devices: int, rng: np.random
 def _called(answers: int) -> str:
     number = f"{answers} of {WINDOWS}" if answers < WINDOWS else f"all {WINDOWS}"
     return f"{number} at eps {LOSS / answers:g}"
-
-
-def _places(data: Path | None) -> dict[str, Place]:
-    found = {name: _place_of_map(law) for name, law in synthetic_maps().items()}
-    if data is not None:
-        cities = (
-            ("chicago", CHICAGO_SQUARE, chicago(data)),
-            ("new york", NEW_YORK_SQUARE, new_york(data)),
-        )
-        for name, bounds, points in cities:
-            found[name] = Place(Grid.from_bounds(*bounds, CELLS), _draw_from(points))
-    return found
-
-
-def _place_of_map(law: SyntheticMap) -> Place:
-    return Place(Grid.plane(law.y0, law.x0, law.side, CELLS), law.draw)
-
-
-def _draw_from(points: Points) -> Draw:
-    at = points.coordinates
-    return lambda n, rng: at[rng.integers(len(at), size=n)]

@@ -55,6 +55,7 @@ def test_every_figure_is_shown_on_some_page() -> None:
 @pytest.mark.parametrize(
     ("page", "mark"),
     [
+        ("experiments/forged-reports.md", "forged-reports"),
         ("experiments/trust-models.md", "flagship"),
         ("experiments/windows.md", "series"),
         ("estimation.md", "accuracy"),

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from client_sdk import response_table
+from experiments.places import places
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, NEW_YORK, NEW_YORK_SQUARE
 from experiments.studies import series as module
 from experiments.studies import still_device as risk_module
@@ -86,7 +87,7 @@ def test_every_device_answers_as_many_windows_and_all_windows_are_alike() -> Non
 
 def test_reports_that_cannot_lie_give_the_map_of_everybody() -> None:
     table = response_table("dam", 20, CELLS)
-    place = module._places(None)["normal"]
+    place = places(CELLS, None)["normal"]
     rng = np.random.default_rng(1)
     (all_answer,) = play_series(place, {WINDOWS: table}, 2000, rng)
     (one_answers,) = play_series(place, {1: table}, 2000, rng)
