@@ -28,8 +28,12 @@ PAGES = [*WITH_CODE, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "README.md"
-TUTORIAL = ROOT / "docs" / "tutorial.md"  # tests/test_tutorial.py runs it
-WAREHOUSE = ROOT / "docs" / "how-to" / "reports-from-a-warehouse.md"  # test_how_to_warehouse.py
+# Run by tests of their own, shell and all: test_tutorial, test_embed, test_how_to_warehouse.
+PLAYED = {
+    ROOT / "docs" / "tutorial.md",
+    ROOT / "docs" / "embed.md",
+    ROOT / "docs" / "how-to" / "reports-from-a-warehouse.md",
+}
 GENERATED = sorted((ROOT / "docs" / "generated").glob("*.md"))
 WRITTEN = sorted({*(ROOT / "docs").rglob("*.md")} - {*GENERATED})
 
@@ -241,9 +245,7 @@ def check_command(group: click.Command, arguments: list[str], line: str) -> None
 
 
 @pytest.mark.parametrize(
-    "page",
-    [p for p in WITH_CODE if p not in (TUTORIAL, WAREHOUSE)],
-    ids=lambda p: str(p.relative_to(ROOT)),
+    "page", [p for p in WITH_CODE if p not in PLAYED], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_code_runs_as_printed(page: Path, tmp_path: Path) -> None:
     lines: list[str] = []

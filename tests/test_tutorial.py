@@ -2,17 +2,15 @@
 
 import csv
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.support.pages import BLOCK, run
+
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
-BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 # How far each number of a line may be from the one that the page quotes, by what the block begins
@@ -48,20 +46,6 @@ def play(folder: Path) -> list[Step]:
         printed = run(language, block, folder)
         found.append(Step(block, printed, after[1] if after[0] == "text" else ""))
     return found
-
-
-def run(language: str, block: str, folder: Path) -> str:
-    """Run a block as a reader does, with the environment of these tests on the path."""
-    command = ["sh", "-e", "-c", block]
-    if language == "python":
-        command = [sys.executable, "-W", "error", "-c", block]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True,
-        check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{block}\n{done.stderr}"
-    return done.stdout
 
 
 def matches(block: str, quoted: str, printed: str) -> bool:
