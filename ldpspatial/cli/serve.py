@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,7 +33,13 @@ from ldpspatial.errors import InputError
     "--proxy", default=None, metavar="ADDRESS",
     help="Address of the reverse proxy, whose X-Forwarded-For tells the rate limit whom it counts.",
 )  # fmt: skip
-def serve(store: str, host: str, port: int, proxy: str | None, **options: Any) -> None:
+@click.option(
+    "--outlines", type=click.Path(path_type=Path), default=None,
+    help="GeoJSON of borders, rivers or streets, which the pages draw over their maps.",
+)  # fmt: skip
+def serve(
+    store: str, host: str, port: int, proxy: str | None, outlines: Path | None, **options: Any
+) -> None:
     """Take reports from devices and keep them in STORE.
 
     STORE is a file that "ldpspatial store new" made, or postgresql://USER@HOST/DATABASE. Devices
@@ -40,6 +47,9 @@ def serve(store: str, host: str, port: int, proxy: str | None, **options: Any) -
     /operator/collections with a token from "ldpspatial store token". A report is acknowledged when
     it is on the disk. No address, user agent or time is stored or logged. Put a reverse proxy with
     TLS in front, and let it log no addresses either.
+
+    In a browser, / is the page of operators, and /participate/DIGEST that of who takes part. All
+    requests are described at /openapi.json; /health and /metrics are for who watches the service.
 
     Interrupt it to stop: what arrived is stored and put in order first. "ldpspatial store" works
     while the server runs: "store add" opens a collection, "store close" ends it.
@@ -60,7 +70,7 @@ def serve(store: str, host: str, port: int, proxy: str | None, **options: Any) -
     )
     with_store(store, lambda opened: opened.check_writable())  # or one line says why it cannot be
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
-    server = make_server(make_app(store, limits), limits, host, port, proxy)
+    server = make_server(make_app(store, limits, outlines), limits, host, port, proxy)
     click.echo(f"Serving {store} at http://{host}:{port}", err=True)
     with suppress(KeyboardInterrupt):  # which comes once the server has stopped
         server.run()

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,13 +19,16 @@ from ldpspatial.service.maps import Maps
 from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.openapi import describe
 from ldpspatial.service.operator_api import OperatorApi
+from ldpspatial.service.page_files import Pages
 from ldpspatial.service.problems import Problem, busy
 from ldpspatial.service.store import open_store
 from ldpspatial.service.upkeep import forget
 from ldpspatial.service.windows import Clock
 
 
-def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
+def make_app(
+    location: str | os.PathLike[str], limits: Limits, outlines: Path | None = None
+) -> Starlette:
     """Return the application that serves one store.
 
     Parameters
@@ -32,7 +36,10 @@ def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
     location : path or str
         A store that exists: a file, or an address that starts with postgresql://.
     limits : Limits
+    outlines : path, optional
+        GeoJSON that the pages draw over their maps.
     """
+    pages = Pages(outlines)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -52,6 +59,7 @@ def make_app(location: str | os.PathLike[str], limits: Limits) -> Starlette:
             Route("/health", monitoring.health, methods=["GET"]),
             Route("/openapi.json", describe, methods=["GET"]),
             *operators.routes(),
+            *pages.routes(),
         ]
         await forget(store.database)
         await clock.look()  # so that the first report finds its window open

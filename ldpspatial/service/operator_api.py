@@ -42,6 +42,7 @@ MAP_FILES = {
     "estimate.csv": "text/csv; charset=utf-8",
     "estimate.npz": "application/octet-stream",
     "summary.json": "application/json",
+    "map.json": "application/json",
 }
 
 

@@ -84,7 +84,7 @@ def test_a_document_is_the_same_bytes_for_all_and_for_ever(server: Server) -> No
     assert "server" not in headers
 
 
-@pytest.mark.parametrize("place", ["/", "/collections", "/collections/", "/collections/0"])
+@pytest.mark.parametrize("place", ["/collections", "/collections/", "/collections/0"])
 def test_there_is_no_list_and_no_current_collection(server: Server, place: str) -> None:
     status, _, content = server.request("GET", place)
     assert status in (404, 405)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -129,13 +130,13 @@ def test_a_file_that_may_not_grow_acknowledges_nothing_until_it_may(tmp_path: Pa
     check(str(path), acknowledged)
 
 
-def test_a_full_tablespace_acknowledges_nothing_and_room_ends_it(tmp_path: Path) -> None:
+def test_a_full_tablespace_acknowledges_nothing_and_room_ends_it() -> None:
     if why := missing():
         pytest.skip(why)
     acknowledged: set[str] = set()
-    with memory_disk(tmp_path / "disk", "24m") as disk:
-        for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-            folder.chmod(0o755)
+    # The user of PostgreSQL may not enter the folders of the tests.
+    with TemporaryDirectory() as place, memory_disk(Path(place) / "disk", "24m") as disk:
+        Path(place).chmod(0o755)
         # A server of its own: one that was killed does not come back without its tablespaces.
         postgres = PostgresServer()
         try:

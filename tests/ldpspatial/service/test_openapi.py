@@ -18,6 +18,7 @@ from ldpspatial.service.app import make_app
 from ldpspatial.service.closing import close_collection, release
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.openapi import document
+from ldpspatial.service.page_files import Pages
 from ldpspatial.service.store import make_store
 from ldpspatial.service.tokens import make_token
 from tests.support.service import COLLECTION, serving
@@ -76,7 +77,7 @@ def test_every_route_is_described_and_nothing_else(tmp_path: Path) -> None:
     described = {
         (where, method) for where, methods in document()["paths"].items() for method in methods
     }
-    pages = {("/openapi.json", "get")}
+    pages = {(route.path, "get") for route in Pages().routes()} | {("/openapi.json", "get")}
     assert asyncio.run(routes()) - pages == described
 
 
@@ -96,6 +97,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             *("--header", f"Authorization: Bearer {token}"),
             *("--checks", "all", "--exclude-checks", LEFT_OUT),
             *("--max-examples", "25", "--seed", "1", "--workers", "1", "--no-color"),
+            *("--request-timeout", "120"),
         ]
         environment = {
             **os.environ,
