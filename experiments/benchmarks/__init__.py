@@ -10,6 +10,7 @@ import click
 
 from experiments.benchmarks import (
     client,
+    closing,
     distance,
     distance_growth,
     ledger,
@@ -32,6 +33,7 @@ BLOCKS = (
     ("counting lines", server.counting_lines),
     ("warehouse", warehouse.warehouse),
     ("service", service.service),
+    ("closing", closing.closing),
     ("channel", server.direct_against_fft),
     ("central", releases.central),
     ("distributed", releases.distributed),
