@@ -33,10 +33,10 @@ compile("tsconfig.es5.json");
 const shared = { absWorkingDir: ROOT, bundle: true, logLevel: "warning" };
 await build({
   ...shared,
-  entryPoints: ["dist/index.js"],
+  entryPoints: ["test/support/app.mjs"],
   outfile: "build/packed.js",
   format: "esm",
-  target: "es2020",
+  target: "es2022",
   minify: true,
 });
 await build({
@@ -52,5 +52,5 @@ await build({
   entryPoints: ["test/browser/pages.mjs"],
   outfile: "build/browser.js",
   format: "iife",
-  target: "es2020",
+  target: "es2022",
 });

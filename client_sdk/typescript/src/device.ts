@@ -10,13 +10,13 @@
 import { Collection, type Expected } from "./collection.js";
 import { type ByteSource, checkedSource } from "./entropy.js";
 import { CollectionError, NotAskedError, ParameterError } from "./errors.js";
-import { checkExpected, LONGEST_JOINED, parse } from "./json.js";
-import { type Caps, type Debit, Ledger } from "./ledger.js";
+import { LONGEST_JOINED, parse } from "./json.js";
+import { accountOf, type Caps, type Debit, type Joinable, Ledger } from "./ledger.js";
 import { drawReport, Report } from "./report.js";
 import { Sampler } from "./sampling.js";
 import { Series, SERIES_SCHEMA } from "./series.js";
 import type { Store } from "./store.js";
-import { microEpsilons, unicodeText, wholeNumber } from "./validate.js";
+import { microEpsilons, unicodeText } from "./validate.js";
 
 /** What a device takes part in, ready to draw. */
 interface Task {
@@ -26,23 +26,14 @@ interface Task {
   readonly windows: readonly number[]; // those that it answers, of a series
 }
 
-/** A collection or series that was joined, or its digest. */
-export type Joinable = Collection | Series | string;
-
 /** A source of random bytes of the app's own, where the platform has none. */
 export interface Options {
   bytes?: ByteSource | undefined;
 }
 
 /** The one object that an app needs: made by `Device.install`, later by `Device.open`. */
-export class Device {
+export class Device extends Ledger {
   private readonly tasks = new Map<string, Task>();
-
-  private constructor(
-    /** @internal */
-    readonly ledger: Ledger,
-    private readonly bytes: ByteSource,
-  ) {}
 
   /**
    * Make the device's ledger: once, on the user's own act of agreeing, and never on a page's load.
@@ -54,8 +45,9 @@ export class Device {
    * @throws LedgerError where there is a ledger already, or none can be made.
    */
   static async install(store: Store, options: Caps & Options): Promise<Device> {
-    const bytes = checkedSource(options.bytes);
-    return new Device(await Ledger.create(store, options, bytes), bytes);
+    const device = new Device(store, checkedSource(options.bytes));
+    await device.create(options);
+    return device;
   }
 
   /**
@@ -65,8 +57,8 @@ export class Device {
    *     install anew without the user's act: that would refill the budget.
    */
   static async open(store: Store, options: Options = {}): Promise<Device> {
-    const device = new Device(new Ledger(store), checkedSource(options.bytes));
-    await device.ledger.verify();
+    const device = new Device(store, checkedSource(options.bytes));
+    await device.verify();
     return device;
   }
 
@@ -86,7 +78,7 @@ export class Device {
     unicodeText("digest", digest);
     microEpsilons("maxEpsilon", maxEpsilon);
     const what = read(document, { digest, maxEpsilon });
-    await this.ledger.join(what.digest, what.toJson(), () =>
+    await this.keep(what.digest, what.toJson(), () =>
       what instanceof Series ? what.choose(this.bytes) : [],
     );
     return what;
@@ -129,7 +121,7 @@ export class Device {
     }
     const { grid, digest } = target;
     const cell = grid.cell(lat, lon);
-    const body = await this.ledger.spend(debit, event, () => {
+    const body = await this.spend(debit, event, () => {
       const report = drawReport(sampler, digest, cell, this.bytes);
       return [report.id, report.toBody()];
     });
@@ -144,7 +136,7 @@ export class Device {
   async isAsked(series: Joinable): Promise<boolean> {
     const { what, debit, windows } = await this.series(series);
     const window = openWindow(what, windows);
-    return window !== null && this.ledger.wouldDraw(debit, eventOf(window));
+    return window !== null && this.wouldDraw(debit, eventOf(window));
   }
 
   /** Return the windows of a series that this device answers. Keep them on the device. */
@@ -152,56 +144,11 @@ export class Device {
     return (await this.series(series)).windows;
   }
 
-  /** Return id and body of all reports that are not yet acknowledged. */
-  outbox(): Promise<[id: string, body: string][]> {
-    return this.ledger.outbox();
-  }
-
-  /** Tell whether a report is not yet acknowledged or discarded. */
-  isPending(id: string): Promise<boolean> {
-    return this.ledger.isPending(id);
-  }
-
-  /** Return how many reports are not yet acknowledged. */
-  waiting(): Promise<number> {
-    return this.ledger.count("waiting");
-  }
-
-  /** Return how many reports were discarded so far. */
-  discarded(): Promise<number> {
-    return this.ledger.count("discarded");
-  }
-
-  /** Forget reports that have arrived; their spending stays. */
-  acknowledge(ids: readonly string[]): Promise<void> {
-    return this.ledger.forget(ids, false);
-  }
-
-  /** Forget reports that will never be counted; their spending stays. */
-  discard(ids: readonly string[]): Promise<void> {
-    return this.ledger.forget(ids, true);
-  }
-
-  /** Discard what waits beyond `keep` reports, the newest first; return how many. */
-  discardNewest(keep: number): Promise<number> {
-    return this.ledger.discardNewest(wholeNumber("keep", keep, 0, 1e9));
-  }
-
-  /** Return the micro-epsilons spent on a collection or series, or on all of them. */
-  spent(collection?: Joinable): Promise<number> {
-    return this.ledger.spent(collection && digestOf(collection));
-  }
-
-  /** Return the micro-epsilons left under the caps, for one collection or over all. */
-  remaining(collection?: Joinable): Promise<number> {
-    return this.ledger.remaining(collection && digestOf(collection));
-  }
-
   private async task(collection: Joinable): Promise<Task> {
-    const digest = digestOf(collection);
+    const digest = accountOf(collection);
     const known = this.tasks.get(digest);
     if (known) return known;
-    const joined = await this.ledger.joined(digest);
+    const joined = await this.joined(digest);
     if (!joined) throw new CollectionError("the device has not joined this: call join first");
     const what = read(joined.document, { digest });
     const { microEpsilon } = what;
@@ -225,7 +172,6 @@ export class Device {
 }
 
 function read(document: string, expected: Expected): Collection | Series {
-  checkExpected(expected.digest);
   const { schema } = parse(document, "the document", LONGEST_JOINED);
   const kind = schema === SERIES_SCHEMA ? Series : Collection;
   return kind.fromJson(document, expected);
@@ -239,11 +185,4 @@ function openWindow(series: Series, answered: readonly number[]): number | null 
 
 function eventOf(window: number): string {
   return `window ${window}`;
-}
-
-function digestOf(collection: Joinable): string {
-  const digest = typeof collection === "object" ? collection?.digest : collection;
-  if (typeof digest === "string" && /^[0-9a-f]{64}$/.test(digest)) return digest;
-  // Not repeated: it may be a position by mistake.
-  throw new ParameterError("collection must be a Collection, a Series or the digest of one");
 }

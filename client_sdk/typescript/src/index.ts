@@ -1,12 +1,12 @@
 /** The device side of ldpspatial: one randomised grid cell per position, under local DP. */
 
 export { Collection, type Expected } from "./collection.js";
-export { Device, type Joinable } from "./device.js";
+export { Device } from "./device.js";
 export type { ByteSource } from "./entropy.js";
 export * from "./errors.js";
 export { type Cell, Grid, type GridKind } from "./grid.js";
 export { IndexedDbStore } from "./indexeddb.js";
-export type { Caps } from "./ledger.js";
+export type { Caps, Joinable } from "./ledger.js";
 export { Randomizer } from "./randomizer.js";
 export { Report } from "./report.js";
 export { type Answer, answerOfHttp, DELIVERED, httpsSender, LATER, type Send } from "./sending.js";

@@ -8,13 +8,19 @@
  */
 
 import type { ByteSource } from "./entropy.js";
-import { AlreadyGivenError, BudgetError, ClientError, ParameterError } from "./errors.js";
-import { LedgerError, LedgerUnavailableError } from "./errors.js";
+import {
+  AlreadyGivenError,
+  BudgetError,
+  ClientError,
+  LedgerError,
+  LedgerUnavailableError,
+  ParameterError,
+} from "./errors.js";
 import { eventName, KEY_BYTES } from "./events.js";
 import { digestOf } from "./sha256.js";
 import type { Rows, Store } from "./store.js";
 import { fromHex, toHex } from "./utf8.js";
-import { MICRO, microEpsilons, shown } from "./validate.js";
+import { MICRO, microEpsilons, wholeNumber } from "./validate.js";
 
 const MAX_CAP = 1_000_000; // epsilon
 const SEAL = 16; // hexadecimal digits of a row's checksum
@@ -22,12 +28,16 @@ const PENDING = "pending/";
 const EVENT = "event/";
 const JOINED = "joined/";
 const PAUSE = "pause";
+const HEAD = "head";
 
 /** What a device may spend over all collections and all time, and on any one of them. */
 export interface Caps {
   capEpsilon: number;
   collectionCapEpsilon?: number | undefined;
 }
+
+/** A collection or series that was joined, or its digest. */
+export type Joinable = { readonly digest: string } | string;
 
 /** What one report costs, and the account that it is counted under. */
 export interface Debit {
@@ -68,7 +78,7 @@ export interface Joined {
   windows: number[];
 }
 
-/** The rows of one transaction, sealed, and the head among them. */
+/** The sealed rows of one transaction, and the head, which is written back with every change. */
 class Books {
   constructor(
     private readonly rows: Rows,
@@ -85,32 +95,27 @@ class Books {
     return found.map(([name, text]) => [name.slice(prefix.length), unsealed<T>(name, text)]);
   }
 
+  /** Put a row, or remove one that is undefined; and the head, which may have changed with it. */
   put(name: string, value: unknown): void {
-    this.rows.put(name, sealed(name, value));
+    if (value === undefined) this.rows.remove(name);
+    else this.rows.put(name, sealed(name, value));
+    this.rows.put(HEAD, sealed(HEAD, this.head));
   }
 
-  remove(name: string): void {
-    this.rows.remove(name);
+  spent(account: string): number {
+    return this.head.spent[account] ?? 0;
   }
 
-  /** Put the head back, which has been changed. */
-  close(): void {
-    this.put("head", this.head);
+  /** Return what is spent on all accounts. */
+  all(): number {
+    return Object.values(this.head.spent).reduce((sum, spent) => sum + spent, 0);
   }
 
-  /** Return what is spent on an account, or on all. */
-  spent(account?: string): number {
-    const { spent } = this.head;
-    if (account !== undefined) return spent[account] ?? 0;
-    return Object.keys(spent).reduce((sum, name) => sum + spent[name]!, 0);
-  }
-
-  /** Return what is left under the caps and a limit, 0 if nothing is. */
-  left(account?: string, limit = Infinity): number {
-    const ofAll = this.head.cap - this.spent();
-    if (account === undefined) return ofAll;
+  /** Return what is left for an account under the caps and a limit, 0 if nothing is. */
+  left(account: string, limit: number): number {
+    const { cap, collectionCap } = this.head;
     const here = this.spent(account);
-    return Math.max(Math.min(ofAll, this.head.collectionCap - here, limit - here), 0);
+    return Math.max(Math.min(cap - this.all(), collectionCap - here, limit - here), 0);
   }
 
   /** Return the name of the row of an event. */
@@ -123,107 +128,21 @@ class Books {
     for (const id of ids) {
       const held = await this.get<Waiting>(PENDING + id);
       if (!held) continue;
-      this.remove(PENDING + id);
-      if (held.event) this.put(held.event, "");
       this.head.waiting--;
       if (isDiscarded) this.head.discarded++;
+      this.put(PENDING + id, undefined);
+      if (held.event) this.put(held.event, "");
     }
-    this.close();
   }
 }
 
 /** The record of spending of one device, in a store that pages and processes may share. */
 export class Ledger {
-  constructor(private readonly store: Store) {}
-
-  /** Make a new, unspent ledger: only when the user agrees to take part, never on opening. */
-  static async create(store: Store, caps: Caps, bytes: ByteSource): Promise<Ledger> {
-    const cap = microEpsilons("capEpsilon", caps.capEpsilon, MAX_CAP);
-    const ofOne = caps.collectionCapEpsilon ?? caps.capEpsilon;
-    const collectionCap = microEpsilons("collectionCapEpsilon", ofOne, MAX_CAP);
-    if (collectionCap > cap) {
-      throw new ParameterError("collectionCapEpsilon must not exceed capEpsilon");
-    }
-    const key = toHex(bytes(KEY_BYTES));
-    const counts = { drawn: 0, waiting: 0, discarded: 0, events: 0 };
-    const head: Head = { cap, collectionCap, key, spent: {}, ...counts };
-    await transact(store, true, async (rows) => {
-      if ((await rows.get("head")) !== undefined) {
-        throw new LedgerError("there is a ledger here: open it");
-      }
-      new Books(rows, head).close();
-    });
-    return new Ledger(store);
-  }
-
-  /** Read all of it and check that nothing is damaged or missing. */
-  verify(): Promise<void> {
-    return this.change(async (books) => {
-      const waiting = await books.list(PENDING);
-      const events = await books.list(EVENT);
-      await books.list(JOINED);
-      const { head } = books;
-      if (waiting.length !== head.waiting || events.length !== head.events || books.left() < 0) {
-        throw damaged();
-      }
-    });
-  }
-
-  /**
-   * Debit one report, draw it, write both down, and only then return its body.
-   *
-   * `draw` returns id and body. An event gives the report that waits for it, and is never drawn
-   * for twice. Throws a BudgetError where a cap would be exceeded, with nothing drawn.
-   */
-  spend(debit: Debit, event: string | undefined, draw: () => [string, string]): Promise<string> {
-    return this.change(async (books) => {
-      const { account, microEpsilon, limit } = debit;
-      const { head } = books;
-      const name = event === undefined ? null : books.eventRow(account, event);
-      const id = name && (await books.get<string>(name));
-      if (id) return (await books.get<Waiting>(PENDING + id))?.body ?? lost();
-      if (id === "") throw new AlreadyGivenError("the report of this event has been dealt with");
-
-      const left = books.left(account, limit);
-      if (microEpsilon > left) {
-        throw new BudgetError(
-          `${microEpsilon / MICRO} epsilon asked, ${left / MICRO} left: no report was given`,
-        );
-      }
-      const [drawnId, body] = draw();
-      const held: Waiting = { body, event: name, drawn: head.drawn++ };
-      books.put(PENDING + drawnId, held);
-      head.waiting++;
-      head.spent[account] = books.spent(account) + microEpsilon;
-      if (name) {
-        books.put(name, drawnId);
-        head.events++;
-      }
-      books.close();
-      return body;
-    });
-  }
-
-  /** Tell whether `spend` would draw: for a new event, and with budget for it. */
-  wouldDraw({ account, microEpsilon, limit }: Debit, event: string): Promise<boolean> {
-    return this.change(async (books) => {
-      const given = await books.get(books.eventRow(account, event));
-      return given === undefined && microEpsilon <= books.left(account, limit);
-    });
-  }
-
-  /** Keep what the device takes part in; `choose` draws the windows, once. */
-  join(digest: string, document: string, choose: () => number[]): Promise<void> {
-    return this.change(async (books) => {
-      if (await books.get(JOINED + digest)) return;
-      const joined: Joined = { document, windows: choose() };
-      books.put(JOINED + digest, joined);
-    });
-  }
-
-  joined(digest: string): Promise<Joined | undefined> {
-    return this.change((books) => books.get<Joined>(JOINED + digest));
-  }
+  /** @internal */
+  constructor(
+    private readonly store: Store,
+    protected readonly bytes: ByteSource,
+  ) {}
 
   /** Return id and body of all reports not yet acknowledged, in the order of the ids. */
   outbox(): Promise<[id: string, body: string][]> {
@@ -233,74 +152,174 @@ export class Ledger {
     });
   }
 
+  /** Tell whether a report is not yet acknowledged or discarded. */
   isPending(id: string): Promise<boolean> {
     return this.change(async (books) => !!(await books.get(PENDING + id)));
   }
 
-  forget(ids: readonly string[], isDiscarded: boolean): Promise<void> {
-    return this.change((books) => books.forget(ids, isDiscarded));
+  /** Return how many reports are not yet acknowledged. */
+  waiting(): Promise<number> {
+    return this.change(async ({ head }) => head.waiting);
+  }
+
+  /** Return how many reports were discarded so far. */
+  discarded(): Promise<number> {
+    return this.change(async ({ head }) => head.discarded);
+  }
+
+  /** Forget reports that have arrived; their spending stays. */
+  acknowledge(ids: readonly string[]): Promise<void> {
+    return this.change((books) => books.forget(ids, false));
+  }
+
+  /** Forget reports that will never be counted; their spending stays. */
+  discard(ids: readonly string[]): Promise<void> {
+    return this.change((books) => books.forget(ids, true));
   }
 
   /** Discard what waits beyond `keep` reports, the newest first; return how many. */
   discardNewest(keep: number): Promise<number> {
+    wholeNumber("keep", keep, 0, 1e9);
     return this.change(async (books) => {
-      const surplus = Math.max(books.head.waiting - keep, 0);
-      if (surplus > 0) {
-        const waiting = await books.list<Waiting>(PENDING);
-        waiting.sort(([, a], [, b]) => b.drawn - a.drawn);
-        await books.forget(waiting.slice(0, surplus).map(([id]) => id), true);
+      const waiting = books.head.waiting > keep ? await books.list<Waiting>(PENDING) : [];
+      const newest = waiting.sort(([, a], [, b]) => a.drawn - b.drawn).slice(keep);
+      await books.forget(newest.map(([id]) => id), true);
+      return newest.length;
+    });
+  }
+
+  /** Return the micro-epsilons spent on a collection or series, or on all of them. */
+  async spent(collection?: Joinable): Promise<number> {
+    const account = collection && accountOf(collection);
+    return this.change(async (books) => (account ? books.spent(account) : books.all()));
+  }
+
+  /** Return the micro-epsilons left under the caps, for one collection or over all. */
+  async remaining(collection?: Joinable): Promise<number> {
+    const account = collection ? accountOf(collection) : "";
+    return this.change(async (books) => {
+      return account ? books.left(account, Infinity) : books.head.cap - books.all();
+    });
+  }
+
+  /**
+   * @internal Return the pause after a failure that `change` makes of the one that is held.
+   *
+   * One pause for all uploaders of a ledger; undefined is none.
+   */
+  pause(change: (held: Pause | undefined) => Pause | undefined): Promise<void> {
+    return this.change(async (books) => {
+      books.put(PAUSE, change(await books.get<Pause>(PAUSE)));
+    });
+  }
+
+  /** Make a new, unspent ledger: only when the user agrees to take part, never on opening. */
+  protected async create(caps: Caps): Promise<void> {
+    const cap = microEpsilons("capEpsilon", caps.capEpsilon, MAX_CAP);
+    const ofOne = caps.collectionCapEpsilon ?? caps.capEpsilon;
+    const collectionCap = microEpsilons("collectionCapEpsilon", ofOne, MAX_CAP);
+    if (collectionCap > cap) {
+      throw new ParameterError("collectionCapEpsilon must not exceed capEpsilon");
+    }
+    const key = toHex(this.bytes(KEY_BYTES));
+    const counts = { drawn: 0, waiting: 0, discarded: 0, events: 0 };
+    await this.transact(true, async (rows) => {
+      if ((await rows.get(HEAD)) !== undefined) throw new LedgerError("there is a ledger: open it");
+      const head: Head = { cap, collectionCap, key, spent: {}, ...counts };
+      rows.put(HEAD, sealed(HEAD, head));
+    });
+  }
+
+  /** Read all of it and check that nothing is damaged or missing. */
+  protected verify(): Promise<void> {
+    return this.change(async (books) => {
+      const waiting = (await books.list(PENDING)).length;
+      const events = (await books.list(EVENT)).length;
+      await books.list(JOINED);
+      const { head } = books;
+      if (waiting !== head.waiting || events !== head.events || books.all() > head.cap) damaged();
+    });
+  }
+
+  /**
+   * Debit one report, draw it, write both down, and only then return its body.
+   *
+   * `draw` returns id and body. An event gives the report that waits for it, and is never drawn
+   * for twice. Throws a BudgetError where a cap would be exceeded, with nothing drawn.
+   */
+  protected spend(
+    { account, microEpsilon, limit }: Debit,
+    event: string | undefined,
+    draw: () => [id: string, body: string],
+  ): Promise<string> {
+    return this.change(async (books) => {
+      const { head } = books;
+      const name = event === undefined ? null : books.eventRow(account, event);
+      const given = name && (await books.get<string>(name));
+      if (given === "") throw new AlreadyGivenError("the report of this event was dealt with");
+      if (given) return (await books.get<Waiting>(PENDING + given))?.body ?? damaged();
+
+      const left = books.left(account, limit) / MICRO;
+      const asked = microEpsilon / MICRO;
+      if (asked > left) throw new BudgetError(`${asked} epsilon asked, ${left} left: no report`);
+      const [id, body] = draw();
+      head.spent[account] = books.spent(account) + microEpsilon;
+      head.waiting++;
+      if (name) {
+        head.events++;
+        books.put(name, id);
       }
-      return surplus;
+      books.put(PENDING + id, { body, event: name, drawn: head.drawn++ });
+      return body;
     });
   }
 
-  /** Return a number that the head of the ledger holds. */
-  count(name: "waiting" | "discarded"): Promise<number> {
-    return this.change(async ({ head }) => head[name]);
-  }
-
-  spent(account?: string): Promise<number> {
-    return this.change(async (books) => books.spent(account));
-  }
-
-  remaining(account?: string): Promise<number> {
-    return this.change(async (books) => books.left(account));
-  }
-
-  /** Return the pause that `change` makes of the one that is held; undefined is none. */
-  pause(change: (held: Pause | undefined) => Pause | undefined): Promise<Pause | undefined> {
+  /** Tell whether `spend` would draw: for a new event, and with budget for it. */
+  protected wouldDraw({ account, microEpsilon, limit }: Debit, event: string): Promise<boolean> {
     return this.change(async (books) => {
-      const pause = change(await books.get<Pause>(PAUSE));
-      if (pause) books.put(PAUSE, pause);
-      else books.remove(PAUSE);
-      return pause;
+      const given = await books.get(books.eventRow(account, event));
+      return given === undefined && microEpsilon <= books.left(account, limit);
     });
+  }
+
+  /** Keep what the device takes part in; `choose` draws the windows, once. */
+  protected keep(digest: string, document: string, choose: () => number[]): Promise<void> {
+    return this.change(async (books) => {
+      const name = JOINED + digest;
+      if (!(await books.get(name))) books.put(name, { document, windows: choose() });
+    });
+  }
+
+  protected joined(digest: string): Promise<Joined | undefined> {
+    return this.change((books) => books.get<Joined>(JOINED + digest));
   }
 
   private change<T>(work: (books: Books) => Promise<T>): Promise<T> {
-    return transact(this.store, false, async (rows) => {
-      const text = await rows.get("head");
-      if (text === undefined) {
-        throw new LedgerError("there is no ledger here: it was never installed, or was deleted");
-      }
-      return work(new Books(rows, unsealed<Head>("head", text)));
+    return this.transact(false, async (rows) => {
+      const text = await rows.get(HEAD);
+      if (text === undefined) throw new LedgerError("no ledger: never installed, or deleted");
+      return work(new Books(rows, unsealed<Head>(HEAD, text)));
     });
+  }
+
+  /** Run a transaction of the store; what is not our own error is one of the store. */
+  private async transact<T>(isNew: boolean, work: (rows: Rows) => Promise<T>): Promise<T> {
+    try {
+      return await this.store.transact(work, isNew);
+    } catch (error) {
+      if (error instanceof ClientError) throw error;
+      const { name } = Object(error) as Error;
+      throw new LedgerUnavailableError(`the ledger cannot be used just now: ${name}`);
+    }
   }
 }
 
-/** Run a transaction of a store; what is not our own error is one of the store. */
-async function transact<T>(
-  store: Store,
-  isNew: boolean,
-  work: (rows: Rows) => Promise<T>,
-): Promise<T> {
-  try {
-    return await store.transact(work, isNew);
-  } catch (error) {
-    if (error instanceof ClientError) throw error;
-    const reason = shown((error as Error | null)?.name);
-    throw new LedgerUnavailableError(`the ledger cannot be used just now: ${reason}`);
-  }
+/** Return the digest that spending is counted under. */
+export function accountOf(collection: Joinable): string {
+  const digest = typeof collection === "object" ? collection?.digest : collection;
+  if (typeof digest === "string" && /^[0-9a-f]{64}$/.test(digest)) return digest;
+  // Not repeated: it may be a position by mistake.
+  throw new ParameterError("collection must be a Collection, a Series or the digest of one");
 }
 
 function sealed(name: string, value: unknown): string {
@@ -309,9 +328,8 @@ function sealed(name: string, value: unknown): string {
 }
 
 function unsealed<T>(name: string, row: string): T {
-  const text = String(row).slice(SEAL);
-  if (seal(name, text) + text !== row) throw damaged();
-  return JSON.parse(text);
+  const text = `${row}`.slice(SEAL);
+  return seal(name, text) + text === row ? JSON.parse(text) : damaged();
 }
 
 /** A checksum, which stops accidents; not a person who edits the store. */
@@ -319,10 +337,6 @@ function seal(name: string, text: string): string {
   return digestOf(name + text).slice(0, SEAL);
 }
 
-function damaged(): LedgerError {
-  return new LedgerError("the ledger is damaged: stop reporting, and do not install anew");
-}
-
-function lost(): never {
-  throw damaged();
+function damaged(): never {
+  throw new LedgerError("the ledger is damaged: stop reporting, and do not install anew");
 }

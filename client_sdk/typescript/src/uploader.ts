@@ -124,7 +124,7 @@ export class Uploader {
 
     const waiting = await device.outbox();
     // Where nothing can be written, what arrived would be sent for ever.
-    if (waiting.length > 0) await device.ledger.pause((held) => held ?? NO_PAUSE);
+    if (waiting.length > 0) await device.pause((held) => held ?? NO_PAUSE);
     this.shuffle(waiting);
     for (const [id, body] of waiting.slice(0, this.batch)) {
       await this.wait(this.uniform(this.maxDelay), stop);
@@ -182,7 +182,7 @@ export class Uploader {
   private async write(change: (held: Pause | undefined) => Pause | undefined): Promise<void> {
     const { unwritten } = this;
     try {
-      await this.device.ledger.pause((held) => change(unwritten ?? held));
+      await this.device.pause((held) => change(unwritten ?? held));
       this.unwritten = undefined;
     } catch {
       this.unwritten = change(unwritten);
