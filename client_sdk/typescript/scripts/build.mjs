@@ -54,3 +54,18 @@ await build({
   format: "iife",
   target: "es2022",
 });
+// The pages of the service; a copy of it lies in ldpspatial/service/pages, so that pip is enough.
+await build({
+  ...shared,
+  stdin: {
+    contents: `export {
+      AlreadyGivenError, BudgetError, Collection, Device, httpsSender, IndexedDbStore, Randomizer,
+      Uploader,
+    } from "./dist/index.js";`,
+    resolveDir: ROOT,
+  },
+  outfile: "build/pages-client.js",
+  format: "esm",
+  target: "es2022",
+  minify: true,
+});
