@@ -64,7 +64,9 @@ def words() -> set[str]:
     """Every identifier of the code, the schemas and the vectors."""
     found = set(dir(builtins)) | set(sys.stdlib_module_names)
     for name in source_files():
-        if Path(name).suffix in (".py", ".json", ".toml") and not name.endswith("test_docs.py"):
+        if Path(name).suffix in (".py", ".json", ".toml", ".ts") and not name.endswith(
+            "test_docs.py"
+        ):
             found |= set(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
     return found
 
