@@ -4,6 +4,8 @@
 #                tables, sampling, the ledger and its lock; half a minute on two cores
 #   make test    linters, type checker and all tests
 #   make check   linters, type checker and the import-direction test alone
+#   make system  what some tests need of Debian, as root: PostgreSQL, Chromium, npm, proxies, Java;
+#                where it is missing, a line at the end of the tests says which did not run
 #   make bench   every speed that the docs state, beside its alternative; rewrites docs/benchmarks.md
 
 PYTHON ?= python3
@@ -18,7 +20,10 @@ ROOMS = places/test_users metrics/test_transport_edges channels/test_smooth esti
 	cli/test_cli_collection
 QUICK = tests/test_imports.py $(CLIENT:%=tests/client/test_%.py) $(ROOMS:%=tests/ldpspatial/%.py)
 
-.PHONY: demo quick test check test-pythons bench clean
+TYPESCRIPT = client_sdk/typescript
+DEBIAN = chromium haproxy nginx-light openjdk-17-jre-headless postgresql
+
+.PHONY: demo quick test check system test-pythons bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/ldpspatial demo
@@ -27,7 +32,12 @@ quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 $(QUICK)
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -rs
+
+system:
+	apt-get update -q
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-upgrade --no-install-recommends $(DEBIAN)
+	command -v npm || apt-get install -y -q --no-install-recommends npm
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -47,7 +57,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m experiments benchmarks
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output $(TYPESCRIPT)/build $(TYPESCRIPT)/dist $(TYPESCRIPT)/node_modules
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed")'
