@@ -10,7 +10,7 @@ import pytest
 from ldpspatial.collecting.records import OutputDomain, Records, records_of
 from ldpspatial.service import group_commit, upkeep
 from ldpspatial.service.closing import close_collection
-from ldpspatial.service.database import StoreError
+from ldpspatial.service.database import DamagedStoreError, StoreError
 from ldpspatial.service.group_commit import BusyError, GroupCommit
 from ldpspatial.service.store import Store, make_store, open_store
 from tests.support.service import CELLS, COLLECTION
@@ -225,3 +225,60 @@ def test_under_full_load_reports_are_gathered_and_every_part_is_merged(
         assert (await close_collection(store, COLLECTION.digest)).n == 8 * 150 * 10
 
     run(path, act)
+
+
+def test_upkeep_that_breaks_in_a_way_nobody_expected_ends_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(group_commit, "LONGEST_UNGATHERED_S", 0.02)
+
+    async def gather(database: object) -> int:
+        raise ZeroDivisionError("13.405")  # whatever such a text holds is not logged
+
+    monkeypatch.setattr(group_commit, "gather", gather)
+
+    async def act(store: Store, commits: GroupCommit, number: int) -> None:
+        for _ in range(20):
+            assert await commits.add({number: some(3)}) == set()
+            await asyncio.sleep(0.01)
+
+    run(path, act)
+    assert caplog.messages == ["the store did not do it: ZeroDivisionError"]
+
+
+def test_refusals_that_could_not_be_written_are_written_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "LONGEST_UNGATHERED_S", 0.02)
+
+    async def act(store: Store, commits: GroupCommit, number: int) -> None:
+        plain = store.refuse
+
+        async def full(refused: Mapping[tuple[int, str], int]) -> None:
+            raise StoreError("the disk is full")
+
+        store.refuse = full  # type: ignore[method-assign]
+        commits.refuse(number, "foreign")
+        await commits.add({number: some(1)})
+        await asyncio.sleep(0.1)
+        commits.refuse(number, "foreign")
+        assert commits.refused == {(number, "foreign"): 2}
+        store.refuse = plain  # type: ignore[method-assign]
+        await commits.stop()
+        assert await store.refused() == {(number, "foreign"): 2}
+
+    run(path, act)
+
+
+def test_damage_ends_the_taking_of_reports_and_all_upkeep(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def act(store: Store, commits: GroupCommit, number: int) -> None:
+        assert await commits.add({number: some(3)}) == set()
+        commits.note(DamagedStoreError("the store", "a page"))
+        with pytest.raises(DamagedStoreError, match="restore a back-up"):
+            await commits.add({number: some(3)})
+        assert await store.collections() != []
+
+    run(path, act)
+    assert len(caplog.messages) == 1

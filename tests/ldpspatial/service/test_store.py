@@ -216,6 +216,26 @@ def test_a_crash_between_closing_and_counting_is_made_up_for(location: str) -> N
     on(location, act, make=True)
 
 
+def test_a_release_that_was_interrupted_holds_no_upkeep_up(location: str) -> None:
+    """Its key is gone and reports are left: merging leaves them to whoever deletes them."""
+
+    async def act(store: Store) -> None:
+        number = (await store.add(COLLECTION, 1)).number
+        for _ in range(upkeep.CHUNKS_OF_A_LEVEL):
+            await store.append({number: random_records(2000)})
+            await upkeep.gather(store.database)
+        await close_collection(store, COLLECTION.digest)
+        sql = "UPDATE collections SET state = 'released', hash_key = NULL"
+        await store.database.run([Statement(sql)])
+        assert not await upkeep.merge(store.database)
+        await upkeep.settle(store.database, 10**6)
+        assert await store.database.read("SELECT seq FROM chunks LIMIT 1") != []
+        await upkeep.forget(store.database)
+        assert await store.database.read("SELECT seq FROM chunks LIMIT 1") == []
+
+    on(location, act, make=True)
+
+
 def test_rejections_add_up(location: str) -> None:
     async def act(store: Store) -> None:
         await store.refuse({(1, "foreign"): 2, (0, "malformed"): 1})
