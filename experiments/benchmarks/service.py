@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +20,9 @@ from experiments.benchmarks.timing import Table
 from ldpspatial.collecting.records import Records
 from ldpspatial.service.closing import close_collection
 from ldpspatial.service.database import Statement
+from ldpspatial.service.sqlite import SqliteDatabase
 from ldpspatial.service.store import Store, make_store, open_store
+from tests.support.postgres import PostgresServer, missing
 
 COLLECTION = Collection.create("bench", Grid.from_center(52.52, 13.405, 20_000, 15), 3.5)
 PORT = 8971
@@ -44,30 +47,51 @@ class Indexed(Store):
         statements = []
         for number, records in arrived.items():
             rows = [(number, row["id"].tobytes(), int(row["place"])) for row in records]
-            sql = "INSERT OR IGNORE INTO ids (collection, id, place) VALUES ($1, $2, $3)"
-            statements.append(Statement(sql, rows))
+            sql = "VALUES ($1, $2, $3)"
+            if not isinstance(self.database, SqliteDatabase):  # quicker there than row by row
+                sql = "SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[])"
+                rows = [tuple(map(list, zip(*rows, strict=True)))]
+            insert = f"INSERT INTO ids (collection, id, place) {sql} ON CONFLICT DO NOTHING"
+            statements.append(Statement(insert, rows))
         await self.database.run(statements)
         return set()
 
 
 async def open_indexed(location: Any) -> Store:
     """Open a store with the index; takes the place of ``open_store`` in the alternative."""
-    store = Indexed((await open_store(location)).database)
-    sql = (
-        "CREATE TABLE IF NOT EXISTS ids (collection INTEGER, id BLOB, place INTEGER, "
-        "PRIMARY KEY (collection, id)) WITHOUT ROWID"
-    )
-    await store.database.run([Statement(sql)])
-    return store
+    database = (await open_store(location)).database
+    end = "WITHOUT ROWID" if isinstance(database, SqliteDatabase) else ""
+    types = "collection {whole}, id {bytes}, place {whole}".format(**database.types)
+    sql = f"CREATE TABLE IF NOT EXISTS ids ({types}, PRIMARY KEY (collection, id)) {end}"
+    await database.run([Statement(sql)])
+    return Indexed(database)
 
 
 def service() -> Table:
     """Send reports to both stores in turn; return reports a second, and how long requests took."""
+    rows = _rows("SQLite", _new_file)
+    why = missing()
+    if why:
+        rows.append([why, "", "", ""])
+    else:
+        server = PostgresServer()
+        try:
+            server.start()
+            rows += _rows("PostgreSQL", lambda: _new_database(server))
+        finally:
+            server.remove()
+    rows.append(_long_run())
+    return ["what", "ldpspatial", "an index on ids", "ratio"], rows
+
+
+def _rows(name: str, place: Callable[[], AbstractContextManager[str]]) -> list[list[object]]:
+    """Measure both stores in new databases of one kind; return a row for each load."""
     taken: dict[tuple[int, bool], list[tuple[float, float]]] = {}
     for _ in range(ROUNDS):
         for batch, connections in LOADS:
             for is_indexed in (False, True):
-                found = _measured(batch, connections, is_indexed)
+                with place() as location:
+                    found = _measured(location, batch, connections, is_indexed)
                 taken.setdefault((batch, is_indexed), []).append(found)
     rows: list[list[object]] = []
     for batch, _ in LOADS:
@@ -76,20 +100,29 @@ def service() -> Table:
             for each in (False, True)
         )
         rows.append([
-            f"reports a second, {batch} a request", f"{ours[0]:,.0f}, 99 % below {ours[1]:.0f} ms",
+            f"{name}: reports a second, {batch} a request",
+            f"{ours[0]:,.0f}, 99 % below {ours[1]:.0f} ms",
             f"{theirs[0]:,.0f}, 99 % below {theirs[1]:.0f} ms", f"{ours[0] / theirs[0]:.1f}",
         ])  # fmt: skip
-    rows.append(_long_run())
-    return ["what", "ldpspatial", "an index on ids (SQLite)", "ratio"], rows
+    return rows
 
 
-def _measured(batch: int, connections: int, is_indexed: bool) -> tuple[float, float]:
-    """Return reports a second and the 99th percentile of a request in ms."""
+@contextmanager
+def _new_file() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "store.db")
-        asyncio.run(_made(path))
-        with _Server(path, is_indexed):
-            reports, latencies = asyncio.run(_load(batch, connections, SECONDS))
+        yield str(Path(folder, "store.db"))
+
+
+@contextmanager
+def _new_database(server: PostgresServer) -> Iterator[str]:
+    yield server.new_database()
+
+
+def _measured(location: str, batch: int, connections: int, is_indexed: bool) -> tuple[float, float]:
+    """Return reports a second and the 99th percentile of a request in ms."""
+    asyncio.run(_made(location))
+    with _Server(location, is_indexed):
+        reports, latencies = asyncio.run(_load(batch, connections, SECONDS))
     return reports / SECONDS, float(np.percentile(latencies, 99)) * 1e3
 
 
@@ -97,7 +130,7 @@ def _long_run(reports: int = 10_000_000) -> list[object]:
     """Store many reports; tell memory of the server, bytes a report, and how long closing takes."""
     folder = Path(tempfile.mkdtemp())
     try:
-        path = folder / "store.db"
+        path = str(folder / "store.db")
         asyncio.run(_made(path))
         with _Server(path, is_indexed=False) as server:
             sent = 0
@@ -114,14 +147,14 @@ def _long_run(reports: int = 10_000_000) -> list[object]:
     return [f"{sent / 1e6:.0f} million reports kept", told, "", ""]
 
 
-async def _made(path: Path) -> None:
-    store = await make_store(path)
+async def _made(location: str) -> None:
+    store = await make_store(location)
     await store.add(COLLECTION, 1)
     await store.close()
 
 
-async def _closed(path: Path) -> None:
-    store = await open_store(path)
+async def _closed(location: str) -> None:
+    store = await open_store(location)
     await close_collection(store, COLLECTION.digest)
     await store.close()
 
@@ -129,9 +162,9 @@ async def _closed(path: Path) -> None:
 class _Server:
     """``ldpspatial serve`` in a process of its own, or the alternative to it."""
 
-    def __init__(self, path: Path, is_indexed: bool):
+    def __init__(self, location: str, is_indexed: bool):
         code = ALTERNATIVE if is_indexed else OURS
-        command = [sys.executable, "-c", code, str(path)]
+        command = [sys.executable, "-c", code, location]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
     def __enter__(self) -> "_Server":
