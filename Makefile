@@ -21,7 +21,7 @@ ROOMS = places/test_users metrics/test_transport_edges channels/test_smooth esti
 QUICK = tests/test_imports.py $(CLIENT:%=tests/client/test_%.py) $(ROOMS:%=tests/ldpspatial/%.py)
 
 TYPESCRIPT = client_sdk/typescript
-DEBIAN = chromium haproxy nginx-light openjdk-17-jre-headless postgresql
+DEBIAN = chromium curl e2fsprogs haproxy nginx-light openjdk-17-jre-headless openssl postgresql
 
 .PHONY: demo quick test check system test-pythons bench clean
 

@@ -29,16 +29,19 @@ class Shell:
                 ["sh", "-e"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                 cwd=folder, env={**os.environ, "PATH": path}, text=True, start_new_session=True,
             )  # fmt: skip
+        # The service, which goes on, would keep the end of a failed shell from being seen.
+        assert self._process.stdin is not None
+        self._process.stdin.write("trap 'printf \"\\nFAILED\\n\"' EXIT\n")
 
     def run(self, block: str) -> str:
         """Run a block; return what it printed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{block}\necho END OF BLOCK\n")
+        self._process.stdin.write(f"{block}\nprintf '\\nEND OF BLOCK\\n'\n")
         self._process.stdin.flush()
         printed = []
         while (line := self._process.stdout.readline()) != "END OF BLOCK\n":
-            assert line, f"{block}\n{self._errors.read_text()}"
+            assert line not in ("", "FAILED\n"), f"{block}\n{self._errors.read_text()}"
             printed.append(line)
         return "".join(printed)
 

@@ -207,8 +207,17 @@ def talk(at: Running) -> list[str]:
         assert at.post(each.to_body().encode(), Cookie=AGENT, Referer=AGENT) == 204
     assert at.post(lines(sent[10:])) == 204
     assert at.request("GET", f"/collections/{COLLECTION.digest}") == 200
+    for page in (f"/participate/{COLLECTION.digest}", "/pages/participant.js", "/outlines.geojson"):
+        assert at.request("GET", page) == 200
     assert at.post(b"x" * 200) == 422
-    for outside in ("/operator/collections", "/metrics", "/", "/collections/", "/reports/x"):
+    for outside in (
+        "/operator/collections",
+        "/metrics",
+        "/",
+        "/collections/",
+        "/reports/x",
+        "/pages/../metrics",
+    ):
         assert at.request("GET", outside, Authorization="Bearer x") == 404
     assert at.request("GET", "/operator/collections", at="inside") == 401
     with suppress(OSError):  # or the connection is closed while it is sent
