@@ -43,7 +43,7 @@ class Shell:
         while (line := self._process.stdout.readline()) != "END OF BLOCK\n":
             assert line not in ("", "FAILED\n"), f"{block}\n{self._errors.read_text()}"
             printed.append(line)
-        return "".join(printed)
+        return "".join(printed).removesuffix("\n")
 
     def end(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)  # and the service, where a block failed
