@@ -1,7 +1,7 @@
 /** Compiles the client: dist/ for apps, and build/ for the tests alone. */
 
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
@@ -14,6 +14,19 @@ const toEs5 = {
   setup({ onResolve }) {
     onResolve({ filter: /\/dist\// }, ({ path }) => ({
       path: `${ROOT}/build/es5/${path.split("/dist/")[1]}`,
+    }));
+  },
+};
+
+/** The app of the README, as it is printed there. */
+const readme = {
+  name: "readme",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^readme$/ }, () => ({ path: `${ROOT}/README.md`, namespace: "readme" }));
+    onResolve({ filter: /^ldpspatial-client$/ }, () => ({ path: `${ROOT}/dist/index.js` }));
+    onLoad({ filter: /./, namespace: "readme" }, ({ path }) => ({
+      contents: /<!-- app -->\n```js\n([^]*?)```/.exec(readFileSync(path, "utf8"))[1],
+      resolveDir: ROOT,
     }));
   },
 };
@@ -53,6 +66,7 @@ await build({
   outfile: "build/browser.js",
   format: "iife",
   target: "es2022",
+  plugins: [readme],
 });
 // The pages of the service; a copy of it lies in ldpspatial/service/pages, so that pip is enough.
 await build({

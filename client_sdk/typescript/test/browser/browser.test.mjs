@@ -26,6 +26,38 @@ test("all vectors", async () => {
   assert.equal(passed, total);
 });
 
+test("the app of the README reports once, and what it sends tells nothing of its own", async () => {
+  const [found] = await once(pages.url("readme"));
+  const { before, second, again, spent, waiting } = found;
+  assert.deepEqual([before, second, again], ["LedgerError", "BudgetError", "AlreadyGivenError"]);
+  assert.deepEqual([spent, waiting], [COST, []]);
+  const sent = pages.heard.filter(({ kind }) => kind === "report");
+  assert.equal(sent.length, 1);
+  const [{ value, headers }] = sent;
+  assert.match(value, /^\{"col":-?\d,"collection":"a570[^}]+\} +$/);
+  assert.equal(value.length, 192);
+  assert.equal(headers["content-type"], "application/x-ndjson");
+  for (const name of ["cookie", "referer", "authorization"]) assert.equal(headers[name], undefined);
+});
+
+test("draws of the browser's source follow the table: false alarm 1e-6 a cell", async () => {
+  const [counts] = await once(pages.url("draw"));
+  // Of the worked example: 570718658112328, 214510593955533 and 2^47 of 4696798084871068.
+  const probability = ([row, col]) => {
+    const [y, x] = [Math.abs(row - 1), Math.abs(col)].sort((a, b) => a - b);
+    const weight = { "0,0": 570718658112328, "1,0": 570718658112328, "1,1": 214510593955533 };
+    return (weight[`${x},${y}`] ?? 2 ** 47) / 4696798084871068;
+  };
+  const cells = Object.entries(counts).map(([cell, count]) => [cell.split(",").map(Number), count]);
+  assert.equal(cells.length, 16);
+  for (const [cell, count] of cells) {
+    const p = probability(cell);
+    const sigmas = (count - 50_000 * p) / Math.sqrt(50_000 * p * (1 - p));
+    // 5.42 sigmas on either side once in 6e-8, sixteen times; a wrong weight is 20 away.
+    assert.ok(Math.abs(sigmas) < 5.42, `${cell}: ${sigmas}`);
+  }
+});
+
 test("opening makes no ledger, and a deleted one is not made anew", async () => {
   const [found] = await once(pages.url("lifetime", { name: "one" }));
   assert.deepEqual(found, {

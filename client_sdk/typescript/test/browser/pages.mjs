@@ -8,6 +8,8 @@ import reports from "../../../vectors/reports.json";
 import series from "../../../vectors/series.json";
 import tables from "../../../vectors/tables.json";
 import visible from "../../../schema/visible-1.json";
+import * as app from "readme";
+
 import * as client from "../support/client.mjs";
 import { runVectors, summary } from "../support/vectors.mjs";
 
@@ -144,11 +146,25 @@ const pages = {
     return { ...done, ...(await account(device)) };
   },
 
-  /** Draws of the platform's own source, by the thousand. */
+  /** The app of the README: agree twice, visit twice, upload. */
+  async readme() {
+    const place = { latitude: 41.9, longitude: -87.8 };
+    const before = await failure(app.visit(1, place));
+    await app.agree();
+    await app.agree();
+    await app.visit(1, place);
+    await app.visit(1, { latitude: 41.7, longitude: -87.6 });
+    const second = await failure(app.visit(2, place));
+    await app.upload(0);
+    const again = await failure(app.visit(1, place));
+    return { before, second, again, ...(await account(await Device.open(new IndexedDbStore()))) };
+  },
+
+  /** Draws of the browser's own source. */
   draw() {
     const randomizer = new client.Randomizer(EXAMPLE);
     const counts = {};
-    for (let k = 0; k < 20_000; k++) {
+    for (let k = 0; k < 50_000; k++) {
       const cell = String(randomizer.randomize([1, 0]));
       counts[cell] = (counts[cell] ?? 0) + 1;
     }

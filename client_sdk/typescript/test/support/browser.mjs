@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { ROOT } from "./files.mjs";
+import { ROOT, vectors } from "./files.mjs";
 
 /** Where Chromium is, or undefined. */
 export const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"]
@@ -92,16 +92,19 @@ export class Pages {
     } else if (pathname === "/browser.js") {
       response.setHeader("Content-Type", "text/javascript");
       response.end(readFileSync(join(ROOT, "build/browser.js")));
-    } else if (pathname === "/told") {
+    } else if (pathname === "/told" || pathname === "/reports") {
       let body = "";
       request.on("data", (chunk) => (body += chunk));
       request.on("end", () => {
-        const page = searchParams.get("page");
-        const { kind, value } = JSON.parse(body);
-        this.heard.push({ page, kind, value, headers: request.headers });
-        response.end();
+        const told = pathname === "/told" ? JSON.parse(body) : { kind: "report", value: body };
+        const { headers } = request;
+        this.heard.push({ page: searchParams.get("page"), headers, ...told });
+        response.writeHead(204).end();
         this.#waiting = this.#waiting.filter((look) => !look());
       });
+    } else if (pathname.startsWith("/collections/")) {
+      const digest = pathname.split("/")[2];
+      response.end(vectors.documents.good.find((entry) => entry.digest === digest)?.canonical);
     } else {
       response.writeHead(404).end();
     }
