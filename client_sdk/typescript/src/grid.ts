@@ -33,15 +33,14 @@ export class Grid {
     readonly width: number,
     readonly cells: number,
   ) {
-    if (kind !== "geographic" && kind !== "plane") {
-      throw new ParameterError(`kind must be "geographic" or "plane", got ${shown(kind)}`);
-    }
     const isPlane = kind === "plane";
+    if (!isPlane && kind !== "geographic") {
+      throw new ParameterError(`kind must be geographic or plane, got ${shown(kind)}`);
+    }
     const least = 2 * wholeNumber("cells", cells, 1, MAX_CELLS); // a cell has its centre within
     const limit = isPlane ? PLANE_LIMIT : MAX_LATITUDE;
     wholeNumber("south", south, -limit, limit);
-    if (isPlane) wholeNumber("west", west, -limit, limit);
-    else wholeNumber("west", west, -TURN / 2, TURN / 2 - 1);
+    wholeNumber("west", west, isPlane ? -limit : -TURN / 2, isPlane ? limit : TURN / 2 - 1);
     wholeNumber("height", height, least, isPlane ? 2 * limit : limit - south);
     wholeNumber("width", width, least, isPlane ? 2 * limit : TURN / 2);
   }
@@ -63,15 +62,23 @@ export class Grid {
   }
 
   /** Return the position relative to the south-west corner, in units. */
-  private offset(lat: number, lon: number): [number, number] {
-    const isPlane = this.kind === "plane";
-    const dy = units(checked(isPlane ? "y" : "latitude", lat, isPlane ? null : 90)) - this.south;
-    const dx = units(checked(isPlane ? "x" : "longitude", lon, isPlane ? null : 360)) - this.west;
-    if (isPlane) return [dy, dx];
+  private offset(lat: number, lon: number): [dy: number, dx: number] {
+    const dy = this.units("lat", lat, 90) - this.south;
+    const dx = this.units("lon", lon, 360) - this.west;
+    if (this.kind === "plane") return [dy, dx];
     // The turn whose middle is the middle of the square, so that squares across the antimeridian
     // work and a position beyond the west edge is nearest to the west edge.
     const half = Math.floor((TURN - this.width) / 2);
     return [dy, ((((dx + half) % TURN) + TURN) % TURN) - half];
+  }
+
+  /** Round a coordinate half up to grid units: one multiplication and addition, not fused. */
+  private units(name: string, value: unknown, limit: number): number {
+    const most = this.kind === "plane" ? Number.MAX_VALUE : limit;
+    if (typeof value !== "number" || !(Math.abs(value) <= most)) {
+      throw new PositionError(`${name} must be a number from -${most} to ${most}`);
+    }
+    return Math.floor(Math.min(Math.max(value, -PLANE_FAR), PLANE_FAR) * UNIT + 0.5);
   }
 
   /** Return floor(offset * cells / side) for an offset limited to the side, at most cells - 1. */
@@ -88,21 +95,4 @@ export class Grid {
     }
     return Math.min(quotient, this.cells - 1);
   }
-}
-
-/** Round half up to grid units: one multiplication and one addition of doubles, not fused. */
-function units(value: number): number {
-  return Math.floor(value * UNIT + 0.5);
-}
-
-function checked(name: string, value: unknown, limit: number | null): number {
-  if (typeof value !== "number") throw new PositionError(`${name} must be a number`);
-  if (limit === null) {
-    if (!isFinite(value)) throw new PositionError(`${name} must be a finite number`);
-    return Math.min(Math.max(value, -PLANE_FAR), PLANE_FAR);
-  }
-  if (!(Math.abs(value) <= limit)) {
-    throw new PositionError(`${name} must be a number from -${limit} to ${limit}`);
-  }
-  return value;
 }

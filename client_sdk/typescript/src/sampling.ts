@@ -17,49 +17,31 @@ interface Lifted {
   readonly x: number;
   readonly y: number;
   readonly excess: number; // weight of each of its cells above the base
-}
-
-class Part {
-  readonly ends: number[] = []; // orbit i owns the numbers [ends[i - 1], ends[i])
-
-  constructor(private readonly orbits: readonly Lifted[]) {
-    let end = 0;
-    for (const { x, y, excess } of orbits) this.ends.push((end += orbitSize(x, y) * excess));
-  }
-
-  get length(): number {
-    return this.ends[this.ends.length - 1] ?? 0;
-  }
-
-  /** Return the offset that owns number v of this part. */
-  pick(v: number): Cell {
-    // A search, not a walk: the time of a walk tells how far it went.
-    const i = firstAbove(this.ends, v);
-    const { x, y, excess } = this.orbits[i]!;
-    return orbit(x, y)[Math.floor((v - (this.ends[i - 1] ?? 0)) / excess)]!;
-  }
+  end: number; // running total: an orbit owns the numbers from the end before it to its own
 }
 
 /** Draws reports for input cells of one verified table. */
 export class Sampler {
-  private readonly lowEnd: number;
-  private readonly high: Part;
-  private readonly mixed: Part;
+  private readonly low: number; // length of the low part
+  private readonly lifted: Lifted[] = []; // orbits of the high part, then of the mixed part
   private readonly total: number;
 
   constructor(private readonly table: ResponseTable) {
-    const lifted: Lifted[] = [];
+    let top = 0;
     table.octant.forEach((row, x) => {
       row.forEach((weight, y) => {
         const excess = weight - table.baseWeight;
-        if (excess > 0) lifted.push({ x, y, excess });
+        if (excess > 0) this.lifted.push({ x, y, excess, end: 0 });
+        top = Math.max(top, excess);
       });
     });
-    const top = lifted.reduce((most, { excess }) => Math.max(most, excess), 0);
-    this.high = new Part(lifted.filter(({ excess }) => excess === top));
-    this.mixed = new Part(lifted.filter(({ excess }) => excess < top));
-    this.lowEnd = table.outputSize * table.baseWeight;
-    this.total = this.lowEnd + this.high.length + this.mixed.length;
+    // Within a part the order stays.
+    const isMixed = ({ excess }: Lifted) => (excess < top ? 1 : 0);
+    this.lifted.sort((a, b) => isMixed(a) - isMixed(b));
+    let end = 0;
+    for (const one of this.lifted) one.end = end += orbitSize(one.x, one.y) * one.excess;
+    this.low = table.outputSize * table.baseWeight;
+    this.total = this.low + end;
   }
 
   /** Return the reported cell for an input cell of the square; a bad one is never repeated. */
@@ -70,10 +52,16 @@ export class Sampler {
       throw new ParameterError(`row and col must be whole numbers from 0 to ${last}`);
     }
     const u = below(this.total, source);
-    if (u < this.lowEnd) return this.table.outputCell(Math.floor(u / this.table.baseWeight));
-    const v = u - this.lowEnd;
-    const ofHigh = this.high.length;
-    const [drow, dcol] = v < ofHigh ? this.high.pick(v) : this.mixed.pick(v - ofHigh);
+    if (u < this.low) return this.table.outputCell(Math.floor(u / this.table.baseWeight));
+    const [drow, dcol] = this.pick(u - this.low);
     return [row + drow, col + dcol];
+  }
+
+  /** Return the offset that owns number v of the two parts. */
+  private pick(v: number): Cell {
+    // A search, not a walk: the time of a walk tells how far it went.
+    const i = firstAbove(this.lifted, v, ({ end }) => end);
+    const { x, y, excess } = this.lifted[i]!;
+    return orbit(x, y)[Math.floor((v - (this.lifted[i - 1]?.end ?? 0)) / excess)]!;
   }
 }

@@ -7,17 +7,19 @@
 
 import { encode, toHex } from "./utf8.js";
 
-const BLOCK = 64;
+const BLOCK = 64; // bytes
 
 // The first 32 bits of the fractional parts of square and cube roots of the first primes.
 const START: number[] = [];
 const ROUND: number[] = [];
 for (let n = 2; ROUND.length < 64; n++) {
-  let isPrime = true;
-  for (let k = 2; k * k <= n; k++) if (n % k === 0) isPrime = false;
-  if (!isPrime) continue;
-  if (START.length < 8) START.push(fraction(n, 2));
-  ROUND.push(fraction(n, 3));
+  if (ROUND.length < 8 && isPrime(n)) START.push(fraction(n, 2));
+  if (isPrime(n)) ROUND.push(fraction(n, 3));
+}
+
+function isPrime(n: number): boolean {
+  for (let k = 2; k < n; k++) if (n % k === 0) return false;
+  return true;
 }
 
 /**
@@ -27,65 +29,48 @@ for (let n = 2; ROUND.length < 64; n++) {
  * 0.005 * 2^-32 from a multiple of 2^-32, so a thousand units would change nothing.
  */
 function fraction(n: number, power: number): number {
-  const root = Math.pow(n, 1 / power);
-  return ((root - Math.floor(root)) * 0x1_0000_0000) | 0;
+  return ((n ** (1 / power) % 1) * 2 ** 32) | 0;
 }
 
 /** Return the 32 bytes of the SHA-256 of some bytes. */
 export function sha256(message: Uint8Array): Uint8Array {
-  const blocks = Math.floor((message.length + 8) / BLOCK) + 1;
-  const padded = new Uint8Array(blocks * BLOCK);
+  const { length } = message;
+  const padded = new Uint8Array((((length + 8) >> 6) + 1) * BLOCK);
   padded.set(message);
-  padded[message.length] = 0x80;
-  const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(message.length / 0x2000_0000));
-  view.setUint32(padded.length - 4, (message.length << 3) >>> 0);
+  padded[length] = 0x80;
+  let at = padded.length;
+  for (let bits = 8 * length; bits > 0; bits = Math.floor(bits / 256)) padded[--at] = bits;
 
-  const state = Int32Array.from(START);
-  const words = new Int32Array(64);
-  for (let at = 0; at < padded.length; at += BLOCK) compress(state, words, view, at);
-
-  const out = new DataView(new ArrayBuffer(32));
-  for (let i = 0; i < 8; i++) out.setInt32(4 * i, state[i]!);
-  return new Uint8Array(out.buffer);
+  let state = START;
+  for (let block = 0; block < padded.length; block += BLOCK) {
+    state = compress(state, padded.subarray(block, block + BLOCK));
+  }
+  return Uint8Array.from({ length: 32 }, (_, i) => state[i >> 2]! >> (24 - 8 * (i % 4)));
 }
 
-function compress(state: Int32Array, words: Int32Array, view: DataView, at: number): void {
+function compress(state: readonly number[], block: Uint8Array): number[] {
+  const words: number[] = [];
   for (let t = 0; t < 64; t++) {
-    if (t < 16) {
-      words[t] = view.getInt32(at + 4 * t);
-      continue;
-    }
     const v = words[t - 15]!;
     const w = words[t - 2]!;
     const s0 = right(v, 7) ^ right(v, 18) ^ (v >>> 3);
     const s1 = right(w, 17) ^ right(w, 19) ^ (w >>> 10);
-    words[t] = words[t - 16]! + s0 + words[t - 7]! + s1;
+    words.push(t < 16 ? wordAt(block, 4 * t) : (words[t - 16]! + s0 + words[t - 7]! + s1) | 0);
   }
 
-  let a = state[0]!;
-  let b = state[1]!;
-  let c = state[2]!;
-  let d = state[3]!;
-  let e = state[4]!;
-  let f = state[5]!;
-  let g = state[6]!;
-  let h = state[7]!;
-  for (let t = 0; t < 64; t++) {
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+  words.forEach((word, t) => {
     const s1 = right(e, 6) ^ right(e, 11) ^ right(e, 25);
-    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + ROUND[t]! + words[t]!) | 0;
+    const t1 = h + s1 + ((e & f) ^ (~e & g)) + ROUND[t]! + word;
     const s0 = right(a, 2) ^ right(a, 13) ^ right(a, 22);
     const t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-    h = g;
-    g = f;
-    f = e;
-    e = (d + t1) | 0;
-    d = c;
-    c = b;
-    b = a;
-    a = (t1 + t2) | 0;
-  }
-  [a, b, c, d, e, f, g, h].forEach((value, i) => (state[i]! += value));
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
+  });
+  return [a, b, c, d, e, f, g, h].map((value, i) => (value + state[i]!) | 0);
+}
+
+function wordAt(block: Uint8Array, at: number): number {
+  return (block[at]! << 24) | (block[at + 1]! << 16) | (block[at + 2]! << 8) | block[at + 3]!;
 }
 
 function right(value: number, by: number): number {
@@ -99,18 +84,11 @@ export function digestOf(text: string): string {
 
 /** Return the 32 bytes of HMAC-SHA256 under a key of at most 64 bytes. */
 export function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
-  return sha256(joined(padded(key, 0x5c), sha256(joined(padded(key, 0x36), message))));
-}
-
-function padded(key: Uint8Array, mask: number): Uint8Array {
-  const block = new Uint8Array(BLOCK);
-  block.set(key);
-  return block.map((byte) => byte ^ mask);
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const both = new Uint8Array(first.length + second.length);
-  both.set(first);
-  both.set(second, first.length);
-  return both;
+  const hashed = (mask: number, rest: Uint8Array): Uint8Array => {
+    const both = new Uint8Array(BLOCK + rest.length).fill(mask, 0, BLOCK);
+    key.forEach((byte, i) => (both[i]! ^= byte));
+    both.set(rest, BLOCK);
+    return sha256(both);
+  };
+  return hashed(0x5c, hashed(0x36, message));
 }

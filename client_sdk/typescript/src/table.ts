@@ -65,7 +65,7 @@ export class ResponseTable {
 
   /** Return the output cell of an index from 0 to N - 1, by row, then column. */
   outputCell(index: number): Cell {
-    const k = firstAbove(this.rowEnds, index);
+    const k = firstAbove(this.rowEnds, index, Number);
     const row = k - this.radius;
     return [row, index - (this.rowEnds[k - 1] ?? 0) - this.margin(row)];
   }

@@ -53,8 +53,6 @@ export function codePoints(text: string): number {
 
 /** Return a value for an error message: short, and never what is inside an object. */
 export function shown(value: unknown): string {
-  if (typeof value === "object" && value !== null) return "an object"; // which may hold positions
-  if (typeof value === "function") return "a function";
-  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 60)) : typeof value;
 }

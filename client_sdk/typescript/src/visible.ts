@@ -41,7 +41,7 @@ export function isVisible(text: string, longest: number): boolean {
     characters.length >= 1 &&
     characters.length <= longest &&
     // Behind an odd number of edges: where a run that is kept has begun.
-    characters.every((character) => firstAbove(table, character.codePointAt(0)!) % 2 === 1)
+    characters.every((character) => firstAbove(table, character.codePointAt(0)!, Number) % 2 === 1)
   );
 }
 
