@@ -4,6 +4,7 @@ Its own tests say what they check (client_sdk/typescript/test); here they are ru
 are looked at, so that none is left out unnoticed.
 """
 
+import asyncio
 import fcntl
 import hashlib
 import json
@@ -18,6 +19,10 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Collection, Grid
+from ldpspatial.service.closing import close_collection
+from ldpspatial.service.progress import progress_of
+from ldpspatial.service.store import make_store, open_store
+from tests.support.service import COLLECTION, serving
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "client_sdk" / "typescript"
@@ -105,6 +110,12 @@ def suite(name: str) -> str:
     return run.stdout
 
 
+def need_chromium() -> None:
+    if not any(Path(path).exists() for path in CHROMIUM):
+        pytest.skip("chromium is not installed: the tests of the TypeScript client in a browser "
+                    "did not run")  # fmt: skip
+
+
 def entries(kinds: tuple[str, ...]) -> int:
     """Return how many vectors a port is put to, the table of visible characters as one."""
     files = {path.stem: json.loads(path.read_text()) for path in VECTORS.glob("*.json")}
@@ -131,13 +142,44 @@ def test_all_vectors_in_hermes_which_decodes_no_bytes(built: Path) -> None:
 
 
 def test_vectors_two_tabs_and_kills_in_chromium(built: Path) -> None:
-    if not any(Path(path).exists() for path in CHROMIUM):
-        pytest.skip("chromium is not installed: the tests of the TypeScript client in a browser "
-                    "did not run")  # fmt: skip
+    need_chromium()
     out = suite("chromium")
     assert f"Chromium: {entries(())} of {entries(())} vectors" in out
     assert "Chromium: two tabs, cap 40, 120 attempts: 40 handed out by 2" in out
     assert re.search(r"Chromium: killed 20 times, \d+ handed out, 0 missing", out)
+
+
+async def prepared(path: Path) -> None:
+    store = await make_store(path)
+    await store.add(COLLECTION, 5)
+    await store.close()
+
+
+async def counted(path: Path) -> int | None:
+    """Close the collection and return how many reports count."""
+    store = await open_store(path)
+    await close_collection(store, COLLECTION.digest)
+    progress = await progress_of(store, await store.held(COLLECTION.digest))
+    await store.close()
+    return progress.counted
+
+
+def test_devices_in_a_browser_report_to_the_service_of_another_origin(
+    built: Path, tmp_path: Path
+) -> None:
+    need_chromium()
+    path = tmp_path / "store.db"
+    asyncio.run(prepared(path))
+    positions = [[52.45 + 0.007 * k, 13.3 + 0.01 * k] for k in range(20)]
+    with serving(path) as server:
+        run = subprocess.run(
+            ["node", "test/devices.mjs", f"http://127.0.0.1:{server.port}", COLLECTION.digest],
+            input=json.dumps(positions), cwd=FOLDER, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    spent = 20 * COLLECTION.micro_epsilon
+    assert json.loads(run.stdout) == {"delivered": 20, "refused": {}, "failed": 0, "spent": spent}
+    assert asyncio.run(counted(path)) == 20
 
 
 def test_it_is_small(built: Path) -> None:

@@ -160,6 +160,28 @@ const pages = {
     return { before, second, again, ...(await account(await Device.open(new IndexedDbStore()))) };
   },
 
+  /** A device for each position, which reports to a server of another origin. */
+  async devices() {
+    const { server, digest } = parameters;
+    const done = { delivered: 0, refused: {}, failed: 0, spent: 0 };
+    const positions = await (await fetch("/positions")).json();
+    for (let k = 0; k < positions.length; k++) {
+      const device = await Device.install(new IndexedDbStore(`device ${k}`), { capEpsilon: 20 });
+      const document = await (await fetch(`${server}/collections/${digest}`)).text();
+      await device.join(document, { digest, maxEpsilon: 20 });
+      await device.report(digest, ...positions[k], { event: "noon" });
+      const send = client.httpsSender(`${server}/reports`);
+      const pass = await new Uploader(device, send, { maxDelaySeconds: 0 }).runOnce();
+      done.delivered += pass.delivered;
+      done.failed += pass.isComplete ? 0 : 1;
+      done.spent += await device.spent();
+      for (const [reason, count] of Object.entries(pass.refused)) {
+        done.refused[reason] = (done.refused[reason] ?? 0) + count;
+      }
+    }
+    return done;
+  },
+
   /** Draws of the browser's own source. */
   draw() {
     const randomizer = new client.Randomizer(EXAMPLE);

@@ -35,6 +35,7 @@ const PATIENCE = 60_000; // milliseconds after which a page that says nothing is
  */
 export class Pages {
   heard = []; // { page, kind, value }, in the order of arrival
+  positions = "[]"; // what pages fetch as /positions
   #waiting = [];
 
   static async open() {
@@ -102,6 +103,8 @@ export class Pages {
         response.writeHead(204).end();
         this.#waiting = this.#waiting.filter((look) => !look());
       });
+    } else if (pathname === "/positions") {
+      response.end(this.positions);
     } else if (pathname.startsWith("/collections/")) {
       const digest = pathname.split("/")[2];
       response.end(vectors.documents.good.find((entry) => entry.digest === digest)?.canonical);
