@@ -183,7 +183,7 @@ def test_devices_in_a_browser_report_to_the_service_of_another_origin(
 
 
 def test_it_is_small(built: Path) -> None:
-    packed, most = re.findall(r"packed: (\d+) bytes of (\d+)", suite("size"))[0]
+    packed, most = re.findall(r"packed: (\d+) bytes of (\d+) with series", suite("size"))[0]
     assert 4000 < int(packed) < int(most)
 
 

@@ -46,8 +46,8 @@ compile("tsconfig.es5.json");
 const shared = { absWorkingDir: ROOT, bundle: true, logLevel: "warning" };
 await build({
   ...shared,
-  entryPoints: ["test/support/app.mjs"],
-  outfile: "build/packed.js",
+  entryPoints: ["test/support/app.mjs", "test/support/draws.mjs"],
+  outdir: "build/packed",
   format: "esm",
   target: "es2022",
   minify: true,

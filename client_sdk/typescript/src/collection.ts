@@ -29,7 +29,8 @@ export const COLLECTION_SCHEMA = "ldpspatial/collection/1";
 export const DESIGN_FIELDS =
   "base_weight grid mechanism micro_epsilon output_size total_weight weights";
 const FIELDS =
-  "base_weight grid max_reports mechanism micro_epsilon name output_size schema total_weight weights";
+  "base_weight grid max_reports mechanism micro_epsilon name output_size schema total_weight " +
+  "weights";
 
 /** What a device expects of a document. */
 export interface Expected {

@@ -10,7 +10,7 @@
  *     ├── NotAskedError      the device does not answer this window of a series
  *     ├── EntropyError       there is no secure source of random bytes
  *     └── LedgerError        the record of spending cannot be read or written
- *         └── LedgerUnavailableError  it cannot be used just now: the same call may go through later
+ *         └── LedgerUnavailableError  it cannot be used just now: try again later
  *
  * No message ever repeats a location: error texts end up in crash reports.
  */

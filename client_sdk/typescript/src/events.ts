@@ -1,4 +1,4 @@
-/** The name under which a ledger holds a reading that was answered (docs/protocol.md, section 8). */
+/** The name under which a ledger holds an answered reading (docs/protocol.md, section 8). */
 
 import { ParameterError } from "./errors.js";
 import { hmac } from "./sha256.js";

@@ -1,4 +1,4 @@
-/** What carries one report to a server, and what its answer means (docs/protocol.md, section 13). */
+/** What carries one report to a server, and what its answer means: docs/protocol.md, 13. */
 
 import { ParameterError } from "./errors.js";
 import { numberWithin, shown, wholeNumber } from "./validate.js";

@@ -10,7 +10,8 @@ export const MAX_WHOLE = Number.MAX_SAFE_INTEGER; // 2^53 - 1
 /** Return a whole number in [low, high], or throw a ParameterError. */
 export function wholeNumber(field: string, value: unknown, low: number, high: number): number {
   if (isWhole(value, low, high)) return value;
-  throw new ParameterError(`${field} must be a whole number from ${low} to ${high}, got ${shown(value)}`);
+  const rule = `${field} must be a whole number from ${low} to ${high}`;
+  throw new ParameterError(`${rule}, got ${shown(value)}`);
 }
 
 /** Tell whether a value is a whole number in [low, high]. */

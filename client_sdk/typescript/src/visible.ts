@@ -34,7 +34,7 @@ let edges: number[] | undefined;
 
 /** Tell whether a text has 1 to `longest` visible characters, and no space that is not seen. */
 export function isVisible(text: string, longest: number): boolean {
-  if (/^ |  | $/.test(text)) return false;
+  if (text.length > 2 * longest || /^ |  | $/.test(text)) return false;
   const table = (edges ??= runningTotals());
   const characters = Array.from(text);
   return (

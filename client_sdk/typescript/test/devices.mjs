@@ -1,8 +1,8 @@
 /**
  * Devices in Chromium that report to a server: node test/devices.mjs SERVER DIGEST
  *
- * Standard input is a JSON list of positions, [latitude, longitude] of one device each. Every device
- * has a ledger of its own in IndexedDB, fetches the document by its digest, reports once and
+ * Standard input is a JSON list of positions, [latitude, longitude] of one device each. Every
+ * device has a ledger of its own in IndexedDB, fetches the document by its digest, reports once and
  * uploads. What all passes did together is printed as JSON.
  */
 

@@ -1,4 +1,4 @@
-/** What was built: no BigInt, no dependency, no randomness but the platform's, no clock in a draw. */
+/** What was built: no BigInt, no dependency, no randomness of its own, no clock in a draw. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -22,7 +22,10 @@ function code(text) {
 }
 
 test("no module uses BigInt, Math.random, eval or a name of Node", () => {
-  const banned = /\bBigInt\b|\bBig(Ui|I)nt64Array\b|\b\d+n\b|Math\.random|\beval\b|\bFunction\(|\brequire\(|\bprocess\b/;
+  const banned = new RegExp(
+    "\\bBigInt\\b|\\bBig(Ui|I)nt64Array\\b|\\b\\d+n\\b|Math\\.random|\\beval\\b|\\bFunction\\(" +
+      "|\\brequire\\(|\\bprocess\\b",
+  );
   for (const folder of FOLDERS) {
     const found = modules(folder);
     assert.ok(found.length > 15);
@@ -33,7 +36,7 @@ test("no module uses BigInt, Math.random, eval or a name of Node", () => {
   }
 });
 
-test("modules import each other and nothing else, and dates are the series' and the uploader's", () => {
+test("modules import each other alone, and no draw knows the date", () => {
   for (const [name, text] of modules("dist")) {
     for (const [, from] of text.matchAll(/from "([^"]+)"/g)) assert.match(from, /^\.\/\w+\.js$/);
     assert.doesNotMatch(text, /\bimport\(/);
@@ -56,7 +59,7 @@ test("public names are these", async () => {
     "DELIVERED", "Device", "EntropyError", "Grid", "IndexedDbStore", "LATER", "LedgerError",
     "LedgerUnavailableError", "NotAskedError", "ParameterError", "PositionError", "Randomizer",
     "Report", "ResponseTable", "Series", "Uploader", "answerOfHttp", "httpsSender",
-  ]); // prettier-ignore
+  ]);
 });
 
 test("errors are of their classes, and named after them", () => {
@@ -76,7 +79,8 @@ test("SHA-256 and HMAC are those of the standards", async () => {
   const { createHash, createHmac } = await import("node:crypto");
   for (let length = 0; length < 300; length++) {
     const bytes = Uint8Array.from({ length }, (_, i) => (i * 7 + length) % 256);
-    assert.equal(client.toHex(client.sha256(bytes)), createHash("sha256").update(bytes).digest("hex"));
+    const hash = createHash("sha256").update(bytes).digest("hex");
+    assert.equal(client.toHex(client.sha256(bytes)), hash);
     const key = bytes.slice(0, 64);
     const right = createHmac("sha256", key).update(bytes).digest("hex");
     assert.equal(client.toHex(client.hmac(key, bytes)), right);

@@ -130,7 +130,7 @@ function withCrypto(value, call) {
   }
 }
 
-test("the pool does not outlive its task, is overwritten as it is used, and fails closed", async () => {
+test("the pool ends with its task, is overwritten where used, and fails closed", async () => {
   let filled = [];
   const counted = (fill) => ({
     getRandomValues(target) {
@@ -181,7 +181,8 @@ test("uniform integers are uniform at awkward bounds", () => {
 
 test("positions are never repeated in an error", () => {
   const randomizer = new Randomizer(EXAMPLE);
-  for (const at of [["41.9", -87.8], [41.9, null], [412.9, 0], [0, 1187.8], [NaN, 0], [0, Infinity]]) {
+  const wrong = [["41.9", -87.8], [41.9, null], [412.9, 0], [0, 1187.8], [NaN, 0], [0, Infinity]];
+  for (const at of wrong) {
     assert.throws(
       () => randomizer.report(...at),
       (error) => error instanceof client.PositionError && !/41|87|NaN|Infinity/.test(error.message),

@@ -65,7 +65,7 @@ test("a long document is not joined, whatever it says", async () => {
   await assert.rejects(device.join(text, pins(MANY)), { name: "CollectionError" });
 });
 
-test("each of three limits stops the reports, and each tells it before anything is drawn", async () => {
+test("each of three limits stops the reports before anything is drawn", async () => {
   const cases = [
     [{ capEpsilon: 4.3 }, 1000, 3],
     [{ capEpsilon: 100, collectionCapEpsilon: 2.8 }, 1000, 2],
@@ -157,7 +157,8 @@ test("many calls at once never pass the cap", async () => {
 
 test("damage is found: a changed, exchanged or missing row", async () => {
   const damages = {
-    "a changed number": (rows) => rows.set("head", rows.get("head").replace(`${2 * COST}`, `${COST}`)),
+    "a changed number": (rows) =>
+      rows.set("head", rows.get("head").replace(`${2 * COST}`, `${COST}`)),
     "a row in another's place": (rows, [a, b]) => rows.set(a, rows.get(b)),
     "a missing report": (rows, [a]) => rows.delete(a),
     "a report without its checksum": (rows, [a]) => rows.set(a, rows.get(a).slice(16)),
@@ -194,7 +195,7 @@ test("a device answers the windows that it drew, once each, by its clock", async
   assert.equal(windows.length, 3);
   await device.join(what.toJson(), pins(what));
   const other = await Device.open(store);
-  assert.deepEqual(await other.windows(what.digest), windows); // joining again keeps the first choice
+  assert.deepEqual(await other.windows(what.digest), windows);
   const given = [];
   for (let k = 0; k <= 8; k++) {
     context.mock.timers.setTime((what.firstStart + (k - 1) * 1000 + 500) * 1000);

@@ -49,7 +49,9 @@ test("delays are uniform: Kolmogorov and Smirnov at 1e-6; halved ones are notice
   const { clock, upload } = await made(300, DELIVERED, { maxDelaySeconds: 40, batch: 300 });
   await upload.runOnce();
   const distance = (values) =>
-    Math.max(...[...values].sort((a, b) => a - b).map((v, i) => Math.abs((i + 0.5) / 300 - v / 40)));
+    Math.max(
+      ...[...values].sort((a, b) => a - b).map((v, i) => Math.abs((i + 0.5) / 300 - v / 40)),
+    );
   const critical = 2.7 / Math.sqrt(300); // 2 exp(-2 * 2.7^2) = 9e-7
   assert.equal(clock.waits.length, 300);
   assert.ok(distance(clock.waits) < critical);
@@ -118,7 +120,7 @@ test("an answer that is none loses nothing, and does not come back at once", asy
     undefined, true, 201, {}, { ...LATER, refusal: "whatever" }, { ...LATER, isDelivered: "no" },
     { ...LATER, retryAfterSeconds: NaN }, { ...LATER, retryAfterSeconds: -1 },
     { ...DELIVERED, refusal: "closed" }, { ...LATER, retryAfterSeconds: "5" },
-  ]; // prettier-ignore
+  ];
   for (const answer of answers) {
     const { device, bodies, make } = await made(2, () => answer);
     await assert.rejects(make().runOnce(), { name: "ParameterError" });
@@ -167,7 +169,7 @@ test("a pass that waits is stopped at once, and a run between passes", async () 
   const control = new AbortController();
   const upload = new Uploader(device, async () => assert.fail("sent"), {
     ...all, wait: undefined, maxDelaySeconds: 86_400,
-  }); // prettier-ignore
+  });
   const running = upload.run(control.signal);
   setImmediate(() => control.abort());
   await running;
@@ -224,7 +226,7 @@ test("Retry-After is read as seconds or as a date", (context) => {
     120: 120, " 5 ": 5, "00": 0, "-3": 0, "1.5": 0, "1e3": 0, "": 0, soon: 0, 99999999999: 86_400,
     "Mon, 23 Nov 2026 10:01:40 GMT": 100, "Monday, 23-Nov-26 10:01:40 GMT": 100,
     "Mon, 23 Nov 2026 09:00:00 GMT": 0, "Fri, 31 Dec 2099 23:59:59 GMT": 86_400, "Mon, x": 0,
-  }; // prettier-ignore
+  };
   for (const [text, seconds] of Object.entries(cases)) {
     assert.equal(answerOfHttp(503, text).retryAfterSeconds, seconds, text);
   }
@@ -235,7 +237,7 @@ test("an address that is no https, or names a user, is refused", () => {
     "http://example.org/", "ftp://example.org", "https://", "https://user@example.org/", "", 5,
     "https://example.org/a b", "https://ex\u00e4mple.org/", "http://localhost.example.org/", null,
     "https://user:word@example.org",
-  ]; // prettier-ignore
+  ];
   for (const url of bad) assert.throws(() => httpsSender(url), { name: "ParameterError" }, url);
   for (const url of ["https://example.org/reports", "http://127.0.0.1:80/", "http://[::1]:8/r"]) {
     httpsSender(url);
@@ -273,7 +275,8 @@ test("what is sent is the body, its type, and nothing of a device's own", async 
   for (const { method, headers, body } of seen) {
     assert.deepEqual([method, body], ["POST", "a report"]);
     assert.equal(headers["content-type"], "application/x-ndjson");
-    for (const name of ["cookie", "referer", "authorization"]) assert.equal(headers[name], undefined);
+    const own = ["cookie", "referer", "authorization"].filter((name) => name in headers);
+    assert.deepEqual(own, []);
   }
 });
 

@@ -14,4 +14,6 @@ function load(name) {
 }
 
 export const visible = load("schema/visible-1.json");
-export const vectors = Object.fromEntries(FILES.map((name) => [name, load(`vectors/${name}.json`)]));
+export const vectors = Object.fromEntries(
+  FILES.map((name) => [name, load(`vectors/${name}.json`)]),
+);

@@ -18,7 +18,7 @@ export class MemoryStore {
     const result = await work({
       get: async (name) => changed.get(name),
       list: async (prefix) =>
-        [...changed].filter(([name]) => name.startsWith(prefix)).sort(([a], [b]) => (a < b ? -1 : 1)),
+        [...changed].filter(([name]) => name.startsWith(prefix)).sort(),
       put: (name, text) => changed.set(name, text),
       remove: (name) => changed.delete(name),
     });
