@@ -22,7 +22,7 @@ import {
 } from "./json.js";
 import { digestOf } from "./sha256.js";
 import { type Octant, ResponseTable } from "./table.js";
-import { MAX_CELLS, MAX_EPSILON, MAX_WHOLE, MICRO, microEpsilons } from "./validate.js";
+import { MAX_CELLS, MAX_EPSILON, MAX_WHOLE, MICRO, microEpsilons, optionsOf } from "./validate.js";
 import { checkShape, checkWeights } from "./verify.js";
 
 export const COLLECTION_SCHEMA = "ldpspatial/collection/1";
@@ -80,6 +80,7 @@ export class Collection implements Design {
    * @throws ParameterError where what is expected breaks its rule.
    */
   static fromJson(text: string, expected: Expected = {}): Collection {
+    optionsOf("expected", expected);
     const collection = new Collection(parse(text, "the collection document", LONGEST));
     checkExpectations(collection, expected);
     return collection;

@@ -16,7 +16,7 @@ import { drawReport, Report } from "./report.js";
 import { Sampler } from "./sampling.js";
 import { Series, SERIES_SCHEMA } from "./series.js";
 import type { Store } from "./store.js";
-import { microEpsilons, unicodeText } from "./validate.js";
+import { microEpsilons, optionsOf, unicodeText } from "./validate.js";
 
 /** What a device takes part in, ready to draw. */
 interface Task {
@@ -45,7 +45,7 @@ export class Device extends Ledger {
    * @throws LedgerError where there is a ledger already, or none can be made.
    */
   static async install(store: Store, options: Caps & Options): Promise<Device> {
-    const device = new Device(store, checkedSource(options.bytes));
+    const device = new Device(store, checkedSource(optionsOf("options", options).bytes));
     await device.create(options);
     return device;
   }
@@ -57,7 +57,7 @@ export class Device extends Ledger {
    *     install anew without the user's act: that would refill the budget.
    */
   static async open(store: Store, options: Options = {}): Promise<Device> {
-    const device = new Device(store, checkedSource(options.bytes));
+    const device = new Device(store, checkedSource(optionsOf("options", options).bytes));
     await device.verify();
     return device;
   }
@@ -71,10 +71,8 @@ export class Device extends Ledger {
    *
    * @throws CollectionError where the document is malformed, another one, or not private.
    */
-  async join(
-    document: string,
-    { digest, maxEpsilon }: Required<Expected>,
-  ): Promise<Collection | Series> {
+  async join(document: string, pins: Required<Expected>): Promise<Collection | Series> {
+    const { digest, maxEpsilon } = optionsOf("pins", pins);
     unicodeText("digest", digest);
     microEpsilons("maxEpsilon", maxEpsilon);
     const what = read(document, { digest, maxEpsilon });
@@ -106,7 +104,7 @@ export class Device extends Ledger {
   ): Promise<Report> {
     const { what, sampler, debit, windows } = await this.task(collection);
     let target = what;
-    let { event } = options;
+    let { event } = optionsOf("options", options);
     if (event !== undefined) unicodeText("event", event);
     if (target instanceof Series) {
       if (event !== undefined) {

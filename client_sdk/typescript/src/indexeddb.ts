@@ -2,6 +2,7 @@
 
 import { LedgerError } from "./errors.js";
 import type { Rows, Store } from "./store.js";
+import { unicodeText } from "./validate.js";
 
 const TABLE = "rows";
 
@@ -12,7 +13,9 @@ const TABLE = "rows";
  * a browser may delete it when storage is short or the origin was not visited for a while.
  */
 export class IndexedDbStore implements Store {
-  constructor(readonly name = "ldpspatial") {}
+  constructor(readonly name = "ldpspatial") {
+    unicodeText("name", name);
+  }
 
   /** Tell whether the browser has promised not to delete the origin's storage of its own accord. */
   async isPersistent(): Promise<boolean> {

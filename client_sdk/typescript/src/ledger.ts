@@ -20,7 +20,7 @@ import { eventName, KEY_BYTES } from "./events.js";
 import { digestOf } from "./sha256.js";
 import type { Rows, Store } from "./store.js";
 import { fromHex, toHex } from "./utf8.js";
-import { MICRO, microEpsilons, wholeNumber } from "./validate.js";
+import { MICRO, microEpsilons, unicodeText, wholeNumber } from "./validate.js";
 
 const MAX_CAP = 1_000_000; // epsilon
 const SEAL = 16; // hexadecimal digits of a row's checksum
@@ -28,7 +28,7 @@ const PENDING = "pending/";
 const EVENT = "event/";
 const JOINED = "joined/";
 const PAUSE = "pause";
-const HEAD = "head";
+const HEAD = "ledger/1"; // another version has another name
 
 /** What a device may spend over all collections and all time, and on any one of them. */
 export interface Caps {
@@ -142,7 +142,9 @@ export class Ledger {
   constructor(
     private readonly store: Store,
     protected readonly bytes: ByteSource,
-  ) {}
+  ) {
+    if (typeof store?.transact !== "function") throw new ParameterError("store must be a Store");
+  }
 
   /** Return id and body of all reports not yet acknowledged, in the order of the ids. */
   outbox(): Promise<[id: string, body: string][]> {
@@ -153,7 +155,8 @@ export class Ledger {
   }
 
   /** Tell whether a report is not yet acknowledged or discarded. */
-  isPending(id: string): Promise<boolean> {
+  async isPending(id: string): Promise<boolean> {
+    unicodeText("id", id);
     return this.change(async (books) => !!(await books.get(PENDING + id)));
   }
 
@@ -168,17 +171,19 @@ export class Ledger {
   }
 
   /** Forget reports that have arrived; their spending stays. */
-  acknowledge(ids: readonly string[]): Promise<void> {
-    return this.change((books) => books.forget(ids, false));
+  async acknowledge(ids: string | readonly string[]): Promise<void> {
+    const all = textsOf(ids);
+    return this.change((books) => books.forget(all, false));
   }
 
   /** Forget reports that will never be counted; their spending stays. */
-  discard(ids: readonly string[]): Promise<void> {
-    return this.change((books) => books.forget(ids, true));
+  async discard(ids: string | readonly string[]): Promise<void> {
+    const all = textsOf(ids);
+    return this.change((books) => books.forget(all, true));
   }
 
   /** Discard what waits beyond `keep` reports, the newest first; return how many. */
-  discardNewest(keep: number): Promise<number> {
+  async discardNewest(keep: number): Promise<number> {
     wholeNumber("keep", keep, 0, 1e9);
     return this.change(async (books) => {
       const waiting = books.head.waiting > keep ? await books.list<Waiting>(PENDING) : [];
@@ -190,13 +195,13 @@ export class Ledger {
 
   /** Return the micro-epsilons spent on a collection or series, or on all of them. */
   async spent(collection?: Joinable): Promise<number> {
-    const account = collection && accountOf(collection);
+    const account = collection === undefined ? undefined : accountOf(collection);
     return this.change(async (books) => (account ? books.spent(account) : books.all()));
   }
 
   /** Return the micro-epsilons left under the caps, for one collection or over all. */
   async remaining(collection?: Joinable): Promise<number> {
-    const account = collection ? accountOf(collection) : "";
+    const account = collection === undefined ? undefined : accountOf(collection);
     return this.change(async (books) => {
       return account ? books.left(account, Infinity) : books.head.cap - books.all();
     });
@@ -320,6 +325,10 @@ export function accountOf(collection: Joinable): string {
   if (typeof digest === "string" && /^[0-9a-f]{64}$/.test(digest)) return digest;
   // Not repeated: it may be a position by mistake.
   throw new ParameterError("collection must be a Collection, a Series or the digest of one");
+}
+
+function textsOf(ids: string | readonly string[]): string[] {
+  return (Array.isArray(ids) ? ids : [ids]).map((id) => unicodeText("id", id));
 }
 
 function sealed(name: string, value: unknown): string {

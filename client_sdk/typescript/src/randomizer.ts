@@ -6,6 +6,7 @@ import { ParameterError } from "./errors.js";
 import type { Cell } from "./grid.js";
 import { drawReport, type Report } from "./report.js";
 import { Sampler } from "./sampling.js";
+import { optionsOf } from "./validate.js";
 
 /**
  * Randomises positions and keeps no account of it: to show people what would leave their device,
@@ -24,7 +25,7 @@ export class Randomizer {
       throw new ParameterError("collection must be a Collection");
     }
     this.sampler = new Sampler(collection.table);
-    this.bytes = checkedSource(options.bytes);
+    this.bytes = checkedSource(optionsOf("options", options).bytes);
   }
 
   /** Return a report for a position in degrees (y, x on a plane grid); errors as `Grid.cell`. */
@@ -35,6 +36,7 @@ export class Randomizer {
 
   /** Return the reported [row, col] for an input cell; a ParameterError where it is none. */
   randomize(cell: Cell): Cell {
-    return this.sampler.draw(cell[0], cell[1], this.bytes);
+    const [row = NaN, col = NaN] = Array.isArray(cell) ? cell : [];
+    return this.sampler.draw(row, col, this.bytes);
   }
 }

@@ -55,7 +55,7 @@ export class Report {
 
   /** Throw a CollectionError unless this report can belong to the collection. */
   check(collection: Collection): void {
-    if (this.collection !== collection.digest) {
+    if (this.collection !== collection?.digest) {
       throw new CollectionError("the report names another collection");
     }
     if (!collection.table.isOutput(this.row, this.col)) {

@@ -1,7 +1,7 @@
 /** What carries one report to a server, and what its answer means: docs/protocol.md, 13. */
 
 import { ParameterError } from "./errors.js";
-import { numberWithin, shown, wholeNumber } from "./validate.js";
+import { numberWithin, optionsOf, shown, wholeNumber } from "./validate.js";
 
 const PROBLEM = "urn:ldpspatial:problem:";
 const REFUSALS = ["closed", "foreign", "malformed", "conflict"] as const;
@@ -60,10 +60,12 @@ export function checkedAnswer(answer: Answer): Answer {
  * @throws ParameterError where the address or the time breaks its rule.
  */
 export function httpsSender(url: string, options: { timeoutSeconds?: number } = {}): Send {
-  if (!/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1])[:/])[!-?A-~]+$/.test(url)) {
+  const allowed = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1])[:/])[!-?A-~]+$/;
+  if (typeof url !== "string" || !allowed.test(url)) {
     throw new ParameterError(`url must start with https:// and name no user, got ${shown(url)}`);
   }
-  const timeout = numberWithin("timeoutSeconds", options.timeoutSeconds ?? 30, 0.001, 3600);
+  const { timeoutSeconds = 30 } = optionsOf("options", options);
+  const timeout = numberWithin("timeoutSeconds", timeoutSeconds, 0.001, 3600);
 
   return async (body) => {
     const control = new AbortController();

@@ -26,7 +26,7 @@ import {
 } from "./json.js";
 import { digestOf } from "./sha256.js";
 import type { ResponseTable } from "./table.js";
-import { codePoints, MICRO, numberWithin, wholeNumber } from "./validate.js";
+import { codePoints, MICRO, numberWithin, optionsOf, wholeNumber } from "./validate.js";
 
 export const SERIES_SCHEMA = "ldpspatial/series/1";
 export const MAX_WINDOWS = 100_000;
@@ -73,6 +73,7 @@ export class Series {
 
   /** Read and verify a document; arguments and errors as of `Collection.fromJson`. */
   static fromJson(text: string, expected: Expected = {}): Series {
+    optionsOf("expected", expected);
     const series = new Series(parse(text, "the series document", LONGEST));
     checkExpectations(series, expected);
     return series;

@@ -13,7 +13,7 @@ import { below, type ByteSource, checkedSource } from "./entropy.js";
 import { LedgerUnavailableError, ParameterError } from "./errors.js";
 import type { Pause } from "./ledger.js";
 import { checkedAnswer, LONGEST_WAIT, type Refusal, type Send } from "./sending.js";
-import { numberWithin, wholeNumber } from "./validate.js";
+import { numberWithin, optionsOf, wholeNumber } from "./validate.js";
 
 const FIRST_BACK_OFF = 30; // seconds
 const LONGEST_BACK_OFF = 6 * 3600;
@@ -74,6 +74,7 @@ export class Uploader {
   ) {
     if (!(device instanceof Device)) throw new ParameterError("device must be a Device");
     if (typeof send !== "function") throw new ParameterError("send must be a function");
+    optionsOf("options", options);
     this.maxDelay = numberWithin("maxDelaySeconds", options.maxDelaySeconds ?? 60, 0, 86_400);
     this.batch = wholeNumber("batch", options.batch ?? 100, 1, 10_000);
     this.outbox = wholeNumber("outbox", options.outbox ?? 1000, 1, 1_000_000);
@@ -92,6 +93,7 @@ export class Uploader {
    * @throws ParameterError where `send` did not return an Answer; and what `send` throws.
    */
   async runOnce(stop?: Stop): Promise<Pass> {
+    checkStop(stop);
     try {
       return await this.pass(stop);
     } catch (error) {
@@ -103,6 +105,7 @@ export class Uploader {
 
   /** Make passes until `stop` is aborted; a ledger that cannot be used just now stops nothing. */
   async run(stop?: Stop): Promise<void> {
+    checkStop(stop);
     while (!stop?.aborted) {
       let seconds: number;
       try {
@@ -205,6 +208,12 @@ export class Uploader {
 }
 
 const NO_PAUSE: Pause = { failures: 0, since: 0, notBefore: 0 };
+
+function checkStop(stop: Stop | undefined): void {
+  if (stop !== undefined && typeof stop?.addEventListener !== "function") {
+    throw new ParameterError("stop must be an AbortSignal");
+  }
+}
 
 function sleep(seconds: number, stop?: Stop): Promise<void> {
   return new Promise((resolve) => {

@@ -46,6 +46,12 @@ export function unicodeText(field: string, value: unknown): string {
   return value;
 }
 
+/** Return an object of options, or throw a ParameterError. */
+export function optionsOf<T extends object>(field: string, value: T): T {
+  if (typeof value === "object" && value !== null) return value;
+  throw new ParameterError(`${field} must be an object, got ${shown(value)}`);
+}
+
 /** Return how many code points a text has, or -1 if it holds half a surrogate pair. */
 export function codePoints(text: string): number {
   const paired = text.replace(/[\ud800-\udbff][\udc00-\udfff]/g, "_");

@@ -14,7 +14,7 @@ import * as client from "./support/client.mjs";
 import { ROOT, vectors, visible } from "./support/files.mjs";
 import { runVectors, summary } from "./support/vectors.mjs";
 
-const LARGEST = 11_400; // bytes, packed: it must not grow unnoticed
+const LARGEST = 11_700; // bytes, packed: it must not grow unnoticed
 const HERMES = { linux: "linux64-bin", darwin: "osx-bin", win32: "win64-bin" }[process.platform];
 
 function nodeTests(folder) {

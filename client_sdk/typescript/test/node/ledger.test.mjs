@@ -132,6 +132,19 @@ test("where the change cannot be written nothing is handed out and nothing is sp
   assert.deepEqual(await device.outbox(), [[report.id, report.toBody()]]);
 });
 
+test("where random bytes are missing nothing is spent, and the next try goes through", async () => {
+  let isBroken = false;
+  const bytes = (n) => crypto.getRandomValues(new Uint8Array(isBroken ? 1 : n));
+  const { device } = await installed([MANY], { bytes });
+  isBroken = true;
+  const event = { event: "visit 1" };
+  await assert.rejects(device.report(MANY, ...HERE, event), { name: "EntropyError" });
+  assert.deepEqual([await device.spent(), await device.waiting()], [0, 0]);
+  isBroken = false;
+  await device.report(MANY, ...HERE, event);
+  assert.equal(await device.spent(), COST);
+});
+
 test("a report is in the store before it is returned", async () => {
   const { device, store } = await installed([MANY]);
   let isCommitted = false;
@@ -158,7 +171,7 @@ test("many calls at once never pass the cap", async () => {
 test("damage is found: a changed, exchanged or missing row", async () => {
   const damages = {
     "a changed number": (rows) =>
-      rows.set("head", rows.get("head").replace(`${2 * COST}`, `${COST}`)),
+      rows.set("ledger/1", rows.get("ledger/1").replace(`${2 * COST}`, `${COST}`)),
     "a row in another's place": (rows, [a, b]) => rows.set(a, rows.get(b)),
     "a missing report": (rows, [a]) => rows.delete(a),
     "a report without its checksum": (rows, [a]) => rows.set(a, rows.get(a).slice(16)),
