@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,9 +10,10 @@ import pytest
 from client_sdk import Collection
 from tests.support.command_line import succeed
 from tests.support.service import serving
+from tests.support.typescript import FOLDER as CLIENT
+from tests.support.typescript import built_client
 
 ROOT = Path(__file__).parents[1]
-CLIENT = ROOT / "client_sdk" / "typescript"
 TEXT = (ROOT / "docs" / "embed-web.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```ts\n// (\w+)\.ts\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 PYTHON_PAGE = (ROOT / "docs" / "embed.md").read_text(encoding="utf-8")
@@ -55,8 +55,7 @@ console.log(JSON.stringify([done.delivered, await again.spent(), await again.wai
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     """A folder with the page's code, compiled against the client as it is built."""
-    if shutil.which("node") is None or not (CLIENT / "dist" / "index.js").exists():
-        pytest.skip("needs Node and a built client_sdk/typescript: the page's code was not run")
+    built_client()
     for name, code in BLOCKS:
         (tmp_path / f"{name}.ts").write_text(code)
     (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": OPTIONS}))
