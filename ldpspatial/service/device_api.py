@@ -30,7 +30,10 @@ MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "applicati
 ASKED_AGAIN_S = 1.0  # so often at most is the store asked for a digest that is not known
 FOREVER = "public, max-age=31536000, immutable"
 # The page of an app comes from the app's own server: every page may send, none with credentials.
-CROSS_ORIGIN = {"Access-Control-Allow-Origin": "*"}
+CROSS_ORIGIN = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Retry-After",
+}
 PREFLIGHT = {
     **CROSS_ORIGIN,
     "Access-Control-Allow-Methods": "GET, POST",
