@@ -58,8 +58,18 @@ _CELL = {"row": pa.int32(), "col": pa.int32()}
 
 
 def write_json(path: Path_, document: dict[str, Any]) -> None:
-    """Write a summary that people read too."""
-    text = json.dumps(instance("document", document, dict), indent=2, allow_nan=False) + "\n"
+    """Write a summary that people read too.
+
+    Raises
+    ------
+    InputError
+        The document holds what JSON has no form for, such as NaN or a set.
+    """
+    instance("document", document, dict)
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"document must hold what JSON can: {error}") from None
     with replacing(path) as stream:
         stream.write(text.encode())
 

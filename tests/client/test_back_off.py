@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Answer, Device, LedgerUnavailableError, uploader
+from client_sdk.back_off import FILE, BackOff
 from client_sdk.sending import DELIVERED, LATER
 from tests.support.uploads import COLLECTION, Clock, fill, make, sender
 
@@ -177,3 +178,23 @@ def test_the_longest_pause_that_is_asked_for_is_a_day(device: Device, clock: Clo
     fill(device, 1)
     upload = make(device, sender([Answer(retry_after_s=float("inf"))]), clock, max_delay_s=0)
     assert 86_400 <= upload.run_once().wait_s <= 86_430
+
+
+def test_looking_whether_a_pause_can_be_written_undoes_no_other_uploaders_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one fails after this one has read the pause, before it has written its probe."""
+    clock = Clock()
+    one = BackOff(tmp_path, clock.time, 3600)
+    other = BackOff(tmp_path, clock.time, 3600)
+    write_text = Path.write_text
+
+    def late(path: Path, text: str, encoding: str | None = None) -> int:
+        monkeypatch.setattr(Path, "write_text", write_text)
+        other.failed(100)
+        return write_text(path, text, encoding=encoding)
+
+    monkeypatch.setattr(Path, "write_text", late)
+    one.check()
+    assert (one.failures, one.left()) == (1, 100)
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]

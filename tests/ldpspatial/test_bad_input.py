@@ -1006,7 +1006,7 @@ DOCUMENTED = {
     "collecting.results.write_json": Row(
         results.write_json,
         lambda place: {"path": place / "a.json", "document": {"a": 1}},
-        {"path": WRITTEN, "document": (None, 3, "text")},
+        {"path": WRITTEN, "document": (None, 3, "text", {"a": nan}, {"a": {1}}, {"a": b"x"})},
     ),
     "collecting.results.read_estimate": Row(
         results.read_estimate,
