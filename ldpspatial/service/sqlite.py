@@ -105,7 +105,7 @@ class SqliteDatabase:
 
         In the file itself it was overwritten when it was deleted.
         """
-        await self._call(self._writer, self._writing.execute, "PRAGMA wal_checkpoint(TRUNCATE)")
+        await self._call(self._writer, self._checkpoint)
 
     async def copy_to(self, path: Path) -> None:
         """Copy what is stored at one moment, and nothing that was deleted, to an empty file."""
@@ -157,6 +157,11 @@ class SqliteDatabase:
         if statement.expected not in (None, changed):
             raise ChangedStoreError("another process changed the store meanwhile")
         return changed
+
+    def _checkpoint(self) -> None:
+        # To the last row: a statement that has not ended would keep the next transaction from
+        # its commit.
+        self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _read(self, sql: str, values: Row) -> list[Row]:
         return self._reading.execute(_with_question_marks(sql), values).fetchall()

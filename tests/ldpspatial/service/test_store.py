@@ -322,3 +322,16 @@ def test_sqlite_syncs_every_commit_and_overwrites_what_was_deleted(tmp_path: Pat
     for copy in tmp_path.glob("*.copy"):
         held = copy.read_bytes()
         assert not any(name in held for name in names)
+
+
+def test_reports_are_stored_while_a_store_is_tidied(location: str) -> None:
+    """A checkpoint that was not read to its end kept the next transaction from its commit."""
+
+    async def act(store: Store) -> None:
+        number = (await store.add(COLLECTION, 1)).number
+        for _ in range(50):
+            tidying = store.database.tidy()
+            storing = store.append({number: random_records(1)})
+            assert await asyncio.gather(tidying, storing) == [None, set()]
+
+    on(location, act, make=True)
