@@ -9,7 +9,9 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TypeVar
 
 from client_sdk import Collection, Grid, Report
 from ldpspatial.service.app import make_app
@@ -23,6 +25,7 @@ CELLS = COLLECTION.table.output_cells()
 NDJSON = "application/x-ndjson"
 
 Cell = tuple[int, int]
+AnyServer = TypeVar("AnyServer", bound="Server")
 
 
 def report(cell: Cell = (1, 1), collection: Collection = COLLECTION) -> Report:
@@ -66,9 +69,7 @@ class Server:
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        self._process = self._processes.Process(
-            target=_serve, args=(self._location, self.port, self._limits)
-        )
+        self._process = self._new_process()
         self._process.start()
         deadline = time.monotonic() + 60
         while True:
@@ -79,6 +80,10 @@ class Server:
                 return
             except OSError:
                 time.sleep(0.005)
+
+    def _new_process(self) -> BaseProcess:
+        arguments = self._location, self.port, self._limits
+        return self._processes.Process(target=_serve, args=arguments)
 
     def kill(self) -> None:
         """End it without notice."""
@@ -111,7 +116,13 @@ class Server:
 @contextmanager
 def serving(location: str | Path, limits: Limits | None = None) -> Iterator[Server]:
     """Serve a store that exists, without a limit of requests by default."""
-    server = Server(location, limits or Limits(requests_a_minute=0))
+    with running(Server(location, limits or Limits(requests_a_minute=0))) as server:
+        yield server
+
+
+@contextmanager
+def running(server: AnyServer) -> Iterator[AnyServer]:
+    """Start a server, and stop it in the end."""
     server.start()
     try:
         yield server
