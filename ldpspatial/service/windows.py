@@ -8,6 +8,7 @@ that was over, leeway included, before the service came to look is never opened.
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -24,7 +25,8 @@ LOG = logging.getLogger(__name__)
 DAY_S = 86_400
 LONGEST_LEEWAY_S = 366 * DAY_S
 MOST_OPEN = 1000  # windows of one series that take reports at the same time
-LOOK_S = 20.0  # between two looks at the clock
+LOOK_S = 20.0  # at most between two looks at the clock: series are added, clocks are set
+SHORTEST_S = 0.1  # at least: what fails is tried again, and not at once
 
 _HELD = "SELECT number, digest, document, minimum, leeway FROM series"
 
@@ -62,6 +64,17 @@ class HeldSeries:
         first = max(1, (passed - self.leeway_s) // length + 1)
         last = min(series.windows, (passed + self.leeway_s) // length + 1)
         return range(first, last + 1)
+
+    def due(self, series: Series, now: float) -> float:
+        """Return when the next window is opened or closed; infinity if none ever is."""
+        taking = self.taking(series, now)
+        times = []
+        following = max(1, taking.stop)  # long before the series, none takes reports
+        if following <= series.windows:
+            times.append(self.times(series, following)[0])
+        if taking:
+            times.append(self.times(series, taking.start)[1])
+        return min(times, default=math.inf)
 
 
 async def add_series(
@@ -197,4 +210,14 @@ class Clock:
     async def _run(self) -> None:
         while True:
             await self.look()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(await self.pause())
+
+    async def pause(self) -> float:
+        """Return the seconds until the next look: until a window is due, and no more than 20."""
+        now = self._now()
+        try:
+            held = await all_series(self._store)
+        except StoreError:  # the look has said so
+            return LOOK_S
+        due = (each.due(Series.from_json(each.document), now) - now for each in held)
+        return min(LOOK_S, max(SHORTEST_S, min(due, default=LOOK_S)))

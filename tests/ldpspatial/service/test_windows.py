@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ldpspatial.service.closing import counted, release
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Store, make_store
 from ldpspatial.service.tokens import make_token
-from ldpspatial.service.windows import Clock, add_series, all_series, turn
+from ldpspatial.service.windows import Clock, HeldSeries, add_series, all_series, turn
 from tests.support.command_line import refusal, succeed
 from tests.support.service import lines, report, serving
 
@@ -165,6 +166,41 @@ def test_over_http_and_on_the_command_line(tmp_path: Path) -> None:
         assert server.request("GET", "/operator/series")[0] == 401
         told = json.loads(server.request("GET", "/operator/series", **operator)[2])
         assert [(each["name"], each["leeway_s"]) for each in told] == [("now", 60), ("week", 60)]
+
+
+def test_the_service_looks_when_a_window_is_due_and_now_and_then() -> None:
+    week = HeldSeries(1, WEEK.digest, WEEK.to_json(), minimum=2, leeway_s=600)
+    end = START + 4 * HOUR + 600
+    for now, due in (
+        (START - 10 * HOUR, START - 600),
+        (START - 600.5, START - 600),
+        (START - 600, START + HOUR - 600),
+        (START + HOUR - 600, START + HOUR + 600),  # two are open: the first closes next
+        (START + HOUR + 600, START + 2 * HOUR - 600),
+        (end - 0.25, end),
+        (end, math.inf),
+        (end + 10 * HOUR, math.inf),
+    ):
+        assert week.due(WEEK, now) == due, now
+
+
+def test_a_look_waits_for_the_next_window_and_for_20_seconds_at_most(location: str) -> None:
+    async def act(store: Store) -> None:
+        time = START - 5.0
+
+        async def changed() -> None:
+            pass
+
+        clock = Clock(store, changed, lambda: time)
+        assert await clock.pause() == 20
+        await add_series(store, WEEK, 2, leeway_s=0)
+        assert await clock.pause() == 5
+        time = START - 0.001
+        assert await clock.pause() == 0.1
+        time = START + 10.0
+        assert await clock.pause() == 20
+
+    run(location, act)
 
 
 def test_the_service_looks_by_itself(tmp_path: Path) -> None:
