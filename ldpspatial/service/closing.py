@@ -92,13 +92,19 @@ async def counted(store: Store, digest: str) -> Counted:
     Raises
     ------
     InputError
-        The store has no such collection, or it is open.
+        The store has no such collection, it is open, or it is being counted.
     """
     held = await store.held(digest)
-    found = await _counted(store, held)
+    found = await counted_so_far(store, held)
     if found is None:
-        raise InputError("collection must be closed before its counts are final, and is open")
+        state = "open" if held.state == OPEN else "being counted"
+        raise InputError(f"collection must be closed before its counts are final, and is {state}")
     return found
+
+
+async def counted_so_far(store: Store, held: Held) -> Counted | None:
+    """Return what a collection counts; None where it is open, or closed and still being counted."""
+    return None if held.state == OPEN else await _counted(store, held)
 
 
 async def released_counts(store: Store, digest: str) -> Counted:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from client_sdk import Collection
-from ldpspatial.service.closing import counted
-from ldpspatial.service.store import OPEN, Held, Store
+from ldpspatial.service.closing import counted_so_far
+from ldpspatial.service.store import Held, Store
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Progress:
     refused : dict of str to int
         Reports that were not stored, by reason.
     counted, repeated, conflicting : int or None
-        None while the collection is open: repeated ids are looked for when it is closed.
+        None while the collection is open or being counted: repeated ids are looked for when it is
+        closed.
         received = counted + repeated + conflicting.
     """
 
@@ -54,7 +55,7 @@ async def progress_of(
         for (number, reason), n in numbers.items():
             if number == held.number:
                 refused[reason] = refused.get(reason, 0) + n
-    found = None if held.state == OPEN else await counted(store, held.digest)
+    found = await counted_so_far(store, held)
     return Progress(
         digest=held.digest,
         name=Collection.from_json(held.document).name,

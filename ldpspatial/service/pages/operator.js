@@ -106,7 +106,8 @@ function lineOf(one) {
     }),
   );
   name.append(button);
-  const counted = one.counted === null ? "when closed" : number(one.counted);
+  const later = one.state === "open" ? "when closed" : "being counted";
+  const counted = one.counted === null ? later : number(one.counted);
   line.append(name, cell(one.state));
   for (const text of [number(one.received), counted, number(one.minimum)]) {
     line.append(cell(text, "number"));
@@ -150,7 +151,8 @@ function showOne(one) {
   );
   at("actions").hidden = one.state === "released";
   at("close").disabled = one.state !== "open";
-  at("release").disabled = one.state !== "closed" || one.counted < one.minimum;
+  const isCounted = one.state === "closed" && one.counted !== null;
+  at("release").disabled = !isCounted || one.counted < one.minimum;
   const why = whyNot(one);
   at("why-not").hidden = !why;
   at("why-not").textContent = why;
@@ -160,6 +162,7 @@ function showOne(one) {
 
 function whyNot(one) {
   if (one.state === "open") return "It can be released once it is closed.";
+  if (one.counted === null) return "Its reports are being counted.";
   if (one.state === "closed" && one.counted < one.minimum) {
     return (
       `It cannot be released: ${number(one.counted)} reports count, and the minimum is ` +

@@ -173,6 +173,23 @@ def test_one_transaction_stores_all_or_nothing_of_a_collection(location: str) ->
     on(location, act, make=True)
 
 
+def test_while_a_closed_collection_is_counted_its_progress_is_told(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        await store.append({held.number: random_records(4)})
+        closed = "UPDATE collections SET state = 'closed' WHERE number = $1"
+        await store.database.run([Statement(closed, [(held.number,)])])  # as closing begins
+        held = await store.held(COLLECTION.digest)
+        progress = await progress_of(store, held)
+        assert (progress.state, progress.received, progress.counted) == ("closed", 4, None)
+        with pytest.raises(InputError, match="and is being counted"):
+            await counted(store, COLLECTION.digest)
+        await close_collection(store, COLLECTION.digest)
+        assert (await progress_of(store, held)).counted == 4
+
+    on(location, act, make=True)
+
+
 def test_a_transaction_that_finds_less_than_it_expects_does_nothing(location: str) -> None:
     async def act(store: Store) -> None:
         held = await store.add(COLLECTION, 3)
