@@ -3,6 +3,7 @@
 import click
 
 from experiments.benchmarks import benchmarks
+from experiments.end_to_end.command import end_to_end
 from experiments.papers.dam.commands import COMMANDS as DAM_PAPER
 from experiments.papers.distributed.commands import COMMANDS as DISTRIBUTED
 from experiments.papers.heatmaps.commands import COMMANDS as HEATMAPS
@@ -37,6 +38,7 @@ OWN = (
     better_default,
     claims,
     coverage,
+    end_to_end,
     forged_reports,
     ledger_attacks,
     orderings,

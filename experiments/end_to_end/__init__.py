@@ -1,0 +1,1 @@
+"""A whole collection from end to end: service, devices, browsers, map, and a series of windows."""
