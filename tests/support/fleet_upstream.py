@@ -26,11 +26,14 @@ class Upstream:
         self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ask(self, path: str, headers: str, body: bytes) -> Response:
-        """Send a request and return the answer."""
+        """Send a request and return the answer; there must be one."""
         reader, writer = await self._connection()
         writer.write(_request(path, headers, len(body)) + body)
-        head = await reader.readuntil(HEAD_END)
-        content = await reader.readexactly(length(head))
+        try:
+            head = await reader.readuntil(HEAD_END)
+            content = await reader.readexactly(length(head))
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise RuntimeError("the server hung up") from error  # no device did
         self._idle.append((asyncio.get_running_loop().time(), reader, writer))
         return Response(int(head[9:12]), content, head + content)
 

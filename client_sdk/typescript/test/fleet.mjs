@@ -1,13 +1,15 @@
 /**
- * The TypeScript half of a fleet: node test/fleet.mjs PLANS URL RESULTS, as
- * tests/support/fleet_devices.py, but with ledgers in memory.
+ * The TypeScript half of a fleet: node test/fleet.mjs PLANS URL RESULTS FAULT, as
+ * tests/support/fleet_devices.py, but with ledgers in memory. FAULT names one of `faults`, which
+ * break the client, or is empty.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { readFileSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 
-import { Device, httpsSender, NotAskedError, Uploader } from "../dist/index.js";
+import { DELIVERED, Device, httpsSender, NotAskedError, Uploader } from "../dist/index.js";
 import { MemoryStore } from "./support/memory.mjs";
 
 const AT_ONCE = 32;
@@ -15,9 +17,28 @@ const SPENT_AT_MOST = 1000; // epsilon
 const PASSES = 8;
 const CALM_PASSES = 100;
 
-const [plans, url, results] = process.argv.slice(2);
+const faults = {
+  /** Another report is sent where the first attempt failed. */
+  "drawing anew"(send) {
+    const tried = new Set();
+    return async (body) => {
+      const isAgain = tried.has(body);
+      tried.add(body);
+      const id = randomBytes(16).toString("hex");
+      return send(isAgain ? body.replace(/"id":"[0-9a-f]{32}"/, `"id":"${id}"`) : body);
+    };
+  },
+
+  /** Every failure is taken for a delivery. */
+  "believing anybody": (send) => async (body) => {
+    const answer = await send(body);
+    return answer.refusal ? answer : DELIVERED;
+  },
+};
+
+const [plans, url, results, fault] = process.argv.slice(2);
 const { documents, devices } = JSON.parse(readFileSync(plans, "utf8"));
-const post = httpsSender(url);
+const post = fault ? faults[fault](httpsSender(url)) : httpsSender(url);
 
 // Each device has a clock of its own, which its code asks for as Date.now().
 const own = new AsyncLocalStorage();

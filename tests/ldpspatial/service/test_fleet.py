@@ -26,7 +26,6 @@ from ldpspatial.service.closing import Counted, close_collection
 from ldpspatial.service.store import make_store, open_store
 from ldpspatial.service.tokens import make_token
 from ldpspatial.service.windows import add_series
-from tests.client.test_typescript import built  # noqa: F401  (a fixture)
 from tests.support import fleet_plans, fleet_server
 from tests.support.fleet_check import Books, Found, books_of, complaints
 from tests.support.fleet_devices import quick_folder
@@ -36,6 +35,7 @@ from tests.support.fleet_plans import CLOSING, DAILY, DAY, DAYS, LASTING, LEEWAY
 from tests.support.fleet_server import Fault, TimedServer
 from tests.support.fleet_witness import STORED, Witness, name_of
 from tests.support.service import running, serving
+from tests.support.typescript import built_client
 from tests.support.uploads import Clock, make
 
 ROOT = Path(__file__).parents[3]
@@ -147,10 +147,11 @@ def storm(
 
 
 @pytest.mark.slow
-def test_a_fleet_in_a_storm_is_counted_exactly(built: Path, folder: Path) -> None:  # noqa: F811
+def test_a_fleet_in_a_storm_is_counted_exactly(folder: Path) -> None:
+    built_client()
     plans = fleet_plans.plans(DEVICES, seed=1)
-    in_python = plans[::10]
-    in_typescript = [plan for plan in plans if plan["number"] % 10]
+    in_python = plans[::7]  # a device takes longer there: all end at about the same time
+    in_typescript = [plan for plan in plans if plan["number"] % 7]
     fleets = [(PYTHON, in_python), *((TYPESCRIPT, in_typescript[k::2]) for k in range(2))]
     outcome = storm(folder, fleets, seed=2)
     assert outcome.complaints()[:10] == []
@@ -168,7 +169,7 @@ def test_a_fleet_in_a_storm_is_counted_exactly(built: Path, folder: Path) -> Non
             for report in device["reports"]
         )
         assert set(fates) == {"delivered", "closed", "foreign", "malformed", "dropped"}, fates
-        assert fates["delivered"] > sum(fates.values()) / 2
+        assert fates["delivered"] > sum(fates.values()) / 4
     assert given_up_and_counted(outcome) > 0
     verdicts = Counter(each.verdict for each in outcome.witness.exchanges)
     assert set(verdicts) == {STORED, "closed", "foreign", "malformed"}
@@ -186,9 +187,14 @@ def given_up_and_counted(outcome: Outcome) -> int:
     )
 
 
-def small(folder: Path, server_fault: Fault | None = None, client_fault: str = "") -> list[str]:
-    """Return the complaints about a small fleet, in Python alone."""
-    fleet = [(PYTHON, fleet_plans.plans(150, seed=3))]
+def small(
+    folder: Path,
+    command: list[str] = PYTHON,
+    server_fault: Fault | None = None,
+    client_fault: str = "",
+) -> list[str]:
+    """Return the complaints about a small fleet."""
+    fleet = [(command, fleet_plans.plans(150, seed=3))]
     return storm(folder, fleet, 4, server_fault, client_fault).complaints()
 
 
@@ -210,16 +216,26 @@ def test_a_broken_server_is_noticed(fault: Fault, complaint: str, folder: Path) 
     assert any(complaint in text for text in small(folder, server_fault=fault))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+CLIENT_FAULTS = pytest.mark.parametrize(
     ("fault", "complaint"),
     [
         ("drawing anew", "was sent and never drawn"),
         ("believing anybody", "believed delivered, but"),
     ],
 )
+
+
+@pytest.mark.slow
+@CLIENT_FAULTS
 def test_a_broken_client_is_noticed(fault: str, complaint: str, folder: Path) -> None:
     assert any(complaint in text for text in small(folder, client_fault=fault))
+
+
+@pytest.mark.slow
+@CLIENT_FAULTS
+def test_a_broken_client_in_typescript_is_noticed(fault: str, complaint: str, folder: Path) -> None:
+    built_client()
+    assert any(complaint in text for text in small(folder, TYPESCRIPT, client_fault=fault))
 
 
 # What the fleet found
