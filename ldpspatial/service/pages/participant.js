@@ -233,6 +233,7 @@ async function takePart(map, collection) {
 async function main() {
   const collection = await readCollection();
   const { table } = collection;
+  let device = await openDevice(collection, false); // nothing is waited for once people can click
   document.title = `Take part: ${collection.name}`;
   at("name").textContent = collection.name;
   at("digest").textContent = digest;
@@ -244,7 +245,6 @@ async function main() {
   map.fill(blank, 1, COLOURS.shares, true);
   fetchOutlines().then((outlines) => map.outline(outlines));
   const randomizer = new Randomizer(collection);
-  let device = await openDevice(collection, false);
 
   letChoose(map, collection, () => {
     map.fill(blank, 1, COLOURS.shares, true);

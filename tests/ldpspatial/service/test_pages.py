@@ -241,6 +241,30 @@ def test_a_participant_sees_tries_and_sends(place: tuple[Path, str], chromium: A
         assert len(set(sent)) > 2
 
 
+CLICK_AT_ONCE = """
+new MutationObserver((changes, observer) => {
+  const ready = document.getElementById("ready");
+  if (!ready || ready.hidden) return;
+  observer.disconnect();
+  document.getElementById("here").click();
+}).observe(document, { subtree: true, childList: true, attributes: true });
+"""
+
+
+@needs_browser
+def test_a_click_in_the_first_moment_is_not_lost(place: tuple[Path, str], chromium: Any) -> None:
+    path, _ = place
+    where = {"latitude": 52.52, "longitude": 13.405}
+    with serving(path) as server:
+        context = chromium.new_context(geolocation=where, permissions=["geolocation"])
+        page = Watched(context).page
+        page.add_init_script(CLICK_AT_ONCE)
+        page.goto(f"{origin(server)}/participate/{OTHER.digest}")
+        page.wait_for_selector("#take:enabled")
+        assert page.inner_text("#true-cell") == "row 7 from the south, column 7 from the west"
+        context.close()
+
+
 @needs_browser
 def test_a_report_waits_where_the_service_is_away(place: tuple[Path, str], chromium: Any) -> None:
     path, _ = place
