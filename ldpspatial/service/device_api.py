@@ -48,10 +48,15 @@ class Catalogue:
     def __init__(self, store: Store):
         self._store = store
         self._read_at = -ASKED_AGAIN_S
+        self._reading = asyncio.Lock()
         self.known: dict[bytes, Taking] = {}
 
     async def refresh(self) -> None:
         """Read all collections and their states."""
+        async with self._reading:
+            await self._read()
+
+    async def _read(self) -> None:
         self._read_at = time.monotonic()
         known = {}
         for held in await self._store.collections():
@@ -62,8 +67,11 @@ class Catalogue:
 
     async def learn(self, digests: set[bytes]) -> None:
         """Look for digests that are not known, unless the store was asked a moment ago."""
-        if digests - self.known.keys() and time.monotonic() >= self._read_at + ASKED_AGAIN_S:
-            await self.refresh()
+        if not digests - self.known.keys():
+            return
+        async with self._reading:  # what is being read just now may name them
+            if digests - self.known.keys() and time.monotonic() >= self._read_at + ASKED_AGAIN_S:
+                await self._read()
 
 
 class DeviceApi:

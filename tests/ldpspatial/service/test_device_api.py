@@ -15,6 +15,7 @@ import pytest
 
 from client_sdk import Collection, Device, Uploader, answer_of_http, https_sender
 from ldpspatial.service.closing import close_collection
+from ldpspatial.service.device_api import Catalogue
 from ldpspatial.service.limits import Limits, RateLimit
 from ldpspatial.service.progress import Progress, progress_of
 from ldpspatial.service.store import make_store, open_store
@@ -363,3 +364,35 @@ def test_the_rate_limit_counts_addresses_and_forgets_them_hourly() -> None:
     now[0] += 3600
     assert limit.wait_s("192.0.2.1") == 0
     assert RateLimit(0).wait_s("x") == 0
+
+
+def test_a_report_that_comes_while_the_store_is_read_waits_for_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it would be refused for good, as one of another collection."""
+    digest = COLLECTION.digest.encode()
+
+    async def act() -> None:
+        store = await make_store(tmp_path / "new.db")
+        await store.add(COLLECTION, 1)
+        collections = store.collections
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def slow() -> object:
+            begun.set()
+            await may_end.wait()
+            return await collections()
+
+        monkeypatch.setattr(store, "collections", slow)
+        catalogue = Catalogue(store)
+        first = asyncio.create_task(catalogue.refresh())
+        await begun.wait()
+        second = asyncio.create_task(catalogue.learn({digest}))
+        done, _ = await asyncio.wait([second], timeout=0.05)
+        assert not done
+        may_end.set()
+        await asyncio.gather(first, second)
+        assert digest in catalogue.known
+        await store.close()
+
+    asyncio.run(act())
