@@ -27,7 +27,8 @@ from ldpspatial.service.uploads import (
 from ldpspatial.service.windows import find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
-ASKED_AGAIN_S = 1.0  # so often at most is the store asked for a digest that is not known
+ASKED_AGAIN_S = 1.0  # so often at most is the whole store read for digests that are not known
+FEW = 8  # digests that are looked for one by one
 FOREVER = "public, max-age=31536000, immutable"
 # The page of an app comes from the app's own server: every page may send, none with credentials.
 CROSS_ORIGIN = {
@@ -66,11 +67,22 @@ class Catalogue:
         self.known = known
 
     async def learn(self, digests: set[bytes]) -> None:
-        """Look for digests that are not known, unless the store was asked a moment ago."""
+        """Look for digests that are not known: what is refused as foreign is refused for good.
+
+        A few are looked for one by one. For many, which no device sends, the whole store is read,
+        once a second at most.
+        """
         if not digests - self.known.keys():
             return
         async with self._reading:  # what is being read just now may name them
-            if digests - self.known.keys() and time.monotonic() >= self._read_at + ASKED_AGAIN_S:
+            unknown = digests - self.known.keys()
+            if len(unknown) <= FEW:
+                found = [await self._store.find(digest.decode()) for digest in unknown]
+                if not any(found):
+                    return
+            elif unknown:
+                await asyncio.sleep(self._read_at + ASKED_AGAIN_S - time.monotonic())
+            if unknown:
                 await self._read()
 
 

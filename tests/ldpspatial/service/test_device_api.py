@@ -396,3 +396,24 @@ def test_a_report_that_comes_while_the_store_is_read_waits_for_what_it_says(
         await store.close()
 
     asyncio.run(act())
+
+
+def test_a_collection_that_was_just_added_elsewhere_is_found_at_once(tmp_path: Path) -> None:
+    """By another process, a moment after the store was read."""
+
+    async def act() -> None:
+        store = await make_store(tmp_path / "new.db")
+        catalogue = Catalogue(store)
+        await catalogue.refresh()
+        await catalogue.learn({COLLECTION.digest.encode()})
+        assert not catalogue.known
+        await store.add(COLLECTION, 1)
+        await catalogue.learn({COLLECTION.digest.encode()})
+        assert COLLECTION.digest.encode() in catalogue.known
+        await store.add(OTHER, 1)
+        many = {f"{k:064x}".encode() for k in range(100)}
+        await catalogue.learn(many | {OTHER.digest.encode()})  # after a second
+        assert OTHER.digest.encode() in catalogue.known
+        await store.close()
+
+    asyncio.run(act())
