@@ -163,6 +163,22 @@ def release(store: str, digest: str) -> None:
     _change(store, digest, "release")
 
 
+@store.command("drop")
+@store_argument
+@digest_argument
+def drop(store: str, digest: str) -> None:
+    """Delete all that a closed collection holds, reports and counts.
+
+    For one that is not to be released: where fewer reports count than the minimum asks for, or in a
+    restored store whose collection had been released before.
+
+    \b
+    Example:
+      ldpspatial store drop berlin.db 68d11b74
+    """
+    _change(store, digest, "drop")
+
+
 @store.command("export")
 @store_argument
 @digest_argument

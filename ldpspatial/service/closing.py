@@ -1,7 +1,8 @@
 """Closes collections, counts what they hold, and releases them.
 
 Closed: no report is taken any more, repeated ids were looked for, and the counts are final.
-Released: the counts are all that is left; reports and their ids are deleted.
+Released: the counts are all that is left; reports and their ids are deleted. Dropped: nothing is
+left but how many reports there were. Of fewer reports than the minimum nobody is given anything.
 """
 
 import zlib
@@ -22,8 +23,13 @@ from ldpspatial.collecting.records import (
     tally,
 )
 from ldpspatial.errors import InputError
-from ldpspatial.service.database import DamagedStoreError, Statement
-from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Held, Store
+from ldpspatial.service.database import (
+    ChangedStoreError,
+    DamagedStoreError,
+    Statement,
+    StoreError,
+)
+from ldpspatial.service.store import CLOSED, DROPPED, OPEN, RELEASED, Held, Store
 from ldpspatial.service.tables import checked, opened
 from ldpspatial.service.upkeep import forget, gather, key_of
 
@@ -71,9 +77,11 @@ async def close_collection(store: Store, digest: str) -> Counted:
     Raises
     ------
     InputError
-        The store has no such collection.
+        The store has no such collection, or it was dropped.
     """
     held = await store.held(digest)
+    if held.state == DROPPED:
+        raise InputError("collection must be open or closed, and is dropped")
     sql = "UPDATE collections SET state = $2 WHERE number = $1 AND state = $3"
     await store.database.run([Statement(sql, [(held.number, CLOSED, OPEN)])])
     held = await store.held(digest)
@@ -97,14 +105,14 @@ async def counted(store: Store, digest: str) -> Counted:
     held = await store.held(digest)
     found = await counted_so_far(store, held)
     if found is None:
-        state = "open" if held.state == OPEN else "being counted"
+        state = "being counted" if held.state == CLOSED else held.state
         raise InputError(f"collection must be closed before its counts are final, and is {state}")
     return found
 
 
 async def counted_so_far(store: Store, held: Held) -> Counted | None:
     """Return what a collection counts; None where it is open, or closed and still being counted."""
-    return None if held.state == OPEN else await _counted(store, held)
+    return None if held.state in (OPEN, DROPPED) else await _counted(store, held)
 
 
 async def released_counts(store: Store, digest: str) -> Counted:
@@ -134,15 +142,51 @@ async def release(store: Store, digest: str) -> Counted:
     if held.state != CLOSED:
         raise InputError(f"collection must be closed to be released, and is {held.state}")
     found = await close_collection(store, digest)
-    if found.n < held.minimum:
-        raise InputError(
-            f"collection must count at least {held.minimum} reports to be released, "
-            f"counts {found.n}"
-        )
+    check_minimum(held, found)
     sql = "UPDATE collections SET state = $2, hash_key = NULL WHERE number = $1 AND state = $3"
     await store.database.run([Statement(sql, [(held.number, RELEASED, CLOSED)])])
     await forget(store.database)
     return found
+
+
+async def drop(store: Store, digest: str) -> None:
+    """Delete all that a closed collection holds, reports and counts, once and for all.
+
+    For one that is not to be released: too few reports, or a back-up of a store whose collection
+    was released already.
+
+    Raises
+    ------
+    InputError
+        The store has no such collection, or it is not closed.
+    """
+    held = await store.held(digest)
+    if held.state != CLOSED:
+        raise InputError(f"collection must be closed to be dropped, and is {held.state}")
+    change = "UPDATE collections SET state = $2, hash_key = NULL WHERE number = $1 AND state = $3"
+    delete = "DELETE FROM counts WHERE collection = $1"
+    await store.database.run(
+        [
+            Statement(change, [(held.number, DROPPED, CLOSED)]),
+            Statement(delete, [(held.number,)], follows=True),
+        ]
+    )
+    await forget(store.database)
+
+
+def check_minimum(held: Held, found: Counted) -> None:
+    """Refuse what tells of fewer reports than the minimum.
+
+    Raises
+    ------
+    InputError
+        Fewer count.
+    """
+    if found.n < held.minimum:
+        raise InputError(
+            f"collection must count at least {held.minimum} reports before anything of them is "
+            f"given, counts {found.n}: drop it"
+        )
 
 
 async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
@@ -153,12 +197,13 @@ async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
     Raises
     ------
     InputError
-        The store has no such collection, or it is open, or was released.
+        The store has no such collection, or it is not closed, or counts fewer than its minimum.
     """
     held = await store.held(digest)
     if held.state != CLOSED:
         raise InputError(f"collection must be closed to give its reports, and is {held.state}")
     found = await close_collection(store, digest)  # where that was interrupted
+    check_minimum(held, found)
     key = await key_of(store.database, held.number)
     total = 0
     for part in range(PARTS):
@@ -166,7 +211,7 @@ async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
         total += len(records)
         yield records
     if total != found.received - found.repeated:
-        raise DamagedStoreError(store.database.name, _MISSING)
+        raise await _missing(store, held)
 
 
 async def _count(store: Store, held: Held) -> None:
@@ -198,7 +243,7 @@ async def check_reports(store: Store, held: Held) -> None:
     """
     if held.state == RELEASED:
         await _counted(store, held)
-    else:
+    elif held.state != DROPPED:
         await _checked_sums(store, held)
 
 
@@ -215,8 +260,27 @@ async def _checked_sums(store: Store, held: Held) -> tuple[Held, NDArray[np.int6
         counts, different, there, conflicting = await _sums(store, held, key)
         held = await store.held(held.digest)
     if there + held.repeated != held.received:
-        raise DamagedStoreError(store.database.name, _MISSING)
+        raise await _missing(store, held)
     return held, counts, different, conflicting
+
+
+async def _missing(store: Store, held: Held) -> StoreError:
+    """Return why reports are not there: another process released them meanwhile, or damage."""
+    if (await store.held(held.digest)).state != held.state:
+        return ChangedStoreError("the collection was released meanwhile")
+    return DamagedStoreError(store.database.name, _MISSING)
+
+
+async def finish_closing(store: Store) -> int:
+    """Count the collections whose closing was interrupted; return how many there were."""
+    rows = await store.database.read(
+        "SELECT digest FROM collections WHERE state = $1 "
+        "AND number NOT IN (SELECT collection FROM counts)",
+        CLOSED,
+    )
+    for (digest,) in rows:
+        await close_collection(store, digest)
+    return len(rows)
 
 
 async def _sums(store: Store, held: Held, key: bytes) -> tuple[NDArray[np.int64], int, int, int]:

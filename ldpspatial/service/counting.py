@@ -6,7 +6,7 @@ from client_sdk import Collection
 from ldpspatial.collecting.counting import CONFLICTING, ReportCounts, Tally
 from ldpspatial.collecting.records import OutputDomain
 from ldpspatial.errors import InputError
-from ldpspatial.service.closing import close_collection
+from ldpspatial.service.closing import check_minimum, close_collection
 from ldpspatial.service.store import OPEN, Store
 
 
@@ -28,13 +28,14 @@ async def count_stored(
     Raises
     ------
     InputError
-        The store has no such collection, or it is open, or counts no report; or, with "error",
-        reports of it share an id and differ.
+        The store has no such collection, or it is open or dropped, or counts fewer reports than
+        its minimum; or, with "error", reports of it share an id and differ.
     """
     held = await store.held(collection.digest)
     if held.state == OPEN:
         raise InputError("collection must be closed before its counts are final, and is open")
     found = await close_collection(store, collection.digest)  # a closed one stays as it is
+    check_minimum(held, found)
     places = np.flatnonzero(found.counts).astype(np.uint32)
     rows, cols = OutputDomain(collection).cells(places)
     tally = Tally(collection)

@@ -1,6 +1,7 @@
 """What devices ask for: a document by its digest, and to have reports stored."""
 
 import asyncio
+import re
 import time
 from collections import Counter
 
@@ -28,6 +29,7 @@ from ldpspatial.service.windows import find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
 ASKED_AGAIN_S = 1.0  # so often at most is the whole store read for digests that are not known
+DIGEST = re.compile("[0-9a-f]{64}")
 FEW = 8  # digests that are looked for one by one
 FOREVER = "public, max-age=31536000, immutable"
 # The page of an app comes from the app's own server: every page may send, none with credentials.
@@ -86,6 +88,14 @@ class Catalogue:
                 await self._read()
 
 
+def digest_of(request: Request) -> str:
+    """Return the digest in a path; what is none is not looked for."""
+    digest: str = request.path_params["digest"]
+    if not DIGEST.fullmatch(digest):
+        raise Problem(404, "A digest has 64 hexadecimal digits.", headers=CROSS_ORIGIN)
+    return digest
+
+
 class DeviceApi:
     """The requests of devices.
 
@@ -106,7 +116,7 @@ class DeviceApi:
 
     async def document(self, request: Request) -> Response:
         """Return a collection document: the same bytes for all, for ever."""
-        held = await self._store.find(request.path_params["digest"])
+        held = await self._store.find(digest_of(request))
         if held is None:
             raise Problem(404, "There is no collection of this digest.", headers=CROSS_ORIGIN)
         headers = {**CROSS_ORIGIN, "Cache-Control": FOREVER}
@@ -114,7 +124,7 @@ class DeviceApi:
 
     async def series(self, request: Request) -> Response:
         """Return the document of a series, from which those of its windows follow."""
-        held = await find_series(self._store, request.path_params["digest"])
+        held = await find_series(self._store, digest_of(request))
         if held is None:
             raise Problem(404, "There is no series of this digest.", headers=CROSS_ORIGIN)
         headers = {**CROSS_ORIGIN, "Cache-Control": FOREVER}

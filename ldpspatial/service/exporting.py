@@ -1,6 +1,7 @@
 """The reports of a closed collection as Parquet, for whoever counts them elsewhere."""
 
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,9 +30,17 @@ async def write_parquet(store: Store, digest: str, path: str | Path) -> int:
     file = file_path("path", path)
     if file.suffix.lower() != ".parquet":
         raise InputError(f"path must end in .parquet, got {file.name!r}")
+    with replacing(file) as stream:
+        number = await write_reports(store, digest, stream)
+    file.chmod(0o600)  # as the store itself
+    return number
+
+
+async def write_reports(store: Store, digest: str, stream: IO[bytes]) -> int:
+    """Write them to a stream; arguments, result and errors are those of :func:`write_parquet`."""
     domain = OutputDomain(Collection.from_json((await store.held(digest)).document))
     number = 0
-    with replacing(file) as stream, pq.ParquetWriter(stream, REPORTS, compression="zstd") as writer:
+    with pq.ParquetWriter(stream, REPORTS, compression="zstd") as writer:
         async for records in stored_reports(store, digest):
             n = len(records)
             ids = pa.py_buffer(records["id"].tobytes())

@@ -18,7 +18,7 @@ from ldpspatial.collecting.records import Records
 from ldpspatial.service.database import DamagedStoreError, StoreError
 from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.store import Store
-from ldpspatial.service.upkeep import GATHERED_AT_ONCE, gather, merge, settle
+from ldpspatial.service.upkeep import GATHERED_AT_ONCE, SMALL, gather, join_small, merge, settle
 
 MOST_WAITING = 1 << 20  # reports, 20 MB: beyond this, requests are told to come back
 LONGEST_UNGATHERED_S = 60.0  # so long at most is the order of arrival in the store of a quiet day
@@ -88,7 +88,8 @@ class GroupCommit:
         self._task: asyncio.Task[None] | None = None
         self._ungathered = 1  # reports; what an earlier process left is gathered at once
         self._gather_at = time.monotonic()
-        self._merging = False
+        self._merging = True  # what an earlier process left
+        self._is_quiet = True
         self.refused: dict[tuple[int, str], int] = {}
         self.numbers = CommitNumbers()
 
@@ -224,13 +225,19 @@ class GroupCommit:
         would lie as they arrived until the load ends or the collection is closed.
         """
         if self._merging and self._ungathered < GATHERED_AT_ONCE:
-            self._merging = await merge(self._store.database)
+            self._merging = await self._merge()
             return
         gathered = await gather(self._store.database)
+        self._is_quiet = gathered < SMALL
         self._merging = gathered > 0
         self._ungathered = self._ungathered - gathered if gathered else 0
         self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
         await self._write_refused()
+
+    async def _merge(self) -> bool:
+        """Merge once; where few reports come, until a part has a chunk that tells no order."""
+        database = self._store.database
+        return await merge(database) or (self._is_quiet and await join_small(database))
 
     async def _finish(self) -> None:
         await self._write_refused()

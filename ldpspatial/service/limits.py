@@ -81,4 +81,6 @@ def _network(address: str) -> bytes:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address.encode()
+    mapped = getattr(ip, "ipv4_mapped", None)  # ::ffff:192.0.2.1, as a socket for both gives it
+    ip = mapped or ip
     return ip.packed[:8] if ip.version == 6 else ip.packed

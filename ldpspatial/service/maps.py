@@ -6,8 +6,6 @@ import os
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,12 +99,6 @@ class Maps:
         if task.cancelled() or task.exception() is not None:
             self._made.pop(wanted, None)  # whoever asks again lets it be tried again
         return task.result()
-
-    @asynccontextmanager
-    async def scratch(self) -> AsyncIterator[Path]:
-        """Give a new folder, which is deleted afterwards."""
-        with tempfile.TemporaryDirectory(dir=self._place.name) as folder:
-            yield Path(folder)
 
     def _forget_oldest(self) -> None:
         for wanted in [each for each, task in self._made.items() if task.done()]:

@@ -110,6 +110,9 @@ def _for_operators() -> Json:
             told,
             422,
         ),
+        f"{one}/drop": _of_one(
+            "post", "dropCollection", "Delete all that a closed collection holds.", told, 422
+        ),
         f"{one}/counts": _of_one(
             "get", "getCounts", "Return the counts of a released collection.", "Counts", 422
         ),
@@ -272,7 +275,7 @@ def _schemas() -> Json:
     new = {"document": text, "minimum": {**POSITIVE, "maximum": 10**12}}
     collection = {
         **{"digest": DIGEST, "name": text},
-        "state": {"type": "string", "enum": ["open", "closed", "released"]},
+        "state": {"type": "string", "enum": ["open", "closed", "released", "dropped"]},
         "minimum": POSITIVE,
         "received": NUMBER,
         "refused": {"type": "object", "additionalProperties": NUMBER},

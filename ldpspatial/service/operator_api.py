@@ -1,18 +1,20 @@
 """What operators ask for, behind a token: collections, their states, numbers, counts and maps."""
 
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from client_sdk import ClientError, Collection, Series
 from ldpspatial.errors import InputError
-from ldpspatial.service.closing import close_collection, release, released_counts
-from ldpspatial.service.device_api import Catalogue
+from ldpspatial.service.closing import close_collection, drop, release, released_counts
+from ldpspatial.service.device_api import Catalogue, digest_of
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.maps import Maps, Wanted
 from ldpspatial.service.monitoring import Monitoring
@@ -26,6 +28,7 @@ from ldpspatial.validate import one_of, outside_names, shown
 Handler = Callable[[Request], Awaitable[Response]]
 LONGEST_DOCUMENT = 1 << 26
 SECRET = {"Cache-Control": "no-store"}
+PIECE_BYTES = 1 << 18  # of a file that is sent
 AGAIN_S = 1  # while a map is being made, which a request waits for by itself
 # The names that ldpspatial.estimation knows, without its imports: this process stays small.
 RULES = ("scaled", "likelihood", "published", "cross-validated")
@@ -122,6 +125,7 @@ class OperatorApi:
             Route(one, self._guarded(self.collection), methods=["GET"]),
             Route(f"{one}/close", self._guarded(self.close), methods=["POST"]),
             Route(f"{one}/release", self._guarded(self.release), methods=["POST"]),
+            Route(f"{one}/drop", self._guarded(self.drop), methods=["POST"]),
             Route(f"{one}/counts", self._guarded(self.counts), methods=["GET"]),
             Route(f"{one}/reports.parquet", self._guarded(self.reports), methods=["GET"]),
             Route(f"{one}/map", self._guarded(self.summary), methods=["GET"]),
@@ -191,6 +195,13 @@ class OperatorApi:
         await self._catalogue.refresh()
         return _json(await self._told(await self._found(request)))
 
+    async def drop(self, request: Request) -> Response:
+        """Drop a closed collection: all that it holds is deleted."""
+        held = await self._found(request)
+        await drop(self._store, held.digest)
+        await self._catalogue.refresh()
+        return _json(await self._told(await self._found(request)))
+
     async def counts(self, request: Request) -> Response:
         """Return the counts of a released collection."""
         held = await self._found(request)
@@ -199,19 +210,22 @@ class OperatorApi:
 
     async def reports(self, request: Request) -> Response:
         """Return the different reports of a closed collection as Parquet."""
-        from ldpspatial.service.exporting import write_parquet  # noqa: PLC0415  (30 MB of Arrow)
+        from ldpspatial.service.exporting import write_reports  # noqa: PLC0415  (30 MB of Arrow)
 
         held = await self._found(request)
-        scratch = self._maps.scratch()
-        file = await scratch.__aenter__() / "reports.parquet"
-        leave = BackgroundTask(scratch.__aexit__, None, None, None)
+        # Without a name: nothing is left of it, whatever becomes of this process.
+        file = tempfile.TemporaryFile()  # noqa: SIM115  (closed when it was sent)
         try:
-            await write_parquet(self._store, held.digest, file)
+            await write_reports(self._store, held.digest, file)
+            length = file.tell()
+            file.seek(0)
         except BaseException:
-            await leave()
+            file.close()
             raise
+        headers = {**SECRET, "Content-Length": str(length)}
+        pieces = iter(partial(file.read, PIECE_BYTES), b"")
         kind = "application/vnd.apache.parquet"
-        return FileResponse(file, 200, SECRET, kind, background=leave)
+        return StreamingResponse(pieces, 200, headers, kind, BackgroundTask(file.close))
 
     async def summary(self, request: Request) -> Response:
         """Return the summary of the map of a released collection."""
@@ -236,7 +250,7 @@ class OperatorApi:
         return Response((folder / name).read_bytes(), 200, SECRET, MAP_FILES[name])
 
     async def _found(self, request: Request) -> Held:
-        held = await self._store.find(request.path_params["digest"])
+        held = await self._store.find(digest_of(request))
         if held is None:
             raise Problem(404, "There is no collection of this digest.")
         return held

@@ -5,8 +5,8 @@ ascending order of id, without looking for repeated ids: an index on random ids 
 of such a store, and gets slower as it grows. :mod:`ldpspatial.service.upkeep` gathers the rows, and
 :mod:`ldpspatial.service.closing` counts them.
 
-A collection is open, then closed, then released, and never goes back. Every change is one
-transaction, repeated or taken up again after a crash: no state lies in memory alone.
+A collection is open, then closed, then released or dropped, and never goes back. Every change is
+one transaction, repeated or taken up again after a crash: no state lies in memory alone.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from ldpspatial.service.sqlite import SqliteDatabase
 from ldpspatial.service.tables import check_version, checked, make_tables, sealed
 from ldpspatial.validate import file_path, instance, shown, whole_number
 
-OPEN, CLOSED, RELEASED = "open", "closed", "released"
+OPEN, CLOSED, RELEASED, DROPPED = "open", "closed", "released", "dropped"
 LARGEST_MINIMUM = 10**12
 
 _HELD = "SELECT number, digest, document, state, minimum, received, repeated FROM collections"
@@ -39,7 +39,7 @@ class Held:
         Its number in this store.
     digest, document : str
     state : str
-        "open", "closed" or "released".
+        "open", "closed", "released" or "dropped".
     minimum : int
         Reports that must count before it is released.
     received : int
@@ -97,7 +97,7 @@ class Store:
     def _held(self, row: Row) -> Held:
         held = Held(*row)
         digest = hashlib.sha256(held.document.encode()).hexdigest()
-        if held.digest != digest or held.state not in (OPEN, CLOSED, RELEASED):
+        if held.digest != digest or held.state not in (OPEN, CLOSED, RELEASED, DROPPED):
             raise DamagedStoreError(self.database.name, "a collection is not what was added")
         return held
 
@@ -123,7 +123,8 @@ class Store:
             The collections that are not open, of whose reports none was stored.
         """
         statements = []
-        for number, records in arrived.items():
+        in_order = sorted(arrived.items())  # or two servers of one database wait for each other
+        for number, records in in_order:
             # The first statement locks the collection's row: it stays open until the commit.
             count = (
                 "UPDATE collections SET received = received + $3 WHERE number = $1 AND state = $2"
@@ -135,7 +136,7 @@ class Store:
                 Statement(insert, [(number, len(records), content)], follows=True),
             ]
         changed = await self.database.run(statements)
-        return {number for number, n in zip(arrived, changed[::2], strict=True) if not n}
+        return {number for (number, _), n in zip(in_order, changed[::2], strict=True) if not n}
 
     async def refuse(self, refused: Mapping[tuple[int, str], int]) -> None:
         """Count reports that were refused, by collection (0: none that is known) and reason."""
@@ -143,7 +144,7 @@ class Store:
             "INSERT INTO refusals (collection, reason, number) VALUES ($1, $2, $3) "
             "ON CONFLICT (collection, reason) DO UPDATE SET number = refusals.number + $3"
         )
-        rows = [(number, reason, n) for (number, reason), n in refused.items()]
+        rows = sorted((number, reason, n) for (number, reason), n in refused.items())
         await self.database.run([Statement(sql, [row]) for row in rows])
 
     async def refused(self) -> dict[tuple[int, str], int]:

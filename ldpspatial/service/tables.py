@@ -20,7 +20,7 @@ VERSION = 1
 # {serial}, {bytes} and {whole} stand for the database's own types.
 TABLES = (
     "CREATE TABLE store (version {whole} NOT NULL)",
-    # state is open, closed or released; hash_key is that of collecting.records.
+    # state is open, closed, released or dropped; hash_key is that of collecting.records.
     "CREATE TABLE collections (number {serial}, digest TEXT NOT NULL UNIQUE, "
     "document TEXT NOT NULL, state TEXT NOT NULL, minimum {whole} NOT NULL, "
     "received {whole} NOT NULL, repeated {whole} NOT NULL, hash_key {bytes})",

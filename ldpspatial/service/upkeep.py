@@ -29,6 +29,7 @@ GATHERED_AT_ONCE = 1 << 16  # reports: requests wait while they are gathered, so
 ROWS_AT_ONCE = 4096
 CHUNKS_OF_A_LEVEL = 8
 CHUNK = (int, int, bytes)  # of seq, level, records
+SMALL = 4096  # reports, 80 kB
 LARGEST_MERGED = 1 << 19  # reports, 10 MB: a larger chunk stays as it is
 
 _INSERT = (
@@ -72,7 +73,8 @@ async def merge(database: Database) -> bool:
     for start in (secrets.randbelow(PARTS), 0):
         found = await database.read(
             "SELECT collection, part, level FROM chunks WHERE number <= $1 AND part >= $3 "
-            "AND collection NOT IN (SELECT number FROM collections WHERE state = 'released') "
+            "AND collection NOT IN (SELECT number FROM collections "
+            "WHERE state IN ('released', 'dropped')) "
             "GROUP BY collection, part, level HAVING count(*) >= $2 LIMIT 1",
             LARGEST_MERGED,
             CHUNKS_OF_A_LEVEL,
@@ -91,6 +93,31 @@ async def merge(database: Database) -> bool:
     return True
 
 
+async def join_small(database: Database) -> bool:
+    """Join the small chunks of one part into one; tell whether there were any.
+
+    Where few reports come, a chunk of a part would hold one report, and the chunks lie in the order
+    in which these came. Merging by levels would leave hundreds of them for hours.
+    """
+    found = await database.read(
+        "SELECT collection, part FROM chunks WHERE number <= $1 "
+        "AND collection NOT IN (SELECT number FROM collections "
+        "WHERE state IN ('released', 'dropped')) "
+        "GROUP BY collection, part HAVING count(*) > 1 LIMIT 1",
+        SMALL,
+    )
+    if not found:
+        return False
+    sql = (
+        "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
+        "AND number <= $3"
+    )
+    chunks = await checked(database, CHUNK, sql, *found[0], SMALL)
+    # At the level that it had: these are written again at most once a minute.
+    await _replace(database, found[0][0], found[0][1], chunks, levels_up=0)
+    return True
+
+
 async def settle(database: Database, most: int) -> None:
     """Gather everything; of ``most`` reports in all, leave one chunk a part; tidy up.
 
@@ -106,7 +133,8 @@ async def settle(database: Database, most: int) -> None:
 async def _merge_all(database: Database) -> None:
     waiting = await database.read(
         "SELECT collection, part FROM chunks WHERE number <= $1 "
-        "AND collection NOT IN (SELECT number FROM collections WHERE state = 'released') "
+        "AND collection NOT IN (SELECT number FROM collections "
+        "WHERE state IN ('released', 'dropped')) "
         "GROUP BY collection, part HAVING count(*) > 1",
         LARGEST_MERGED,
     )
@@ -120,10 +148,10 @@ async def _merge_all(database: Database) -> None:
 
 
 async def forget(database: Database) -> None:
-    """Delete what is left of the reports of collections that were released."""
+    """Delete what is left of the reports of collections that were released or dropped."""
     rows = await database.read(
         "SELECT DISTINCT chunks.collection, part FROM chunks JOIN collections "
-        "ON collections.number = chunks.collection WHERE state = 'released'"
+        "ON collections.number = chunks.collection WHERE state IN ('released', 'dropped')"
     )
     for row in rows:  # one part a transaction: reports of other collections arrive in between
         sql = "DELETE FROM chunks WHERE collection = $1 AND part = $2"
@@ -138,21 +166,23 @@ async def key_of(database: Database, collection: int) -> bytes:
     Raises
     ------
     ChangedStoreError
-        The collection was released.
+        The collection was released or dropped.
     DamagedStoreError
         The store has no such collection, or no key of it.
     """
     sql = "SELECT hash_key, state FROM collections WHERE number = $1"
     rows = await checked(database, (object, str), sql, collection)
     key, state = rows[0] if rows else (None, "")
-    if state == "released":
-        raise ChangedStoreError("another process released the collection meanwhile")
+    if state in ("released", "dropped"):
+        raise ChangedStoreError("another process deleted the collection's reports meanwhile")
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise DamagedStoreError(database.name, "reports lie there of no collection")
     return key
 
 
-async def _replace(database: Database, collection: int, part: int, chunks: Sequence[Row]) -> None:
+async def _replace(
+    database: Database, collection: int, part: int, chunks: Sequence[Row], levels_up: int = 1
+) -> None:
     """Put one chunk in place of several of a part; a row is (seq, level, records)."""
     try:
         key = await key_of(database, collection)
@@ -160,7 +190,7 @@ async def _replace(database: Database, collection: int, part: int, chunks: Seque
         return  # whoever released the collection deletes its reports
     records = opened(database, (content for _, _, content in chunks))
     merged = distinct(records, key)
-    level = 1 + max(level for _, level, _ in chunks)
+    level = levels_up + max(level for _, level, _ in chunks)
     row = (collection, part, level, len(merged), sealed(merged))
     statements = [
         Statement(

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from client_sdk import Series
-from ldpspatial.errors import InputError
-from ldpspatial.service.closing import close_collection
+from client_sdk import ClientError, Series
+from ldpspatial.errors import InputError, LdpSpatialError
+from ldpspatial.service.closing import close_collection, finish_closing
 from ldpspatial.service.database import Statement, StoreError
 from ldpspatial.service.store import LARGEST_MINIMUM, OPEN, Store
 from ldpspatial.validate import instance, shown, whole_number
@@ -134,7 +134,11 @@ async def turn(store: Store, now: float) -> int:
     """
     changed = 0
     for held in await all_series(store):
-        series = Series.from_json(held.document)
+        try:
+            series = Series.from_json(held.document, held.digest)
+        except ClientError:
+            LOG.error("the series %s is not what was added: restore a back-up", held.digest[:12])
+            continue  # the others go on
         rows = await store.database.read(
             "SELECT place, state, windows.digest FROM windows "
             "LEFT JOIN collections ON collections.digest = windows.digest WHERE series = $1",
@@ -204,10 +208,15 @@ class Clock:
         try:
             if await turn(self._store, self._now()):
                 await self._changed()
-        except (StoreError, InputError) as error:
-            LOG.error("a window was not opened or closed, and will be: %s", error)
+        except Exception as error:
+            # Whatever it is: the next look may fare better, and a clock that stands loses windows.
+            LOG.error("a window was not opened or closed, and will be: %s", _told(error))
 
     async def _run(self) -> None:
+        try:
+            await finish_closing(self._store)  # what an earlier process did not come to the end of
+        except Exception as error:
+            LOG.error("a collection was not counted to the end: %s", _told(error))
         while True:
             await self.look()
             await asyncio.sleep(await self.pause())
@@ -217,7 +226,12 @@ class Clock:
         now = self._now()
         try:
             held = await all_series(self._store)
-        except StoreError:  # the look has said so
+            due = [each.due(Series.from_json(each.document), now) - now for each in held]
+        except (StoreError, ClientError):  # the look has said so
             return LOOK_S
-        due = (each.due(Series.from_json(each.document), now) - now for each in held)
         return min(LOOK_S, max(SHORTEST_S, min(due, default=LOOK_S)))
+
+
+def _told(error: Exception) -> str:
+    """Return what may be logged: texts of our own, and of others the kind alone."""
+    return str(error) if isinstance(error, LdpSpatialError | StoreError) else type(error).__name__

@@ -229,7 +229,8 @@ export class Ledger {
     const key = toHex(this.bytes(KEY_BYTES));
     const counts = { drawn: 0, waiting: 0, discarded: 0, events: 0 };
     await this.transact(true, async (rows) => {
-      if ((await rows.get(HEAD)) !== undefined) throw new LedgerError("there is a ledger: open it");
+      // Whatever is there, of another version too: installing over it would refill the budget.
+      if ((await rows.list("")).length > 0) throw new LedgerError("there is a ledger: open it");
       const head: Head = { cap, collectionCap, key, spent: {}, ...counts };
       rows.put(HEAD, sealed(HEAD, head));
     });

@@ -49,7 +49,7 @@ export function unicodeText(field: string, value: unknown): string {
 /** Return an object of options, or throw a ParameterError. */
 export function optionsOf<T extends object>(field: string, value: T): T {
   if (typeof value === "object" && value !== null) return value;
-  throw new ParameterError(`${field} must be an object, got ${shown(value)}`);
+  throw new ParameterError(`${field} must be an object, got ${typeof value}`);
 }
 
 /** Return how many code points a text has, or -1 if it holds half a surrogate pair. */
@@ -58,8 +58,12 @@ export function codePoints(text: string): number {
   return /[\ud800-\udfff]/.test(paired) ? -1 : paired.length;
 }
 
-/** Return a value for an error message: short, and never what is inside an object. */
+/**
+ * Return a value for an error message: short, and never what is inside an object.
+ *
+ * A number with a fraction may be a coordinate in the wrong place.
+ */
 export function shown(value: unknown): string {
-  if (typeof value === "number") return String(value);
+  if (Number.isInteger(value)) return String(value);
   return typeof value === "string" ? JSON.stringify(value.slice(0, 60)) : typeof value;
 }

@@ -52,7 +52,7 @@ export function outlinePath(geojson, place) {
   };
   const walk = (object) => {
     if (!object) return;
-    (object.features ?? object.geometries ?? []).forEach(walk);
+    [object.features ?? object.geometries ?? []].flat().forEach(walk);
     walk(object.geometry);
     const at = object.coordinates;
     if (object.type === "LineString") line(at);
@@ -111,12 +111,18 @@ export class CellMap {
   /** Draw borders, rivers and streets over the map. */
   outline(geojson) {
     const { grid, side, margin } = this;
-    const path = outlinePath(geojson, (lon, lat) => {
+    const place = (lon, lat) => {
       let east = lon - grid.west;
       if (grid.kind === "geographic") east -= 360 * Math.round((east - grid.width / 2) / 360);
       const x = margin + (east / grid.width) * grid.cells;
       return [x, side - margin - ((lat - grid.south) / grid.height) * grid.cells];
-    });
+    };
+    let path = "";
+    try {
+      path = outlinePath(geojson, place);
+    } catch {
+      console.warn("The outlines are not GeoJSON: the map is drawn without them.");
+    }
     if (path) this.drawing.append(element("path", { d: path, class: "outline" }));
   }
 
@@ -151,6 +157,11 @@ export class CellMap {
     bar.append(line);
     place.append(bar);
   }
+}
+
+/** Return the largest of many numbers: too many for the arguments of Math.max. */
+export function largest(values) {
+  return values.reduce((most, value) => Math.max(most, value), 0);
 }
 
 /** Draw a legend: from 0 to `top`, which `text` writes. */

@@ -1,6 +1,6 @@
 /** The page of operators: collections, how far they are, their maps. */
 
-import { CellMap, COLOURS, drawLegend, fetchOutlines, inMetres } from "./map.js";
+import { CellMap, COLOURS, drawLegend, fetchOutlines, inMetres, largest } from "./map.js";
 
 const LOOK_AGAIN_MS = 3000;
 const KEY = "token";
@@ -15,6 +15,7 @@ const STATES = {
   closed:
     "Closed: no report is taken any more. Repeated reports were looked for, and the rest counted.",
   released: "Released: the reports were deleted. Their counts are all that is left of them.",
+  dropped: "Dropped: the reports were deleted, and nothing was made of them.",
 };
 const QUESTIONS = {
   close: {
@@ -32,6 +33,13 @@ const QUESTIONS = {
       "made from them. This cannot be undone. If you want to keep the reports, export them first: " +
       "ldpspatial store export.",
     yes: "Delete the reports and release",
+  },
+  drop: {
+    title: "Drop this collection?",
+    words:
+      "All its reports and their ids are deleted and overwritten, and nothing is made of them: no " +
+      "counts, no map. This cannot be undone.",
+    yes: "Delete everything",
   },
 };
 
@@ -149,7 +157,8 @@ function showOne(one) {
       return [term, value];
     }),
   );
-  at("actions").hidden = one.state === "released";
+  at("actions").hidden = one.state === "released" || one.state === "dropped";
+  at("drop").disabled = one.state !== "closed";
   at("close").disabled = one.state !== "open";
   const isCounted = one.state === "closed" && one.counted !== null;
   at("release").disabled = !isCounted || one.counted < one.minimum;
@@ -166,7 +175,7 @@ function whyNot(one) {
   if (one.state === "closed" && one.counted < one.minimum) {
     return (
       `It cannot be released: ${number(one.counted)} reports count, and the minimum is ` +
-      `${number(one.minimum)}. Add another collection, and let it run for longer.`
+      `${number(one.minimum)}. Drop it, add another one, and let that run for longer.`
     );
   }
   return "";
@@ -217,13 +226,13 @@ function drawMap(map, summary) {
   const low = map.lower?.map((value) => value * map.share);
   const high = map.upper?.map((value) => value * map.share);
   const density = new CellMap(at("density"), map);
-  const top = Math.max(...shares);
+  const top = largest(shares);
   density.fill(shares, top, COLOURS.shares, true);
   density.outline(outlines);
   drawLegend(at("density-legend"), top, COLOURS.shares, true, percent);
   if (low) {
     const widths = high.map((value, k) => value - low[k]);
-    const most = Math.max(...widths);
+    const most = largest(widths);
     const width = new CellMap(at("width"), map);
     width.fill(widths, most, COLOURS.widths, false);
     width.outline(outlines);
@@ -350,7 +359,11 @@ for (const kind of Object.keys(FILES)) {
 }
 show();
 if (sessionStorage.getItem(KEY) !== null) attempt(refresh);
-setInterval(() => {
+
+/** Look again some time after the last answer has come. */
+async function keepLooking() {
   const isBusy = document.hidden || at("ask").open || sessionStorage.getItem(KEY) === null;
-  if (!isBusy) refresh().catch(() => {}); // the next look may fare better
-}, LOOK_AGAIN_MS);
+  if (!isBusy) await refresh().catch(() => {}); // the next look may fare better
+  setTimeout(keepLooking, LOOK_AGAIN_MS);
+}
+setTimeout(keepLooking, LOOK_AGAIN_MS);

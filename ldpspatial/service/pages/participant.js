@@ -15,7 +15,7 @@ import {
   Randomizer,
   Uploader,
 } from "./client.js";
-import { CellMap, COLOURS, drawLegend, fetchOutlines } from "./map.js";
+import { CellMap, COLOURS, drawLegend, fetchOutlines, largest } from "./map.js";
 
 const MANY = 1000;
 const MICRO = 1e6;
@@ -25,8 +25,10 @@ const LONGEST_DELAY_S = 5; // people wait for it
 
 const at = (id) => document.getElementById(id);
 const digest = location.pathname.split("/").pop();
-const store = new IndexedDbStore(`ldpspatial ${digest}`);
+const CAP_EPSILON = 8; // of all collections of this site together
+const store = new IndexedDbStore(); // one for all of them: what they tell adds up
 let cell = null; // [row, col], of this screen only
+let isBusy = false;
 
 function complain(text) {
   at("error").textContent = text;
@@ -39,7 +41,12 @@ async function readCollection() {
   const answer = await fetch(`/collections/${digest}`);
   if (answer.status === 404) throw new Error("This service has no such collection.");
   if (!answer.ok) throw new Error(`The service answered ${answer.status}. Try again later.`);
-  return Collection.fromJson(await answer.text(), { digest });
+  const collection = Collection.fromJson(await answer.text(), { digest });
+  if (/ - series [0-9a-f]{64}$/.test(collection.name)) {
+    // Which windows a device answers is drawn once; a page for each would answer all of them.
+    throw new Error("This is a window of a series: an app takes part in it, and this page cannot.");
+  }
+  return collection;
 }
 
 /** Return what maps are drawn from. */
@@ -91,8 +98,14 @@ function showPromise(collection) {
   );
   at("deal").textContent =
     `One report spends ${epsilon} of the ${rounded(epsilon * maxReports)} that this collection ` +
-    "may ever take from you. It is written down before the report leaves. If you close this page, " +
-    "the report waits in this browser, and is sent when you come back.";
+    "may ever take from you. It is written down before the report leaves. All collections of this " +
+    `site together take at most ${capFor(collection)}, decided when you first take part in one. ` +
+    "If you close this page, the report waits in this browser, and is sent when you come back.";
+}
+
+/** Return what this browser will ever give, where this collection is its first. */
+function capFor({ epsilon, maxReports }) {
+  return Math.max(CAP_EPSILON, epsilon * maxReports);
 }
 
 function totalOf(table) {
@@ -153,7 +166,7 @@ function drawMany(map, randomizer, table) {
     counts[(row + table.radius) * side + col + table.radius]++;
     if (row === cell[0] && col === cell[1]) own++;
   }
-  const top = Math.max(...counts);
+  const top = largest(counts);
   map.fill(counts, top, COLOURS.shares, true);
   at("legend").hidden = false;
   drawLegend(at("legend"), top, COLOURS.shares, true, (value) => `${value} of ${MANY}`);
@@ -173,7 +186,9 @@ async function showAccount(device, collection) {
   at("waiting").textContent = waiting === 0 ? "nothing" : `${waiting} reports`;
   at("spending").max = most;
   at("spending").value = spent;
-  at("take").disabled = cell === null || spent + collection.microEpsilon > most;
+  const left = await device.remaining(collection);
+  const isSpent = spent + collection.microEpsilon > most || left < collection.microEpsilon;
+  at("take").disabled = isBusy || cell === null || isSpent;
 }
 
 /** Open the ledger of this browser, or make it: on the person's own act alone. */
@@ -183,8 +198,7 @@ async function openDevice(collection, isAgreed) {
     device = await Device.open(store);
   } catch (error) {
     if (!isAgreed) return null;
-    const cap = (collection.microEpsilon * collection.maxReports) / MICRO;
-    device = await Device.install(store, { capEpsilon: cap });
+    device = await Device.install(store, { capEpsilon: capFor(collection) });
   }
   await device.join(collection.toJson(), { digest, maxEpsilon: collection.epsilon });
   return device;
@@ -210,6 +224,7 @@ async function send(device, collection) {
 }
 
 async function takePart(map, collection) {
+  isBusy = true;
   at("take").disabled = true;
   at("sent").textContent = "Writing down what is spent…";
   const device = await openDevice(collection, true);
@@ -224,7 +239,9 @@ async function takePart(map, collection) {
     at("sent").textContent = "Sending, after a short random wait…";
   } catch (error) {
     if (!(error instanceof BudgetError || error instanceof AlreadyGivenError)) throw error;
-    at("sent").textContent = "You have given what this collection may take. Thank you.";
+    at("sent").textContent = "You have given what may be taken from you. Thank you.";
+  } finally {
+    isBusy = false;
   }
   await showAccount(device, collection);
   await send(device, collection);
@@ -257,8 +274,8 @@ async function main() {
     at("cell-words").textContent = `Your cell: ${nameOf(cell)}. It stays on this screen.`;
     at("draw").disabled = false;
     at("many").disabled = false;
-    at("take").disabled = device === null ? false : at("take").disabled;
-    if (device !== null) showAccount(device, collection);
+    if (device === null) at("take").disabled = isBusy;
+    else showAccount(device, collection);
   });
   at("draw").addEventListener("click", () => {
     const drawn = randomizer.randomize(cell);

@@ -87,7 +87,7 @@ def test_a_collection_that_the_store_lacks_or_has_nothing_of_is_refused(tmp_path
     async def act(store: Store) -> None:
         await store.add(COLLECTION, 10)
         await close_collection(store, COLLECTION.digest)
-        with pytest.raises(InputError, match="at least one good report, got none"):
+        with pytest.raises(InputError, match="at least 10 reports before"):
             await count_stored(store, COLLECTION)
         with pytest.raises(InputError, match="collection must be one that the store has"):
             await count_stored(store, OTHER)

@@ -364,6 +364,8 @@ def test_the_rate_limit_counts_addresses_and_forgets_them_hourly() -> None:
     now[0] += 3600
     assert limit.wait_s("192.0.2.1") == 0
     assert RateLimit(0).wait_s("x") == 0
+    for k in range(50):  # as a socket for both kinds of addresses gives them
+        assert limit.wait_s(f"::ffff:198.51.100.{k}") == 0
 
 
 def test_a_report_that_comes_while_the_store_is_read_waits_for_what_it_says(

@@ -282,3 +282,27 @@ def test_damage_ends_the_taking_of_reports_and_all_upkeep(
 
     run(path, act)
     assert len(caplog.messages) == 1
+
+
+def test_where_few_reports_come_their_order_is_soon_gone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report a minute: each would be a chunk of its own, in the order of arrival."""
+    monkeypatch.setattr(group_commit, "LONGEST_UNGATHERED_S", 0.0)
+
+    async def act(store: Store, commits: GroupCommit, number: int) -> None:
+        for k in range(400):
+            assert await commits.add({number: some(1)}) == set()
+            if k % 100 == 99:
+                for _ in range(200):  # until upkeep has nothing left to do
+                    await asyncio.sleep(0.01)
+                    rows = await store.database.read("SELECT part FROM chunks")
+                    parts = [part for (part,) in rows]
+                    left = await store.database.read("SELECT count(*) FROM arrivals")
+                    if left == [(0,)] and len(parts) == len(set(parts)):
+                        break
+                assert left == [(0,)]
+                assert len(parts) == len(set(parts))  # one chunk a part, and no more
+        assert len(parts) < 256
+
+    run(path, act)

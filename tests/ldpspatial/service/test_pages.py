@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk import Collection, Grid
+from client_sdk import Collection, Grid, Series
 from ldpspatial.channels.playing import draw_reports
 from ldpspatial.errors import InputError
 from ldpspatial.service.closing import close_collection
@@ -186,6 +186,9 @@ def test_below_the_minimum_and_a_new_collection(
         page.click("#ask-yes")
         page.wait_for_selector("#why-not:has-text('the minimum is 1,000')")
         assert page.is_disabled("#release")
+        page.click("#drop")
+        page.click("#ask-yes")
+        page.wait_for_selector("#state-words:has-text('Dropped')")
         page.set_input_files("#document", document)
         page.fill("#minimum", "5")
         page.click("#add button")
@@ -262,6 +265,38 @@ def test_a_click_in_the_first_moment_is_not_lost(place: tuple[Path, str], chromi
         page.goto(f"{origin(server)}/participate/{OTHER.digest}")
         page.wait_for_selector("#take:enabled")
         assert page.inner_text("#true-cell") == "row 7 from the south, column 7 from the west"
+        context.close()
+
+
+@needs_browser
+def test_one_cap_holds_for_all_collections_of_a_site(chromium: Any, tmp_path: Path) -> None:
+    several = [Collection.create(f"map {k}", Grid.plane(0, 0, 70, 7), 3.5) for k in range(3)]
+    series = Series.create(
+        "week", Grid.plane(0, 0, 70, 7), 2, first_start=0, window_seconds=10, windows=2
+    )
+    path = tmp_path / "store.db"
+
+    async def prepare() -> None:
+        store = await make_store(path)
+        for each in (*several, series.collection(1)):
+            await store.add(each, 1)
+        await store.close()
+
+    apart(prepare())
+    with serving(path) as server:
+        context = chromium.new_context()
+        page = Watched(context).page
+        for collection in several[:2]:  # of a cap of 8
+            page.goto(f"{origin(server)}/participate/{collection.digest}")
+            page.click("#map", position={"x": 150, "y": 150})
+            page.click("#take:not([disabled])")
+            page.wait_for_selector("#sent:has-text('Thank you')", timeout=30_000)
+        page.goto(f"{origin(server)}/participate/{several[2].digest}")
+        page.click("#map", position={"x": 150, "y": 150})
+        page.wait_for_timeout(300)
+        assert page.is_disabled("#take")
+        page.goto(f"{origin(server)}/participate/{series.collection(1).digest}")
+        page.wait_for_selector("#error:has-text('a window of a series')")
         context.close()
 
 

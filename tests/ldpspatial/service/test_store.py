@@ -14,14 +14,19 @@ import pytest
 from ldpspatial import count_reports
 from ldpspatial.collecting.records import OutputDomain, Records, records_of
 from ldpspatial.errors import InputError
+from ldpspatial.service import closing as service_closing
 from ldpspatial.service import upkeep
 from ldpspatial.service.closing import (
     Counted,
     close_collection,
     counted,
+    drop,
+    finish_closing,
     release,
     released_counts,
+    stored_reports,
 )
+from ldpspatial.service.counting import count_stored
 from ldpspatial.service.database import ChangedStoreError, DamagedStoreError, Statement
 from ldpspatial.service.exporting import write_parquet
 from ldpspatial.service.progress import progress_of
@@ -130,7 +135,7 @@ def test_a_collection_goes_from_open_to_closed_to_released_and_never_back(locati
         assert await store.append({held.number: random_records(2)}) == set()
         assert (await close_collection(store, COLLECTION.digest)).n == 2
         assert await store.append({held.number: random_records(2)}) == {held.number}
-        with pytest.raises(InputError, match="at least 3 reports to be released, counts 2"):
+        with pytest.raises(InputError, match="at least 3 reports before anything of them is given"):
             await release(store, COLLECTION.digest)
         with pytest.raises(InputError, match="must be released before it is mapped, and is closed"):
             await released_counts(store, COLLECTION.digest)
@@ -350,5 +355,94 @@ def test_reports_are_stored_while_a_store_is_tidied(location: str) -> None:
             tidying = store.database.tidy()
             storing = store.append({number: random_records(1)})
             assert await asyncio.gather(tidying, storing) == [None, set()]
+
+    on(location, act, make=True)
+
+
+def test_below_the_minimum_nothing_is_given_and_all_can_be_dropped(
+    location: str, tmp_path: Path
+) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 3)
+        with pytest.raises(InputError, match="must be closed to be dropped, and is open"):
+            await drop(store, COLLECTION.digest)
+        await store.append({held.number: random_records(2)})
+        await close_collection(store, COLLECTION.digest)
+        with pytest.raises(InputError, match="at least 3 reports before anything"):
+            await write_parquet(store, COLLECTION.digest, tmp_path / "reports.parquet")
+        with pytest.raises(InputError, match="at least 3 reports before anything"):
+            await count_stored(store, COLLECTION)
+        assert not (tmp_path / "reports.parquet").exists()
+        await drop(store, COLLECTION.digest)
+        for table in ("arrivals", "chunks", "counts"):
+            assert await store.database.read(f"SELECT * FROM {table}") == []  # noqa: S608
+        told = await progress_of(store, await store.held(COLLECTION.digest))
+        assert (told.state, told.received, told.counted) == ("dropped", 2, None)
+        assert await store.append({held.number: random_records(2)}) == {held.number}
+        for change in (close_collection, release, drop, counted):
+            with pytest.raises(InputError, match="dropped"):
+                await change(store, COLLECTION.digest)
+
+    on(location, act, make=True)
+
+
+def test_a_closing_that_was_interrupted_is_finished(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 1)
+        await store.append({held.number: random_records(5)})
+
+        async def killed(*arguments: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as broken:
+            broken.setattr(service_closing, "_count", killed)
+            with pytest.raises(KeyboardInterrupt):
+                await close_collection(store, COLLECTION.digest)
+        told = await progress_of(store, await store.held(COLLECTION.digest))
+        assert (told.state, told.counted) == ("closed", None)
+        assert await finish_closing(store) == 1
+        assert await finish_closing(store) == 0
+        assert (await counted(store, COLLECTION.digest)).n == 5
+
+    on(location, act, make=True)
+
+
+def test_a_release_in_the_middle_of_a_download_is_not_taken_for_damage(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 1)
+        await store.append({held.number: random_records(500)})
+        await close_collection(store, COLLECTION.digest)
+        reports = stored_reports(store, COLLECTION.digest)
+        await anext(reports)
+        await release(store, COLLECTION.digest)
+        with pytest.raises(ChangedStoreError, match="released meanwhile"):
+            async for _ in reports:
+                pass
+
+    on(location, act, make=True)
+
+
+def test_two_servers_that_store_for_several_collections_do_not_wait_for_each_other(
+    location: str,
+) -> None:
+    """In whatever order reports came: each locks the collections in the same order."""
+
+    async def act(store: Store) -> None:
+        one = await store.add(COLLECTION, 1)
+        two = await store.add(OTHER, 1)
+        other = await open_store(location)
+
+        async def send(to: Store, first: int, second: int) -> None:
+            for _ in range(60):
+                arrived = {first: random_records(3), second: random_records(3)}
+                assert await to.append(arrived) == set()
+
+        await asyncio.gather(
+            send(store, one.number, two.number), send(other, two.number, one.number)
+        )
+        await other.close()
+        assert (await store.held(COLLECTION.digest)).received == 360
 
     on(location, act, make=True)

@@ -13,7 +13,7 @@ from client_sdk import Grid, Series
 from ldpspatial.collecting.records import records_of
 from ldpspatial.errors import InputError
 from ldpspatial.service.closing import counted, release
-from ldpspatial.service.database import StoreError
+from ldpspatial.service.database import Statement, StoreError
 from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Store, make_store
 from ldpspatial.service.tokens import make_token
 from ldpspatial.service.windows import Clock, HeldSeries, add_series, all_series, turn
@@ -221,3 +221,24 @@ def test_the_service_looks_by_itself(tmp_path: Path) -> None:
         return [str(k) + state for k, state in found.items()]
 
     assert asyncio.run(act()) == ["2open"]
+
+
+def test_a_series_that_is_damaged_keeps_no_other_from_opening(location: str) -> None:
+    async def act(store: Store) -> None:
+        later = Series.create("later", GRID, 2, first_start=START, window_seconds=HOUR, windows=4)
+        held = await add_series(store, later, 2, leeway_s=0)
+        await add_series(store, WEEK, 2, leeway_s=0)
+        broken = later.to_json().replace("later", "lAter")
+        change = "UPDATE series SET document = $2 WHERE number = $1"
+        await store.database.run([Statement(change, [(held.number, broken)])])
+
+        async def changed() -> None:
+            pass
+
+        clock = Clock(store, changed, lambda: START + 1)
+        clock.start()
+        await asyncio.sleep(0.3)
+        assert await states(store) == {1: OPEN}
+        await clock.stop()
+
+    run(location, act)
