@@ -97,7 +97,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             *("--header", f"Authorization: Bearer {token}"),
             *("--checks", "all", "--exclude-checks", LEFT_OUT),
             *("--max-examples", "25", "--seed", "1", "--workers", "1", "--no-color"),
-            *("--request-timeout", "120"),
+            *("--request-timeout", "120", "--max-response-time", "100"),
         ]
         environment = {
             **os.environ,
