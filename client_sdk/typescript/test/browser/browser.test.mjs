@@ -147,13 +147,16 @@ test(`killed ${KILLS} times while two tabs spend, nothing handed out is missing`
       const browser = new Browser(profile, [spend, spend]);
       // At a random moment: after some reports of both tabs, and then some milliseconds.
       const some = 1 + Math.floor(Math.random() * 20);
-      await pages.until((heard) => {
-        const told = heard.filter(({ kind }) => kind === "handed out");
-        const isSpent = heard.some(({ kind }) => kind === "end");
-        return isSpent || (told.length >= some && new Set(told.map(({ page }) => page)).size === 2);
-      });
-      await new Promise((done) => setTimeout(done, Math.random() * 20));
-      await browser.kill();
+      try {
+        await pages.until((heard) => {
+          const told = heard.filter(({ kind }) => kind === "handed out");
+          const tabs = new Set(told.map(({ page }) => page)).size;
+          return heard.some(({ kind }) => kind === "end") || (told.length >= some && tabs === 2);
+        });
+        await new Promise((done) => setTimeout(done, Math.random() * 20));
+      } finally {
+        await browser.kill(); // or it would keep this process from ending
+      }
       for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
 
       const [account] = await inPages(pages, profile, [pages.url("account", name)]);

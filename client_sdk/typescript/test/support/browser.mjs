@@ -140,7 +140,9 @@ export class Browser {
     }
     for (const url of urls) {
       const address = `http://127.0.0.1:${port.split("\n")[0]}/json/new?${encodeURIComponent(url)}`;
-      await fetch(address, { method: "PUT" });
+      while (!(await isOpened(address))) {
+        if (Date.now() > deadline) throw new Error("Chromium opens no tab");
+      }
     }
   }
 
@@ -152,6 +154,16 @@ export class Browser {
       if (error.code !== "ESRCH") throw error;
     }
     await this.gone;
+  }
+}
+
+/** Ask Chromium for a tab: one that has just been started may not answer. */
+async function isOpened(address) {
+  try {
+    const answer = await fetch(address, { method: "PUT", signal: AbortSignal.timeout(10_000) });
+    return answer.ok;
+  } catch {
+    return false;
   }
 }
 
