@@ -53,14 +53,14 @@ async def books_of(location: str) -> Books:
     kept = {}
     for held in await store.collections():
         assert held.state != OPEN, held
-        stored = None
-        if held.state == CLOSED:
+        found = await counted(store, held.digest)
+        stored: dict[bytes, int] | None = {} if held.state == CLOSED else None
+        if stored is not None and found.received:  # what counts nothing gives no reports
             stored = {
                 row["id"].tobytes(): int(row["place"])
                 async for records in stored_reports(store, held.digest)
                 for row in records
             }
-        found = await counted(store, held.digest)
         kept[held.digest] = Kept(held.number, held.state, found, stored)
     books = Books(kept, await store.refused())
     await store.close()

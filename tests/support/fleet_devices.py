@@ -7,13 +7,9 @@ does the same.
 """
 
 import json
-import shutil
 import sys
-import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from queue import PriorityQueue
 from types import SimpleNamespace
@@ -25,10 +21,9 @@ from client_sdk import Answer, Device, NotAskedError, Report, Uploader, https_se
 from client_sdk.sending import Send
 from tests.support.fleet_faults import CLIENT_FAULTS
 from tests.support.fleet_plans import PASSES, Plan
+from tests.support.memory import quick_folder
 
 THREADS = 6
-MEMORY = Path("/dev/shm")  # noqa: S108  (files that need no disk)
-ROOM = 1 << 29  # bytes
 SPENT_AT_MOST = 1000  # epsilon
 DELAY_S = 60
 CALM_PASSES = 100
@@ -179,14 +174,6 @@ class Storm:
         if played.send() and played.passes < self._most:
             turn += played.plan["delays"][played.passes % PASSES]
             self._due.put((turn, number, played))
-
-
-@contextmanager
-def quick_folder() -> Iterator[Path]:
-    """Make a folder in memory, where there is room: no disk is tested here."""
-    is_roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
-    with tempfile.TemporaryDirectory(dir=MEMORY if is_roomy else None) as folder:
-        yield Path(folder)
 
 
 def spoiling(send: Send) -> Send:

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tests.support.memory import quick_place
+
 USER = "postgres"  # a server does not run as root
 
 
@@ -42,7 +44,8 @@ class PostgresServer:
         found = binaries()
         assert found is not None
         self._binaries = found
-        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # sockets need a short path
+        place = quick_place() or "/tmp"  # noqa: S108  (sockets need a short path)
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=place))
         self._as_user = {"user": USER, "group": USER} if os.geteuid() == 0 else {}
         if self._as_user:
             shutil.chown(self.folder, USER, USER)
@@ -51,30 +54,44 @@ class PostgresServer:
         self._call("initdb", "-D", self.folder / "data", "-U", USER, "-A", "trust", "--no-sync")
 
     def _call(self, program: str, *arguments: object) -> None:
-        subprocess.run(
-            [self._binaries / program, *map(str, arguments)],
-            check=True, capture_output=True, cwd=self.folder, timeout=120, **self._as_user,
+        done = subprocess.run(
+            [self._binaries / program, *map(str, arguments)], check=False,
+            capture_output=True, text=True, cwd=self.folder, timeout=120, **self._as_user,
         )  # fmt: skip
+        assert not done.returncode, f"{program}: {done.stderr}\n{self._last_words()}"
 
     def start(self) -> None:
-        """Start the server, and wait until it answers."""
+        """Start the server, and wait until it answers.
+
+        One that was killed may leave shared memory in use for a moment: it is then started again.
+        """
+        ready = [self._binaries / "pg_isready", "-q", "-h", self.folder]
+        deadline = time.monotonic() + 120
+        while True:
+            if self._process is None or self._process.poll() is not None:
+                self._launch()
+            if not subprocess.run(ready, check=False).returncode:
+                return
+            assert time.monotonic() < deadline, self._last_words()
+            time.sleep(0.05)
+
+    def _last_words(self) -> str:
+        log = self.folder / "log"
+        return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+
+    def _launch(self) -> None:
         settings = {"unix_socket_directories": self.folder, "listen_addresses": "",
-                    "max_connections": 20, "shared_buffers": "64MB",
-                    "recovery_init_sync_method": "syncfs"}  # fmt: skip
+                    "max_connections": 100, "shared_buffers": "64MB"}  # fmt: skip
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._binaries / "postgres", "-D", str(self.folder / "data"), *options],
                 stdout=log, stderr=log, cwd=self.folder, **self._as_user,
             )  # fmt: skip
-        ready = [self._binaries / "pg_isready", "-q", "-h", self.folder]
-        deadline = time.monotonic() + 60
-        while subprocess.run(ready, check=False).returncode:
-            assert time.monotonic() < deadline, (self.folder / "log").read_text()[-2000:]
-            time.sleep(0.05)
 
     def new_database(self, folder: Path | None = None) -> str:
         """Make an empty database, of which the files lie in a folder; return its address."""
+        self.start()  # where a test left it killed, or starting
         self._databases += 1
         name = f"store{self._databases}"
         at: tuple[str, ...] = ()
@@ -104,6 +121,7 @@ class PostgresServer:
         """Kill the server and all of its processes, as a power cut would."""
         if self._process is None:
             return
+        self._process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
         children = subprocess.run(
             ["pgrep", "-P", str(self._process.pid)], capture_output=True, text=True, check=False
         )

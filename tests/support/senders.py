@@ -58,8 +58,9 @@ async def found(location: str) -> tuple[Counted, Counter[bytes]]:
     store = await open_store(location)
     counted = await close_collection(store, COLLECTION.digest)
     ids: Counter[bytes] = Counter()
-    async for records in stored_reports(store, COLLECTION.digest):
-        ids.update(row.tobytes() for row in records["id"])
+    if counted.received:  # what counts nothing gives no reports
+        async for records in stored_reports(store, COLLECTION.digest):
+            ids.update(row.tobytes() for row in records["id"])
     await store.close()
     return counted, ids
 

@@ -28,12 +28,12 @@ from ldpspatial.service.tokens import make_token
 from ldpspatial.service.windows import add_series
 from tests.support import fleet_plans, fleet_server
 from tests.support.fleet_check import Books, Found, books_of, complaints
-from tests.support.fleet_devices import quick_folder
 from tests.support.fleet_network import FATES, network
 from tests.support.fleet_operator import Operator
 from tests.support.fleet_plans import CLOSING, DAILY, DAY, DAYS, LASTING, LEEWAY_S, RELEASED, START
 from tests.support.fleet_server import Fault, TimedServer
 from tests.support.fleet_witness import STORED, Witness, name_of
+from tests.support.memory import quick_folder
 from tests.support.service import running, serving
 from tests.support.typescript import built_client
 from tests.support.uploads import Clock, make
