@@ -2,8 +2,15 @@
 
 import os
 
+import pytest
+
 # NumPy's and SciPy's BLAS wait for each other in a busy loop, as many threads as there are cores.
 # On the small matrices of tests that gains nothing, and where as many tests run at once it takes
 # five times as long. They read this when they are loaded: no test has been imported by now.
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the long tests first, so that none of them keeps a core waiting in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -120,9 +120,9 @@ def list_collections(store: str) -> None:
     """
 
     async def told(opened: "Store") -> "list[Progress]":
-        from ldpspatial.service.progress import progress_of  # noqa: PLC0415
+        from ldpspatial.service.progress import progress_of_all  # noqa: PLC0415
 
-        return [await progress_of(opened, held) for held in await opened.collections()]
+        return await progress_of_all(opened, await opened.collections())
 
     found = with_store(store, told)
     for each in found:

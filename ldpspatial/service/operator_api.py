@@ -19,7 +19,7 @@ from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.maps import Maps, Wanted
 from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.problems import Problem
-from ldpspatial.service.progress import Progress, progress_of
+from ldpspatial.service.progress import Progress, progress_of, progress_of_all
 from ldpspatial.service.store import Held, Store
 from ldpspatial.service.tokens import is_token
 from ldpspatial.service.windows import DAY_S, HeldSeries, add_series, all_series
@@ -157,7 +157,8 @@ class OperatorApi:
 
     async def collections(self, request: Request) -> Response:
         """List all collections with their numbers."""
-        return _json([await self._told(held) for held in await self._store.collections()])
+        collections = await self._store.collections()
+        return _json(await progress_of_all(self._store, collections, self._commits.refused))
 
     async def collection(self, request: Request) -> Response:
         """Show one collection."""

@@ -1,9 +1,10 @@
 """How far a collection is: two numbers above all, what was received and what counts."""
 
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client_sdk import Collection
 from ldpspatial.service.closing import counted_so_far
 from ldpspatial.service.store import Held, Store
 
@@ -41,24 +42,37 @@ class Progress:
 async def progress_of(
     store: Store, held: Held, unwritten: Mapping[tuple[int, str], int] | None = None
 ) -> Progress:
-    """Return the progress of a collection.
+    """Return the progress of a collection; see :func:`progress_of_all`."""
+    return (await progress_of_all(store, [held], unwritten))[0]
+
+
+async def progress_of_all(
+    store: Store,
+    collections: Sequence[Held],
+    unwritten: Mapping[tuple[int, str], int] | None = None,
+) -> list[Progress]:
+    """Return the progress of some collections.
 
     Parameters
     ----------
     store : Store
-    held : Held
+    collections : sequence of Held
     unwritten : mapping, optional
         Refusals that are not in the store yet, as of :meth:`Store.refused`.
     """
-    refused: dict[str, int] = {}
+    refused: dict[int, Counter[str]] = {held.number: Counter() for held in collections}
     for numbers in (await store.refused(), unwritten or {}):
         for (number, reason), n in numbers.items():
-            if number == held.number:
-                refused[reason] = refused.get(reason, 0) + n
+            if number in refused:
+                refused[number][reason] += n
+    return [await _progress(store, held, dict(refused[held.number])) for held in collections]
+
+
+async def _progress(store: Store, held: Held, refused: dict[str, int]) -> Progress:
     found = await counted_so_far(store, held)
     return Progress(
         digest=held.digest,
-        name=Collection.from_json(held.document).name,
+        name=json.loads(held.document)["name"],  # its digest was compared: verified when added
         state=held.state,
         minimum=held.minimum,
         received=held.received,

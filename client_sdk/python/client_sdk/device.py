@@ -275,7 +275,7 @@ class Device:
         self._ledger.acknowledge(report_ids)
 
     def discard(self, report_ids: str | Iterable[str]) -> None:
-        """Forget reports that will never be counted; their spending stays."""
+        """Forget reports that are not to be sent again; their spending stays."""
         self._ledger.discard(report_ids)
 
     def discard_newest(self, keep: int) -> int:

@@ -294,7 +294,7 @@ class Ledger:
         self._forget(_ids(report_ids), discarded=False)
 
     def discard(self, report_ids: str | Iterable[str]) -> None:
-        """Forget the texts of reports that will never be counted; their spending stays.
+        """Forget the texts of reports that are not to be sent again; their spending stays.
 
         For reports that were refused for good, or that nobody has room for. They are counted in
         :meth:`discarded`.

@@ -176,7 +176,7 @@ export class Ledger {
     return this.change((books) => books.forget(all, false));
   }
 
-  /** Forget reports that will never be counted; their spending stays. */
+  /** Forget reports that are not to be sent again; their spending stays. */
   async discard(ids: string | readonly string[]): Promise<void> {
     const all = textsOf(ids);
     return this.change((books) => books.forget(all, true));
