@@ -45,7 +45,8 @@ const QUESTIONS = {
 
 const at = (id) => document.getElementById(id);
 let chosen = null; // digest of the collection that is shown
-let drawnFor = null; // digest of the map that is shown
+let drawnFor = null; // digest of the map that is shown, or being made
+let drawings = 0; // how often a map was asked for
 let outlines = null;
 
 /** Ask the service; what it refuses is an Error with its words. */
@@ -197,28 +198,42 @@ async function change(verb) {
   await refresh();
 }
 
+/** Show the map of a collection, unless a person chooses another one while it is made. */
 async function showMap(digest) {
+  const drawing = ++drawings;
+  const isLeft = () => drawing !== drawings || digest !== chosen;
   drawnFor = digest;
   at("map-done").hidden = true;
   at("making").hidden = false;
-  const path = `/operator/collections/${digest}/map`;
   try {
-    let answer = await ask(path);
-    while (answer.status === 202) {
-      await new Promise((resolve) => setTimeout(resolve, 1000));
-      answer = await ask(path);
-    }
-    const summary = await answer.json();
-    const map = await (await ask(`${path}/map.json`)).json();
-    outlines ??= await fetchOutlines();
+    const found = await fetchMap(`/operator/collections/${digest}/map`, isLeft);
+    if (isLeft()) return;
     at("map-done").hidden = false; // before anything is measured
-    drawMap(map, summary);
+    drawMap(...found);
   } catch (error) {
+    if (isLeft()) return; // it would be told of another collection
     drawnFor = null;
     throw error;
   } finally {
-    at("making").hidden = true;
+    if (drawing === drawings) {
+      at("making").hidden = true;
+      if (isLeft()) drawnFor = null; // asked for again when it is chosen again
+    }
   }
+}
+
+/** Return a map and its summary, once it is made; null where nobody waits for it any more. */
+async function fetchMap(path, isLeft) {
+  let answer = await ask(path);
+  while (answer.status === 202) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    if (isLeft()) return null;
+    answer = await ask(path);
+  }
+  const summary = await answer.json();
+  const map = await (await ask(`${path}/map.json`)).json();
+  outlines ??= await fetchOutlines();
+  return [map, summary];
 }
 
 function drawMap(map, summary) {

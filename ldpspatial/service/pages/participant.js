@@ -226,9 +226,11 @@ async function send(device, collection) {
 async function takePart(map, collection) {
   isBusy = true;
   at("take").disabled = true;
+  at("error").hidden = true;
   at("sent").textContent = "Writing down what is spent…";
-  const device = await openDevice(collection, true);
+  let device = null;
   try {
+    device = await openDevice(collection, true);
     const { grid } = collection;
     // The centre of the cell stands for the position, which the page need not know.
     const lat = (grid.south + ((cell[0] + 0.5) * grid.height) / grid.cells) / UNIT;
@@ -291,7 +293,10 @@ async function main() {
       })
       .then(async () => {
         device = await openDevice(collection, false);
-      }),
+        if (device === null) at("take").disabled = cell === null;
+        else await showAccount(device, collection);
+      })
+      .catch((error) => complain(error.message)),
   );
   if (device !== null) {
     await showAccount(device, collection);
