@@ -97,8 +97,8 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
         What the reports must belong to.
     on_invalid : {"error", "drop"}
         "error" refuses the files if one report is bad; "drop" leaves bad reports out and
-        counts them by reason. Reports of the collection that share an id and differ are all bad,
-        and so are those without an id in files that have ids.
+        counts them by reason. Reports of the collection that lie in its output domain, share an
+        id and differ are all bad, and so are those without an id in files that have ids.
 
     Raises
     ------
@@ -380,14 +380,18 @@ class Tally:
     ) -> None:
         """Count reports, each so many times; with -1 they are taken back."""
         numbers = np.broadcast_to(np.asarray(times, np.int64), rows.shape)
-        is_good = ~is_foreign & self._domain.holds(rows, cols)
+        is_outside = self._is_outside(rows, cols, is_foreign)
+        is_good = ~is_foreign & ~is_outside
         self.rejected[FOREIGN] += int(numbers[is_foreign].sum())
-        self.rejected[OUTSIDE] += int(numbers[~is_foreign & ~is_good].sum())
+        self.rejected[OUTSIDE] += int(numbers[is_outside].sum())
         places = self._domain.places(rows[is_good], cols[is_good])
         np.add.at(self._counts, places, numbers[is_good])
 
     def resolve(self, reports: Full) -> None:
-        """Count each id of reports, all of which were counted before, once."""
+        """Count each id of reports, all of which were counted before, once.
+
+        What lies outside the domain is no report, so it contradicts none.
+        """
         self.add(reports["row"], reports["col"], reports["is_foreign"], times=-1)
         ids = reports["id"]
         order = np.lexsort(
@@ -400,7 +404,10 @@ class Tally:
         is_first = np.ones(len(ordered), bool)
         is_first[1:] = ~same
         self.repeated += int(same.sum())
-        different = ordered[is_first]
+        once = ordered[is_first]
+        is_outside = self._is_outside(once["row"], once["col"], once["is_foreign"])
+        self.rejected[OUTSIDE] += int(is_outside.sum())
+        different = once[~is_outside]
         conflicts = (different["id"][1:] == different["id"][:-1]).all(axis=1)
         is_good = np.ones(len(different), bool)
         is_good[1:] &= ~conflicts
@@ -408,6 +415,12 @@ class Tally:
         self.rejected[CONFLICTING] += int((~is_good).sum())
         kept = different[is_good]
         self.add(kept["row"], kept["col"], kept["is_foreign"])
+
+    def _is_outside(
+        self, rows: NDArray[np.int64], cols: NDArray[np.int64], is_foreign: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Tell which reports of the collection name a cell outside its output domain."""
+        return ~is_foreign & ~self._domain.holds(rows, cols)
 
     def result(
         self, on_invalid: str, ids_checked: bool, bad_lines: BadLines | None = None

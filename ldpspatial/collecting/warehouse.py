@@ -69,9 +69,9 @@ def count_table(table: "Table", collection: Collection, on_invalid: str = "error
     one_of("on_invalid", on_invalid, ("error", "drop"))
     _check_columns(table)
     has_ids = "id" in table.columns
-    reports = _reports(ibis, table, collection.digest)
+    reports = _reports(ibis, table, collection)
     contents = _contents_of_ids(ibis, reports) if has_ids else reports
-    found = _rows(_by_cell(ibis, contents, collection))
+    found = _rows(_by_cell(ibis, contents))
 
     tally = Tally(collection)
     is_good = found["verdict"] == GOOD
@@ -114,8 +114,9 @@ def _check_kind(column: str, is_right: bool, content: str, kind: object) -> None
         raise InputError(f"column {column} of the table must hold {content}, holds {kind}")
 
 
-def _reports(ibis: Any, table: Any, digest: str) -> Any:
+def _reports(ibis: Any, table: Any, collection: Collection) -> Any:
     """Return the reports with the columns that a verdict is based on."""
+    digest = collection.digest
     columns = {name: _whole(table[name]) for name in ("row", "col")}
     columns["is_foreign"] = ibis.literal(False)
     columns["owner"] = ibis.literal(digest)
@@ -126,7 +127,9 @@ def _reports(ibis: Any, table: Any, digest: str) -> Any:
         column = table["id"]
         columns["id"] = column.lower() if column.type().is_string() else column
     known = {"is_unnamed": False, "is_conflicting": False, "number": 1, "repeated": 0}
-    return table.select(**columns, **{name: ibis.literal(value) for name, value in known.items()})
+    reports = table.select(**columns, **{name: ibis.literal(held) for name, held in known.items()})
+    is_outside = ~reports.is_foreign & ~_is_output(ibis, reports.row, reports.col, collection)
+    return reports.mutate(is_outside=is_outside)
 
 
 def _whole(column: Any) -> Any:
@@ -135,12 +138,28 @@ def _whole(column: Any) -> Any:
     return (column.try_cast("int64") if is_large else column.cast("int64")).fill_null(NOWHERE)
 
 
+def _is_output(ibis: Any, row: Any, col: Any, collection: Collection) -> Any:
+    """Tell which cells a report may name, as ``ResponseTable.is_output`` does."""
+    table = collection.table
+    low = -table.radius
+    high = table.cells + table.radius - 1
+    is_near = row.between(low, high) & col.between(low, high)
+    # Of what is far, the negative or the place among the half widths might not be there.
+    near_row, near_col = is_near.ifelse(row, 0), is_near.ifelse(col, 0)
+    rows_off, cols_off = (
+        ibis.greatest(-near, near - (table.cells - 1), 0) for near in (near_row, near_col)
+    )
+    half_widths = ibis.array(list(table.half_widths))
+    return is_near & (cols_off <= half_widths[rows_off.cast("int32")])  # Spark takes no larger one
+
+
 def _contents_of_ids(ibis: Any, reports: Any) -> Any:
     """Return a row for each id of each collection: what its reports say, and how many they are.
 
-    Ids of another collection are its own: an id of ours that looks like one is not the same.
+    Ids of another collection are its own: an id of ours that looks like one is not the same. So
+    are those of reports outside the domain, which contradict none inside.
     """
-    name = ["owner", "is_foreign", "id"]
+    name = ["owner", "is_foreign", "is_outside", "id"]
     contents = reports.group_by([*name, "row", "col"]).agg(copies=ibis._.count())
     ids = contents.group_by(name).agg(
         different=ibis._.count(),
@@ -159,20 +178,16 @@ def _contents_of_ids(ibis: Any, reports: Any) -> Any:
     )
 
 
-def _by_cell(ibis: Any, contents: Any, collection: Collection) -> Any:
+def _by_cell(ibis: Any, contents: Any) -> Any:
     """Return how many reports have each verdict, and the good ones by cell.
 
-    Cells beyond the square around the domain are one, or forged ones would make as many rows as
-    reports; which cells of the square belong to the domain is looked up afterwards.
+    The cells of all others are one, or forged ones would make as many rows as reports.
     """
-    table = collection.table
-    low = -table.radius
-    high = table.cells + table.radius - 1
     verdict = ibis.cases(
         (contents.is_unnamed, UNNAMED),
+        (contents.is_outside, OUTSIDE),
         (contents.is_conflicting, CONFLICTING),
         (contents.is_foreign, FOREIGN),
-        (~contents.row.between(low, high) | ~contents.col.between(low, high), OUTSIDE),
         else_=GOOD,
     )
     judged = contents.mutate(verdict=verdict)

@@ -23,23 +23,27 @@ def read_lines(data: bytes) -> tuple[list[Report], int]:
 
 def count(reports: list[Report], collection: Collection) -> tuple[Counts, dict[str, int], int]:
     """Return the counts, the rejected by a word of the reason, and the number of repeats."""
+    cells = set(collection.table.output_cells())
     by_id = defaultdict(list)
     for report in reports:
-        by_id[report.id, report.collection].append(report)
+        is_own = report.collection == collection.digest
+        is_outside = is_own and (report.row, report.col) not in cells
+        by_id[report.id, report.collection, is_outside].append(report)
     counts: Counts = Counter()
     rejected: Counter[str] = Counter()
     repeated = 0
-    for same_id in by_id.values():
+    for (_, _, is_outside), same_id in by_id.items():
         different = set(same_id)
         repeated += len(same_id) - len(different)
+        if is_outside:
+            rejected["cell"] += len(different)
+            continue
         if len(different) > 1:
             rejected["id"] += len(different)
             continue
         (report,) = different
         if report.collection != collection.digest:
             rejected["collection"] += 1
-        elif (report.row, report.col) not in collection.table.output_cells():
-            rejected["cell"] += 1
         else:
             counts[report.row, report.col] += 1
     return counts, dict(rejected), repeated

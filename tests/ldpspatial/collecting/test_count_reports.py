@@ -94,6 +94,17 @@ def test_an_id_with_two_contents_counts_for_neither(tmp_path: Path) -> None:
     assert counted.rejected == {counting.CONFLICTING: 2}
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_what_lies_outside_contradicts_no_report(tmp_path: Path, suffix: str) -> None:
+    """As where a service refuses it at once."""
+    ids = ["a" * 32, "a" * 32, "a" * 32, "b" * 32, "b" * 32, "c" * 32, "c" * 32]
+    cells = [0, 99, 99, 1, 2, 88, 99]
+    file = write(table(cells, [0] * 7, id=ids), tmp_path / f"r{suffix}")
+    counted = count_reports(file, COLLECTION, on_invalid="drop")
+    assert (counted.n, counted.repeated) == (1, 1)
+    assert counted.rejected == {counting.OUTSIDE: 3, counting.CONFLICTING: 2}
+
+
 def test_cells_outside_the_output_domain(tmp_path: Path) -> None:
     file = write(table([0, 99, None], [0, 0, 0]), tmp_path / "r.parquet")
     with pytest.raises(InputError, match="2 name a cell outside the output domain"):
