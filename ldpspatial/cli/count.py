@@ -1,5 +1,7 @@
 """``count``: from files of reports or of counts, or stores, to the counts of a collection."""
 
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,12 +50,20 @@ def count(document: Path, parts: tuple[str, ...], out: Path, on_invalid: str) ->
     """
     if out.suffix.lower() != SUFFIX:
         raise InputError(f"out must end in {SUFFIX}, got {out.name!r}")
+    _check_out(out, (str(document), *parts))
     collection = read_collection(document)
     with progress("count reports"):
         counted = _counted(parts, collection, on_invalid)
         write_counts(out, collection, counted)
     show(f"{counted.n} reports", left_out(counted))
     click.echo(f"Written to {out}")
+
+
+def _check_out(out: Path, inputs: tuple[str, ...]) -> None:
+    """Refuse to write over what is read."""
+    for name in inputs:
+        if "://" not in name and os.path.realpath(name) == os.path.realpath(out):
+            raise InputError(f"out must be another file than those that are read, got {out}")
 
 
 def _counted(parts: tuple[str, ...], collection: Collection, on_invalid: str) -> ReportCounts:
@@ -76,7 +86,9 @@ def _counted(parts: tuple[str, ...], collection: Collection, on_invalid: str) ->
 
 def _place(store: str) -> str:
     """Return what names a store: its address, or the file that its path leads to."""
-    return store if "://" in store else str(Path(store).resolve())
+    if "://" not in store:
+        return os.path.realpath(store)
+    return re.sub("^postgres(ql)?://", "postgresql://", store)  # both name the same
 
 
 def left_out(counted: ReportCounts) -> dict[str, str]:

@@ -23,7 +23,7 @@ from ldpspatial.validate import file_path, instance, shown
 
 SUFFIX = ".json"
 SCHEMA = "ldpspatial/counts/1"
-LARGEST = 1 << 62
+LARGEST = 1 << 53  # of all reports together; an estimate takes no more
 FIELDS = ("schema", "collection", "rejected", "repeated", "ids_checked", "cells")
 
 
@@ -35,7 +35,8 @@ def write_counts(
     Raises
     ------
     InputError
-        The counts are not of this collection's output domain, or the file cannot be written.
+        The counts are not of this collection's output domain, or hold no report or more than
+        2^53, or the file cannot be written.
     """
     instance("collection", collection, Collection)
     instance("counted", counted, ReportCounts)
@@ -46,6 +47,7 @@ def write_counts(
             f"counted.counts must have the shape {(side, side)} of the collection's output domain, "
             f"got {counted.counts.shape}"
         )
+    _check_total([counted.counts], "counted.counts")
     rows, cols = np.nonzero(counted.counts)
     numbers = counted.counts[rows, cols]
     document = {
@@ -66,7 +68,8 @@ def read_counts(path: str | os.PathLike[str], collection: Collection) -> ReportC
     Raises
     ------
     InputError
-        The file is missing or holds no counts, or those of another collection.
+        The file is missing or holds no counts, or those of another collection, or of no report or
+        more than 2^53.
     """
     instance("collection", collection, Collection)
     file = existing_file(path)
@@ -96,7 +99,7 @@ def add_counts(parts: Sequence[ReportCounts]) -> ReportCounts:
     Raises
     ------
     InputError
-        There is none, or their shapes differ.
+        There is none, or their shapes differ, or they hold no report or more than 2^53.
     """
     if not isinstance(parts, (list, tuple)):
         raise InputError(f"parts must be a list of ReportCounts, got {shown(parts)}")
@@ -104,6 +107,7 @@ def add_counts(parts: Sequence[ReportCounts]) -> ReportCounts:
         instance("parts", part, ReportCounts)
     if len({part.counts.shape for part in parts}) != 1:
         raise InputError("parts must be counts of one collection, at least one")
+    _check_total([part.counts for part in parts], "parts")
     rejected: Counter[str] = Counter()
     for part in parts:
         rejected.update(part.rejected)
@@ -123,7 +127,8 @@ def count_files(
     Parameters
     ----------
     paths : sequence of paths
-        The files of reports among them are of one kind, as ``count_reports`` takes them.
+        All different. The files of reports among them are of one kind, as ``count_reports`` takes
+        them.
     collection : Collection
     on_invalid : {"error", "drop"}
         As of ``count_reports``.
@@ -136,6 +141,9 @@ def count_files(
     if not isinstance(paths, (list, tuple)):
         raise InputError(f"reports must be a list of paths, got {shown(paths)}")
     files = [file_path("reports", path) for path in paths]
+    places = Counter(os.path.realpath(file) for file in files)
+    if again := [file for file in files if places[os.path.realpath(file)] > 1]:
+        raise InputError(f"reports must be different files, but {again[0]} is given twice")
     is_counts = [file.suffix.lower() == SUFFIX for file in files]
     parts = [read_counts(file, collection) for file in compress(files, is_counts)]
     reports = [file for file, is_one in zip(files, is_counts, strict=True) if not is_one]
@@ -148,7 +156,8 @@ def _array(cells: object, collection: Collection, path: object) -> Any:
     """Return the array of counts from a list of [row, col, number]."""
     table = collection.table
     side = table.cells + 2 * table.radius
-    counts = np.zeros((side, side), np.int64)
+    # Not yet 64 bits, which the numbers of a file that was changed may exceed together.
+    counts = np.zeros((side, side))
     for cell in cells if isinstance(cells, list) else [None]:
         if not isinstance(cell, list) or len(cell) != 3 or any(type(n) is not int for n in cell):
             raise InputError(f"cells must be a list of [row, col, number] in {path}")
@@ -156,7 +165,15 @@ def _array(cells: object, collection: Collection, path: object) -> Any:
         if not table.is_output(row, col):
             raise InputError(f"cells must lie in the output domain, and {path} holds another one")
         counts[row + table.radius, col + table.radius] += _number(number, path)
-    return counts
+    _check_total([counts], f"cells of {path}")
+    return counts.astype(np.int64)
+
+
+def _check_total(parts: Sequence[Any], field: str) -> None:
+    """Refuse counts of no report, as those of files of reports are, and of more than any holds."""
+    total = sum(float(np.sum(counts, dtype=np.float64)) for counts in parts)
+    if not 0 < total <= LARGEST:
+        raise InputError(f"{field} must count 1 to {LARGEST} reports in all, got {total:.17g}")
 
 
 def _dict(value: object, path: object) -> Any:
@@ -166,6 +183,8 @@ def _dict(value: object, path: object) -> Any:
 
 
 def _number(value: object, path: object) -> int:
-    if type(value) is not int or not 0 <= value < LARGEST:
-        raise InputError(f"numbers must be whole and at least 0 in {path}, got {shown(value)}")
+    if type(value) is not int or not 0 <= value <= LARGEST:
+        raise InputError(
+            f"numbers must be whole and from 0 to {LARGEST} in {path}, got {shown(value)}"
+        )
     return value

@@ -60,6 +60,25 @@ def test_bad_parts_are_refused(folder: Path) -> None:
     assert not out.exists()
 
 
+def test_no_part_counts_twice_and_none_is_overwritten(folder: Path) -> None:
+    document, part, out = (folder / f"{name}.json" for name in ("berlin", "part", "out"))
+    succeed("count", document, folder / "monday.parquet", "--out", part)
+    (folder / "link.json").symlink_to(part)
+    kept = {file: file.read_bytes() for file in (document, part)}
+    told = refusal("count", document, part, part, "--out", out)
+    assert f"must be different files, but {part} is given twice" in told
+    told = refusal("estimate", document, part, folder / "link.json", "--out", folder / "map")
+    assert "is given twice" in told
+    for overwritten in (document, part, folder / "link.json"):
+        told = refusal("count", document, part, "--out", overwritten)
+        assert "out must be another file than those that are read" in told
+    assert {file: file.read_bytes() for file in kept} == kept
+    names = [f"{scheme}://nobody@localhost:1/berlin" for scheme in ("postgresql", "postgres")]
+    told = refusal("count", document, *names, "--out", out)
+    assert "parts must be different stores, but one is given twice" in told
+    assert not out.exists()
+
+
 def some_records(n: int) -> Records:
     rng = np.random.default_rng(n)
     cells = np.array(CELLS)[rng.integers(len(CELLS), size=n)]

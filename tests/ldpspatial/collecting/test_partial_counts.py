@@ -100,6 +100,49 @@ def test_a_file_that_was_changed_is_refused(tmp_path: Path, field: str, value: A
         read_counts(file, COLLECTION)
 
 
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([], "0"), ([[1, 1, 0]], "0"), ([[1, 1, 2**53], [1, 2, 2**53]], "18014398509481984"),
+        ([[1, 1, 2**53]] * 3, "27021597764222976"),
+    ],
+)  # fmt: skip
+def test_a_file_of_no_report_or_too_many_is_refused(
+    tmp_path: Path, cells: list[list[int]], told: str
+) -> None:
+    file = tmp_path / "c.json"
+    write_counts(file, COLLECTION, count_reports(some_reports(tmp_path / "r.parquet"), COLLECTION))
+    held = json.loads(file.read_text())
+    file.write_text(json.dumps({**held, "cells": cells}))
+    with pytest.raises(InputError, match=rf"must count 1 to {2**53} reports in all, got {told}"):
+        read_counts(file, COLLECTION)
+    file.write_text(json.dumps({**held, "cells": [[1, 1, 2**62 - 1]] * 3}))
+    with pytest.raises(InputError, match=rf"numbers must be whole and from 0 to {2**53} in"):
+        read_counts(file, COLLECTION)
+
+
+def test_parts_of_too_many_reports_together_are_refused(tmp_path: Path) -> None:
+    counted = count_reports(some_reports(tmp_path / "r.parquet"), COLLECTION)
+    most = np.where(counted.counts > 0, 2**53 // np.count_nonzero(counted.counts), 0)
+    full = ReportCounts(most, {}, 0, True)
+    with pytest.raises(InputError, match=rf"parts must count 1 to {2**53} reports in all"):
+        add_counts([full] * 1100)  # more than 64 bits hold
+    for counts in (most * 2, np.zeros_like(most)):
+        with pytest.raises(InputError, match=rf"counted\.counts must count 1 to {2**53} reports"):
+            write_counts(tmp_path / "c.json", COLLECTION, ReportCounts(counts, {}, 0, True))
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    reports = some_reports(tmp_path / "r.parquet")
+    file = tmp_path / "c.json"
+    write_counts(file, COLLECTION, count_reports(reports, COLLECTION))
+    (tmp_path / "link.json").symlink_to(file)
+    for again in (file, tmp_path / "link.json", tmp_path / "." / "sub" / ".." / "c.json"):
+        with pytest.raises(InputError, match=r"must be different files, but .* is given twice"):
+            count_files([file, reports, again], COLLECTION)
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"x", b"\xff", b"[" * 10**5, b'{"schema": 3}'])
 def test_what_is_no_file_of_counts_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "c.json").write_bytes(content)
