@@ -225,6 +225,14 @@ def _connect(path: Path, is_new: bool) -> sqlite3.Connection:
             raise InputError(f"store must be a file that ldpspatial made, and {path} is not")
         for setting in SETTINGS:
             connection.execute(setting)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if "not a database" not in str(error):
+            raise
+        raise InputError(
+            f"store must be a file that ldpspatial made, and {path} is no file of SQLite: "
+            "where it was one, it is damaged, so restore a back-up"
+        ) from None
     except BaseException:
         connection.close()
         raise

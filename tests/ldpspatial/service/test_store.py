@@ -302,9 +302,11 @@ def test_only_a_store_is_opened(tmp_path: Path) -> None:
         asyncio.run(open_store(path))
     with pytest.raises(InputError, match="store must be a new file"):
         asyncio.run(make_store(path))
-    path.write_bytes(b"not a database at all" * 1000)
-    with pytest.raises(DamagedStoreError, match="restore a back-up"):
-        asyncio.run(open_store(path))
+    for content in (b"not a database at all" * 1000, b'{"schema": 1}'):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"store must be a file that .* is no file of SQLite"):
+            asyncio.run(open_store(path))
+        assert path.read_bytes() == content
 
 
 def test_a_store_of_another_version_is_refused(location: str) -> None:
