@@ -63,6 +63,35 @@ def test_anything_else_passes(status: int, body: bytes) -> None:
     assert answer_of_http(status, body=body) == LATER
 
 
+@pytest.mark.parametrize(
+    "more",
+    ["NaN", "Infinity", "1.5", "1e999", "1" * 18, "1" * 5000, "true", "null", "[" * 9 + "]" * 9,
+     "[" * 20_000 + "]" * 20_000, '"\x01"', '"\ufffd"', '"' + "a" * 70_000 + '"', '1, "more": 2',
+     "1,"],
+    ids=range(15),
+)  # fmt: skip
+def test_a_problem_that_is_no_strict_json_passes(more: str) -> None:
+    start = problem("closed").decode().removesuffix("}")
+    assert answer_of_http(410, body=f'{start}, "more": 1}}'.encode()).refusal == "closed"
+    assert answer_of_http(410, "7", f'{start}, "more": {more}}}'.encode()) == Answer(
+        retry_after_s=7
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-le"])
+def test_a_problem_is_read_as_utf_8(encoding: str) -> None:
+    assert answer_of_http(410, body=problem("closed").decode().encode(encoding)) == LATER
+    assert answer_of_http(410, body=problem("closed")[:-1] + b', "x": "\xff"}') == LATER
+
+
+def test_a_long_answer_is_read_to_its_end() -> None:
+    start = problem("closed").decode().removesuffix("}")
+    for length, refusal in ((60_000, "closed"), (70_000, None)):  # of two bytes each
+        body = f'{start}, "x": "{"é" * length}"}}'.encode()
+        with answering(410, {}, body) as (url, _):
+            assert https_sender(url)(BODY).refusal == refusal
+
+
 @pytest.mark.parametrize("status", [301, 500, 503])
 def test_a_problem_is_final_only_if_it_is_the_requests_fault(status: int) -> None:
     assert answer_of_http(status, body=problem("closed")) == LATER
@@ -84,7 +113,10 @@ def test_retry_after_in_seconds_or_as_a_date(text: str, seconds: float) -> None:
 
 def test_retry_after_as_a_date_counts_from_now() -> None:
     text = email.utils.formatdate(time.time() + 100, usegmt=True)
-    assert 98 <= answer_of_http(429, text).retry_after_s <= 100
+    for written in (text, text.lower(), f" {text} "):
+        assert 90 <= answer_of_http(429, written).retry_after_s <= 100
+    for other in (text.replace("GMT", "+0100"), text.removesuffix(" GMT"), text.replace(",", "")):
+        assert answer_of_http(429, other).retry_after_s == 0
 
 
 @pytest.mark.parametrize(

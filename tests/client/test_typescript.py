@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk import Collection, Grid
+from client_sdk import Collection, Grid, answer_of_http
 from ldpspatial.service.closing import close_collection
 from ldpspatial.service.progress import progress_of
 from ldpspatial.service.store import make_store, open_store
@@ -128,6 +128,56 @@ def test_it_answers_as_this_client_does(built: Path, seed: int) -> None:
     )  # fmt: skip
     assert run.returncode == 0, run.stdout
     assert "All answers agree." in run.stdout
+
+
+READ_ANSWERS = """
+import { readFileSync } from "node:fs";
+import { answerOfHttp } from "ldpspatial-client";
+const read = ([status, retryAfter, body]) => {
+  const { isDelivered, refusal, retryAfterSeconds } = answerOfHttp(status, retryAfter, body);
+  return [isDelivered, refusal, retryAfterSeconds];
+};
+console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(read)));
+"""
+BODIES = [
+    "", "closed", "null", "[]", "{}", "%s", ' {"type": %s}\n', '{"type":%s,"x":1}', '{"type":[%s]}',
+    '{"type":"x","type":%s}', '{"type":%s,"type":"x"}', '{"x":{"type":%s}}', '\ufeff{"type":%s}',
+    '{"type":"urn:ldpspatial:problem:clos\\u0065d"}', '{"type":"urn:ldpspatial:problem:__proto__"}',
+    *(
+        f'{{"type":%s,"x":{more}}}'
+        for more in (
+            "NaN", "-Infinity", "1.5", "1e3", "-0", "-1", "01", "1" * 17, "-" + "1" * 17, "1" * 18,
+            "1" * 5000, "true", "false", "null", "{}", "[]", "[[[]]]", "[[[1]]]", "[[[[]]]]",
+            '[{"x":[1]}]', '[{"x":[{}]}]', "[" * 500 + "]" * 500, "[" * 20_000 + "]" * 20_000,
+            '"1.5e3 [[[[[ NaN"', '"\\ud800"', '"\ufffd"', '"\\ufffd"', '"\x01"', '"\x7f"',
+            '"' + "a" * 65_490 + '"', '"' + "\U0001f30d" * 65_400 + '"', '"' + "a" * 65_500 + '"',
+        )
+    ),
+]  # fmt: skip
+PAUSES = [
+    None, "", "5", " 7 ", "+5", "-5", "1.5", "1e3", "0x10", "5, 6", "9" * 20, "\u0663", "NaN",
+    "soon", "Fri, 31 Dec 9999 23:59:59 GMT", "fri, 31 dec 9999 23:59:59 gmt",
+    "Friday, 31-Dec-49 23:59:59 GMT",
+    "Fri 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59", "Fri Dec 31 23:59:59 9999",
+    "Fri, 31 Dec 9999 23:59:59 +0100", "9999-12-31T23:59:59Z", "Fri, 99 Dec 9999 23:59:59 GMT",
+    "Fri, 31 Foo 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT",
+]  # fmt: skip
+
+
+def test_it_reads_every_answer_of_a_server_as_this_client_does(built: Path) -> None:
+    """Or one of them would drop for good what the other keeps sending."""
+    kind = json.dumps("urn:ldpspatial:problem:closed")
+    cases = [(410, None, body.replace("%s", kind)) for body in BODIES]
+    cases += [(status, pause, "") for status in (404, 503) for pause in PAUSES]
+    run = subprocess.run(
+        ["node", "--input-type=module", "--eval", READ_ANSWERS], input=json.dumps(cases),
+        cwd=FOLDER, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    for (status, pause, body), theirs in zip(cases, json.loads(run.stdout), strict=True):
+        ours = answer_of_http(status, pause, body.encode())
+        told = [ours.is_delivered, ours.refusal, ours.retry_after_s]
+        assert told == theirs, (status, pause, body[:90])
 
 
 def test_the_document_of_its_benchmark_is_one_of_this_client() -> None:

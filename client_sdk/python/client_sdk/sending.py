@@ -8,7 +8,7 @@ around :func:`answer_of_http`.
 import email.utils
 import errno
 import http.client
-import json
+import re
 import socket
 import ssl
 import threading
@@ -21,15 +21,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from client_sdk.errors import ParameterError
+from client_sdk import canonical
+from client_sdk.errors import CollectionError, ParameterError
 from client_sdk.validate import finite_number, shown, whole_number
 
 PROBLEM = "urn:ldpspatial:problem:"
 REFUSALS = ("closed", "foreign", "malformed", "conflict")  # final: the report is never counted
 MEDIA_TYPE = "application/x-ndjson"
-LONGEST_ANSWER = 1 << 16  # bytes
+LONGEST_ANSWER = 1 << 16  # code points
+DEEPEST_ANSWER = 4  # objects and arrays within each other
 LONGEST_WAIT = 86_400.0  # seconds; a server may ask for a day and not for a year
 MOST_INTERIM = 20  # responses of 1xx before the one that counts
+HTTP_DATE = re.compile(
+    r"[a-z]{3,9}, \d\d([ -])[a-z]{3}\1\d{2,4} \d\d:\d\d:\d\d gmt", re.ASCII | re.IGNORECASE
+)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -63,9 +68,9 @@ def answer_of_http(
 ) -> Answer:
     """Return what an HTTP response means.
 
-    2xx is delivered. 4xx is final only where the body is a problem document (RFC 9457) whose type
-    is registered in docs/protocol.md: anybody between device and server may answer 403 or 404.
-    Everything else is temporary.
+    2xx is delivered. 4xx is final only where the body is a problem document (RFC 9457), in strict
+    JSON, whose type is registered in docs/protocol.md: anybody between device and server may answer
+    403 or 404. Everything else is temporary.
 
     Examples
     --------
@@ -141,7 +146,9 @@ def _answer(
     except urllib.error.HTTPError as error:
         with error:
             return answer_of_http(
-                error.code, error.headers.get("Retry-After"), error.read(LONGEST_ANSWER)
+                error.code,
+                error.headers.get("Retry-After"),
+                error.read(4 * LONGEST_ANSWER + 1),  # a code point has at most four bytes
             )
 
 
@@ -254,11 +261,28 @@ def _parts(url: object) -> urllib.parse.SplitResult:
 
 
 def _problem(body: bytes) -> str | None:
+    """Return the refusal that a problem document tells; None where it is not strict JSON.
+
+    All clients must read a body alike, or one of them would give up what another keeps sending.
+    """
     try:
-        kind = json.loads(body)["type"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        text = body.decode()
+        document = canonical.loads(text, "the answer", LONGEST_ANSWER)
+    except (UnicodeDecodeError, CollectionError):
         return None
+    # The mark stands for bytes that are not UTF-8 where a browser has read the body.
+    if "\ufffd" in text or not _is_plain(document, DEEPEST_ANSWER):
+        return None
+    kind = document.get("type")
     return next((reason for reason in REFUSALS if kind == PROBLEM + reason), None)
+
+
+def _is_plain(value: object, deepest: int) -> bool:
+    """Tell whether a value is of whole numbers, texts, arrays and objects, and not too deep."""
+    if isinstance(value, (dict, list)):
+        parts = value.values() if isinstance(value, dict) else value
+        return deepest > 0 and all(_is_plain(part, deepest - 1) for part in parts)
+    return type(value) in (int, str)  # type(): True is an int, too
 
 
 def _seconds(retry_after: object) -> float:
@@ -270,6 +294,8 @@ def _seconds(retry_after: object) -> float:
     text = str(retry_after).strip()  # some libraries give a number
     if text.isascii() and text.isdigit():
         return min(float(text.lstrip("0")[:12] or 0), LONGEST_WAIT)
+    if not HTTP_DATE.fullmatch(text):
+        return 0.0
     try:
         when = email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):

@@ -31,8 +31,9 @@ export function parse(text: unknown, what: string, longest: number): JsonObject 
   try {
     const document: Json = JSON.parse(text as string);
     const marks = (text as string).replace(STRINGS, "");
-    // The numbers alone are left: a letter is of an exponent, or of true, false and null.
-    const isWhole = !/[.a-z]/i.test(marks);
+    // The numbers alone are left: a letter is of an exponent, or of true, false and null. None in
+    // range has 18 characters.
+    const isWhole = !/[.a-z]|[-\d]{18}/i.test(marks);
     // One colon a field. Of fields of one name in an object the parser keeps the last.
     const colons = marks.split(":").length - 1;
     if (isWhole && colons === countFields(document, 0)) return objectOf(document, what);

@@ -1,11 +1,13 @@
 /** What carries one report to a server, and what its answer means: docs/protocol.md, 13. */
 
 import { ParameterError } from "./errors.js";
+import { parse } from "./json.js";
 import { numberWithin, optionsOf, shown, wholeNumber } from "./validate.js";
 
 const PROBLEM = "urn:ldpspatial:problem:";
 const REFUSALS = ["closed", "foreign", "malformed", "conflict"] as const;
-const LONGEST_ANSWER = 2 ** 16; // characters
+const LONGEST_ANSWER = 2 ** 16; // code points
+const HTTP_DATE = /^[a-z]{3,9}, \d\d([ -])[a-z]{3}\1\d{2,4} \d\d:\d\d:\d\d gmt$/i;
 export const LONGEST_WAIT = 86_400; // seconds; a server may ask for a day and not for a year
 
 /** Why a server will never count a report. */
@@ -29,7 +31,7 @@ export const LATER: Answer = { isDelivered: false, refusal: null, retryAfterSeco
 
 /**
  * Return what an HTTP response means: 2xx is delivered; 4xx is final only where the body is a
- * problem document whose type is registered; everything else is temporary.
+ * problem document, in strict JSON, whose type is registered; everything else is temporary.
  *
  * @throws ParameterError where `status` is not a whole number from 100 to 999.
  */
@@ -82,7 +84,7 @@ export function httpsSender(url: string, options: { timeoutSeconds?: number } = 
         signal: control.signal,
       });
       const isRead = response.status >= 400 && response.status < 500;
-      const text = isRead ? (await response.text()).slice(0, LONGEST_ANSWER) : "";
+      const text = isRead ? await response.text() : "";
       return answerOfHttp(response.status, response.headers.get("Retry-After"), text);
     } catch {
       return LATER; // of a connection nothing more is told
@@ -93,9 +95,12 @@ export function httpsSender(url: string, options: { timeoutSeconds?: number } = 
   };
 }
 
+/** Return the refusal that a problem document tells; null where it is not strict JSON. */
 function problemOf(body: string): Refusal | null {
   try {
-    const { type } = JSON.parse(body) as { type: unknown };
+    const { type } = parse(body, "the answer", LONGEST_ANSWER);
+    // The mark stands for bytes that are not UTF-8.
+    if (/\ufffd/.test(body)) return null;
     return REFUSALS.filter((reason) => type === PROBLEM + reason)[0] ?? null;
   } catch {
     return null;
@@ -105,7 +110,7 @@ function problemOf(body: string): Refusal | null {
 /** Return what Retry-After asks for: seconds, or a date by the device's clock. */
 function secondsOf(retryAfter: string): number {
   const text = retryAfter.trim();
-  const isDate = /^[A-Z][a-z]{2,8},? /.test(text);
+  const isDate = HTTP_DATE.test(text);
   const seconds = isDate ? (Date.parse(text) - Date.now()) / 1000 : /^\d+$/.test(text) && +text;
   return Math.min(Math.max(seconds || 0, 0), LONGEST_WAIT);
 }

@@ -219,12 +219,28 @@ test("only 2xx delivers and only registered problems of 4xx are final", () => {
   }
 });
 
+test("a problem that is no strict JSON passes", () => {
+  const withMore = (more) => problem("closed").replace("}", `,"more":${more}}`);
+  assert.equal(answerOfHttp(410, null, withMore("1")).refusal, "closed");
+  const deep = (depth) => "[".repeat(depth) + "]".repeat(depth);
+  const bad = [
+    "NaN", "Infinity", "1.5", "1e999", "1".repeat(18), "1".repeat(5000), "true", "null", deep(9),
+    deep(20_000), '"\u0001"', '"\ufffd"', `"${"a".repeat(70_000)}"`, '1,"more":2', "1,",
+  ];
+  for (const more of bad) {
+    const { refusal, retryAfterSeconds } = answerOfHttp(410, "7", withMore(more));
+    assert.deepEqual([refusal, retryAfterSeconds], [null, 7], more.slice(0, 20));
+  }
+});
+
 test("Retry-After is read as seconds or as a date", (context) => {
   const now = Date.parse("2026-11-23T10:00:00Z");
   context.mock.timers.enable({ apis: ["Date"], now });
   const cases = {
     120: 120, " 5 ": 5, "00": 0, "-3": 0, "1.5": 0, "1e3": 0, "": 0, soon: 0, 99999999999: 86_400,
     "Mon, 23 Nov 2026 10:01:40 GMT": 100, "Monday, 23-Nov-26 10:01:40 GMT": 100,
+    "mon, 23 nov 2026 10:01:40 gmt": 100, "Mon, 23 Nov 2026 10:01:40": 0,
+    "Mon, 23 Nov 2026 10:01:40 +0100": 0, "Mon 23 Nov 2026 10:01:40 GMT": 0,
     "Mon, 23 Nov 2026 09:00:00 GMT": 0, "Fri, 31 Dec 2099 23:59:59 GMT": 86_400, "Mon, x": 0,
   };
   for (const [text, seconds] of Object.entries(cases)) {
