@@ -9,6 +9,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from ldpspatial.collecting.report_texts import ReportTexts
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits, RateLimit
@@ -21,6 +22,7 @@ from ldpspatial.service.uploads import (
     Taking,
     TooLargeError,
     Upload,
+    line_count,
     read_body,
     sort_out,
     unpacked,
@@ -29,6 +31,7 @@ from ldpspatial.service.windows import find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
 ASKED_AGAIN_S = 1.0  # so often at most is the whole store read for digests that are not known
+SHORT_BODY = 1 << 15  # bytes, read in about a millisecond: a thread would cost as much
 DIGEST = re.compile("[0-9a-f]{64}")
 FEW = 8  # digests that are looked for one by one
 FOREVER = "public, max-age=31536000, immutable"
@@ -152,9 +155,7 @@ class DeviceApi:
         if wait_s:
             again = {"Retry-After": str(int(wait_s) + 1)}
             raise Problem(429, "Too many requests.", headers=again)
-        texts = read_body(await self._body(request))
-        if len(texts) + len(texts.malformed) > self._limits.lines:
-            raise Problem(413, f"At most {self._limits.lines} lines in one request.")
+        texts = await self._texts(await self._body(request))
         await self.catalogue.learn(set(texts.collections))
         upload = sort_out(texts, self.catalogue.known)
         if not upload.lines:
@@ -169,6 +170,15 @@ class DeviceApi:
             raise final(upload.refused[0].reason, lines=lines)
         answer = msgspec.json.encode({"stored": upload.lines - len(lines), "refused": lines})
         return Response(answer, 200, CROSS_ORIGIN, "application/json")
+
+    async def _texts(self, body: bytes) -> ReportTexts:
+        """Return what the lines of a body hold; other requests go on while a long one is read."""
+        if line_count(body) > self._limits.lines:
+            detail = f"At most {self._limits.lines} lines in one request, also blank ones."
+            raise Problem(413, detail)
+        if len(body) <= SHORT_BODY:
+            return read_body(body)
+        return await asyncio.to_thread(read_body, body)
 
     async def _store_upload(self, upload: Upload) -> None:
         """Store what can be stored; what was closed meanwhile is refused."""
@@ -194,7 +204,9 @@ class DeviceApi:
         longest = self._limits.body_bytes
         try:
             body = await asyncio.wait_for(self._received(request, longest), self._limits.seconds)
-            return unpacked(body, longest) if encoding == "gzip" else body
+            if encoding == "gzip":
+                return await asyncio.to_thread(unpacked, body, longest)
+            return body
         except TooLargeError:
             detail = f"At most {longest} bytes in one request, also unpacked."
             raise Problem(413, detail, headers={"Connection": "close"}) from None

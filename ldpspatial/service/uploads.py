@@ -5,7 +5,7 @@ time (docs/protocol.md, sections 5, 7 and 13).
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -90,6 +90,11 @@ def unpacked(body: bytes, longest: int) -> bytes:
     return content
 
 
+def line_count(body: bytes) -> int:
+    """Return how many lines a body has, blank ones among them; the last may have no end."""
+    return body.count(b"\n") + (not body.endswith(b"\n") and bool(body))
+
+
 def read_body(body: bytes) -> ReportTexts:
     """Read lines of reports, the last one with or without a line feed."""
     return read_texts(body if body.endswith(b"\n") or not body else body + b"\n")
@@ -107,13 +112,22 @@ def sort_out(texts: ReportTexts, known: Mapping[bytes, Taking]) -> Upload:
     upload = Upload()
     upload.refused += [Refusal(line, MALFORMED, UNKNOWN) for line in texts.malformed]
     named = set(texts.collections)
-    for digest in named:
-        at = None
-        if len(named) > 1:
-            at = np.array([k for k, name in enumerate(texts.collections) if name == digest])
-        _take(upload, texts, at, known.get(digest))
+    if len(named) <= 1:
+        for digest in named:
+            _take(upload, texts, None, known.get(digest))
+    else:
+        for name, at in _places(texts.collections, known).items():
+            _take(upload, texts, np.array(at), known.get(name))
     upload.refused.sort()
     return upload
+
+
+def _places(names: Sequence[bytes], known: Mapping[bytes, Taking]) -> dict[bytes, list[int]]:
+    """Return where each known collection is named, and under b"" where any other is."""
+    places: dict[bytes, list[int]] = {}
+    for k, name in enumerate(names):
+        places.setdefault(name if name in known else b"", []).append(k)
+    return places
 
 
 def _take(

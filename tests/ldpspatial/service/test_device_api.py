@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from client_sdk import Collection, Device, Uploader, answer_of_http, https_sender
+from ldpspatial.service import device_api
 from ldpspatial.service.closing import close_collection
-from ldpspatial.service.device_api import Catalogue
+from ldpspatial.service.device_api import Catalogue, DeviceApi
 from ldpspatial.service.limits import Limits, RateLimit
+from ldpspatial.service.problems import Problem
 from ldpspatial.service.progress import Progress, progress_of
 from ldpspatial.service.store import make_store, open_store
 from ldpspatial.service.tokens import make_token
@@ -221,6 +223,10 @@ def many_lines(server: Server) -> Any:
     return server.post(gzip.compress(b"x\n" * 301), Content_Encoding="gzip")
 
 
+def many_blank_lines(server: Server) -> Any:
+    return server.post(gzip.compress(b"\n" * 99_999), Content_Encoding="gzip")
+
+
 def empty(server: Server) -> Any:
     return server.post(b"\n \n")
 
@@ -244,7 +250,8 @@ def wrong_token(server: Server) -> Any:
 @pytest.mark.parametrize(
     ("ask", "expected"),
     [(no_type, 415), (wrong_type, 415), (wrong_encoding, 415), (not_gzip, 400), (bomb, 413),
-     (long_body, 413), (many_lines, 413), (empty, 400), (put, 405), (outside_path, 404),
+     (long_body, 413), (many_lines, 413),
+     (many_blank_lines, 413), (empty, 400), (put, 405), (outside_path, 404),
      (operator, 401), (wrong_token, 401)],
     ids=lambda value: getattr(value, "__name__", None),
 )  # fmt: skip
@@ -256,6 +263,22 @@ def test_what_is_not_an_upload_gets_a_4xx_and_is_not_final(
     assert answer_of_http(status, None, content).refusal is None
     server.stop()
     assert received(path) == 0
+
+
+@pytest.mark.parametrize("line", [b"x\n", b"\n", b"\r\n", b"{}\n"])
+def test_a_body_of_too_many_lines_is_refused_before_any_is_read(
+    monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
+    """A few bytes of gzip can hold a million lines."""
+    read: list[int] = []
+    monkeypatch.setattr(device_api, "read_body", lambda body: read.append(len(body)))
+    api = DeviceApi.__new__(DeviceApi)
+    api._limits = LIMITS
+    with pytest.raises(Problem) as refused:
+        asyncio.run(api._texts(line * 301))
+    assert (refused.value.status, read) == (413, [])
+    asyncio.run(api._texts(line * 299 + line.rstrip(b"\n")))
+    assert len(read) == 1
 
 
 def slow(server: Server, head: bytes) -> bytes:

@@ -5,6 +5,8 @@ import json
 import random
 import re
 import zlib
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,6 +155,25 @@ def test_reports_of_several_collections_are_told_apart() -> None:
         records, at = upload.arrived[number]
         assert at == list(range(1 + parity, 51, 2))
         assert [row["id"].tobytes().hex() for row in records] == [r.id for r in sent[parity::2]]
+
+
+def test_the_work_on_a_body_does_not_grow_with_the_collections_that_it_names() -> None:
+    """Each name is looked at once, not once for every other name."""
+
+    class Names(tuple[bytes, ...]):
+        passes = 0
+
+        def __iter__(self) -> Iterator[bytes]:
+            Names.passes += 1
+            return super().__iter__()
+
+    sent = [Report(f"{k:064x}", f"{k:032x}", 0, 0) for k in range(300)] + [report()]
+    texts = read_body(lines(sent))
+    upload = sort_out(replace(texts, collections=Names(texts.collections)), KNOWN)
+    assert [refusal.line for refusal in upload.refused] == list(range(1, 301))
+    assert {refusal.reason for refusal in upload.refused} == {"foreign"}
+    assert upload.arrived[1][1] == [301]
+    assert Names.passes <= 2
 
 
 def test_a_gzip_stream_is_unpacked_to_a_limit_and_no_further() -> None:
