@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ldpspatial.service.database import StoreError
-from ldpspatial.service.device_api import CROSS_ORIGIN, DeviceApi
+from ldpspatial.service.device_api import CROSS_ORIGIN, Catalogue, DeviceApi
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.maps import Maps
@@ -46,11 +46,12 @@ def make_app(
         store = await open_store(location)
         commits = GroupCommit(store)
         app.state.commits = commits
-        devices = DeviceApi(store, commits, limits)
+        catalogue = Catalogue(store)
+        clock = Clock(store, catalogue.refresh)
+        devices = DeviceApi(store, commits, limits, catalogue, clock)
         maps = Maps()
         monitoring = Monitoring(store, devices, commits)
-        operators = OperatorApi(store, devices.catalogue, commits, maps, monitoring)
-        clock = Clock(store, devices.catalogue.refresh)
+        operators = OperatorApi(store, catalogue, commits, maps, monitoring)
         app.router.routes[:] = [
             Route("/reports", devices.reports, methods=["POST"]),
             Route("/reports", devices.preflight, methods=["OPTIONS"]),
@@ -63,7 +64,7 @@ def make_app(
         ]
         await forget(store.database)
         await clock.look()  # so that the first report finds its window open
-        await devices.catalogue.refresh()
+        await catalogue.refresh()
         commits.start()
         clock.start()
         try:

@@ -27,13 +27,12 @@ from ldpspatial.service.uploads import (
     sort_out,
     unpacked,
 )
-from ldpspatial.service.windows import find_series
+from ldpspatial.service.windows import Clock, find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
-ASKED_AGAIN_S = 1.0  # so often at most is the whole store read for digests that are not known
+APART_S = 0.05  # between two look-ups for digests that are not known, whoever asks
 SHORT_BODY = 1 << 15  # bytes, read in about a millisecond: a thread would cost as much
 DIGEST = re.compile("[0-9a-f]{64}")
-FEW = 8  # digests that are looked for one by one
 FOREVER = "public, max-age=31536000, immutable"
 # The page of an app comes from the app's own server: every page may send, none with credentials.
 CROSS_ORIGIN = {
@@ -49,46 +48,58 @@ PREFLIGHT = {
 
 
 class Catalogue:
-    """The collections of the store and whether they take reports."""
+    """The collections of the store and whether they take reports.
+
+    Attributes
+    ----------
+    known : dict of bytes to Taking
+        By digest, as ASCII.
+    series : int
+        How many series the store had when it was looked into for digests that are not known.
+    """
 
     def __init__(self, store: Store):
         self._store = store
-        self._read_at = -ASKED_AGAIN_S
         self._reading = asyncio.Lock()
+        self._looking = asyncio.Lock()
+        self._looked_at = -APART_S
+        self._next: asyncio.Task[None] | None = None  # the look-up that has not begun
         self.known: dict[bytes, Taking] = {}
+        self.series = 0
 
     async def refresh(self) -> None:
         """Read all collections and their states."""
         async with self._reading:
-            await self._read()
-
-    async def _read(self) -> None:
-        self._read_at = time.monotonic()
-        known = {}
-        for held in await self._store.collections():
-            digest = held.digest.encode()
-            before = self.known.get(digest)
-            known[digest] = before.now(held) if before else Taking.of(held)
-        self.known = known
+            known = {}
+            for held in await self._store.collections():
+                digest = held.digest.encode()
+                before = self.known.get(digest)
+                known[digest] = before.now(held) if before else Taking.of(held)
+            self.known = known
 
     async def learn(self, digests: set[bytes]) -> None:
         """Look for digests that are not known: what is refused as foreign is refused for good.
 
-        A few are looked for one by one. For many, which no device sends, the whole store is read,
-        once a second at most.
+        All who ask while a look-up runs share the next one, so that each is answered by one that
+        began after it asked, and invented digests make no more look-ups than one does.
         """
         if not digests - self.known.keys():
             return
-        async with self._reading:  # what is being read just now may name them
-            unknown = digests - self.known.keys()
-            if len(unknown) <= FEW:
-                found = [await self._store.find(digest.decode()) for digest in unknown]
-                if not any(found):
-                    return
-            elif unknown:
-                await asyncio.sleep(self._read_at + ASKED_AGAIN_S - time.monotonic())
-            if unknown:
-                await self._read()
+        if self._next is None:
+            self._next = asyncio.create_task(self._look())
+        await asyncio.shield(self._next)  # who goes away leaves it to the others
+
+    async def _look(self) -> None:
+        """Look for collections that are not known, a moment after the last look-up at least."""
+        async with self._looking:
+            await asyncio.sleep(self._looked_at + APART_S - time.monotonic())
+            self._next = None  # who asks from now on may ask for what this one does not see
+            self._looked_at = time.monotonic()
+            read = self._store.database.read
+            ((self.series,),) = await read("SELECT COUNT(*) FROM series")
+            rows = await read("SELECT digest FROM collections")
+            if {str(digest).encode() for (digest,) in rows} - self.known.keys():
+                await self.refresh()
 
 
 def digest_of(request: Request) -> str:
@@ -107,14 +118,25 @@ class DeviceApi:
     store : Store
     commits : GroupCommit
     limits : Limits
+    catalogue : Catalogue
+    clock : Clock
+        Knows which windows are about to open.
     """
 
-    def __init__(self, store: Store, commits: GroupCommit, limits: Limits):
+    def __init__(
+        self,
+        store: Store,
+        commits: GroupCommit,
+        limits: Limits,
+        catalogue: Catalogue,
+        clock: Clock,
+    ):
         self._store = store
         self._commits = commits
         self._limits = limits
         self._rate = RateLimit(limits.requests_a_minute)
-        self.catalogue = Catalogue(store)
+        self._clock = clock
+        self.catalogue = catalogue
         self.requests: Counter[int] = Counter()  # by status
 
     async def document(self, request: Request) -> Response:
@@ -156,7 +178,7 @@ class DeviceApi:
             again = {"Retry-After": str(int(wait_s) + 1)}
             raise Problem(429, "Too many requests.", headers=again)
         texts = await self._texts(await self._body(request))
-        await self.catalogue.learn(set(texts.collections))
+        await self._learn(set(texts.collections))
         upload = sort_out(texts, self.catalogue.known)
         if not upload.lines:
             raise Problem(400, "The body holds no line.")
@@ -179,6 +201,13 @@ class DeviceApi:
         if len(body) <= SHORT_BODY:
             return read_body(body)
         return await asyncio.to_thread(read_body, body)
+
+    async def _learn(self, digests: set[bytes]) -> None:
+        """Look for collections that are not known; refuse for now what may be about to open."""
+        await self.catalogue.learn(digests)
+        unknown = digests - self.catalogue.known.keys()
+        if unknown and self._clock.may_open(unknown, self.catalogue.series):
+            raise busy("A collection may be about to open; nothing was stored.", {})
 
     async def _store_upload(self, upload: Upload) -> None:
         """Store what can be stored; what was closed meanwhile is refused."""

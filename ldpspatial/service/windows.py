@@ -4,28 +4,37 @@ Documents and reports hold no time, so the clock of the server alone decides. A 
 for some leeway before it begins and after it ends: the clocks of devices differ, and a report may
 wait on its device. What was closed stays closed, whichever way the clock is turned then. A window
 that was over, leeway included, before the service came to look is never opened.
+
+A device drops a report that is refused for good. So a window that is late to open (a full disk, a
+locked store) or is about to is none that the service does not know: its reports are to come again.
+Nothing that is due waits for another series, nor for closed windows to be counted.
 """
 
 import asyncio
-import logging
 import math
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from client_sdk import ClientError, Series
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.service.closing import close_collection, finish_closing
-from ldpspatial.service.database import Statement, StoreError
-from ldpspatial.service.store import LARGEST_MINIMUM, OPEN, Store
+from ldpspatial.service.database import DamagedStoreError, Statement, StoreError
+from ldpspatial.service.failure_log import FailureLog
+from ldpspatial.service.store import CLOSED, LARGEST_MINIMUM, OPEN, Store
 from ldpspatial.validate import instance, shown, whole_number
 
-LOG = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
 DAY_S = 86_400
 LONGEST_LEEWAY_S = 366 * DAY_S
 MOST_OPEN = 1000  # windows of one series that take reports at the same time
 LOOK_S = 20.0  # at most between two looks at the clock: series are added, clocks are set
+LATE_S = 3 * LOOK_S  # a look that is older does not tell which windows are due
+SOON_S = 2 * LATE_S  # so long before it opens a window is not refused for good, but told to wait
 SHORTEST_S = 0.1  # at least: what fails is tried again, and not at once
 
 _HELD = "SELECT number, digest, document, minimum, leeway FROM series"
@@ -118,46 +127,65 @@ async def find_series(store: Store, digest: str) -> HeldSeries | None:
     return HeldSeries(*rows[0]) if rows else None
 
 
-async def turn(store: Store, now: float) -> int:
-    """Open the windows whose time has come and close those whose time is over.
+@dataclass(frozen=True)
+class Due:
+    """What is to be done for a series, and which of its windows take reports now or soon.
 
-    Parameters
+    Attributes
     ----------
-    store : Store
-    now : float
-        Seconds since 1970, by the clock of the server.
-
-    Returns
-    -------
-    int
-        Windows that were opened or closed.
+    held : HeldSeries
+    series : Series
+    opens : list of int
+        Windows.
+    closes : list of str
+        Digests.
+    near : set of bytes
+        Digests, as ASCII, of the windows that take reports or soon will.
     """
-    changed = 0
-    for held in await all_series(store):
-        try:
-            series = Series.from_json(held.document, held.digest)
-        except ClientError:
-            LOG.error("the series %s is not what was added: restore a back-up", held.digest[:12])
-            continue  # the others go on
-        rows = await store.database.read(
-            "SELECT place, state, windows.digest FROM windows "
-            "LEFT JOIN collections ON collections.digest = windows.digest WHERE series = $1",
-            held.number,
-        )
-        states = {window: (state, digest) for window, state, digest in rows}
-        for window in held.taking(series, now):
-            if states.get(window, (None, ""))[0] is None:
-                await _open(store, held, series, window)
-                changed += 1
-        for window, (state, digest) in states.items():
-            if state == OPEN and held.times(series, window)[1] <= now:
-                await close_collection(store, digest)
-                changed += 1
-    return changed
+
+    held: HeldSeries
+    series: Series
+    opens: list[int]
+    closes: list[str]
+    near: set[bytes]
 
 
-async def _open(store: Store, held: HeldSeries, series: Series, window: int) -> None:
-    """Open a window; taken up again where a crash, or another service, came in between."""
+async def _due(store: Store, held: HeldSeries, now: float) -> Due:
+    """Look what is to be done for a series; this writes nothing."""
+    try:
+        series = Series.from_json(held.document, held.digest)
+    except ClientError:
+        raise StoreError(
+            f"the series {held.digest[:12]} is not what was added: restore a back-up"
+        ) from None
+    rows = await store.database.read(
+        "SELECT place, state, windows.digest FROM windows "
+        "LEFT JOIN collections ON collections.digest = windows.digest WHERE series = $1",
+        held.number,
+    )
+    states = {window: (state, digest) for window, state, digest in rows}
+    taking = held.taking(series, now)
+    near = range(taking.start, held.taking(series, now + SOON_S).stop)
+    return Due(
+        held,
+        series,
+        opens=[window for window in taking if states.get(window, (None, ""))[0] is None],
+        closes=[
+            digest
+            for window, (state, digest) in states.items()
+            if state == OPEN and held.times(series, window)[1] <= now
+        ],
+        near={
+            (states[k][1] if k in states else series.collection(k).digest).encode() for k in near
+        },
+    )
+
+
+async def _open(store: Store, held: HeldSeries, series: Series, window: int) -> str:
+    """Open a window and return its digest.
+
+    It is taken up again where a crash, or another service, came in between.
+    """
     collection = series.collection(window)
     sql = (
         "INSERT INTO windows (series, place, digest) VALUES ($1, $2, $3) "
@@ -167,10 +195,18 @@ async def _open(store: Store, held: HeldSeries, series: Series, window: int) -> 
     await store.database.run([Statement(sql, [row])])
     if await store.find(collection.digest) is None:
         await store.add(collection, held.minimum)
+    return collection.digest
+
+
+async def _take_no_more(store: Store, digest: str) -> str:
+    """Close a window that is over, without counting it; return its digest."""
+    sql = "UPDATE collections SET state = $2 WHERE digest = $1 AND state = $3"
+    await store.database.run([Statement(sql, [(digest, CLOSED, OPEN)])])
+    return digest
 
 
 class Clock:
-    """Looks at the time, and turns all series, while the service runs.
+    """Looks at the time, and opens and closes the windows of all series, while the service runs.
 
     Parameters
     ----------
@@ -190,33 +226,113 @@ class Clock:
         self._store = store
         self._changed = changed
         self._now = now
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failures: defaultdict[str, FailureLog] = defaultdict(FailureLog)
+        self._uncounted: asyncio.Queue[str] = asyncio.Queue()
+        self._looked_at = -math.inf  # when all series were read without a failure
+        self._series = 0
+        self._near: set[bytes] = set()
 
     def start(self) -> None:
         """Begin to look; needs a running event loop."""
-        self._task = asyncio.create_task(self._run())
+        self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._count_all())]
 
     async def stop(self) -> None:
-        """End; a window that is being closed is taken up at the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        """End; a window that is being counted is taken up at the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def may_open(self, digests: set[bytes], series: int) -> bool:
+        """Tell whether collections that the store has not may be windows that open now or soon.
+
+        Whoever says "no collection of mine" says it for good: so not of a window that is late,
+        nor while this clock does not know what is due.
+
+        Parameters
+        ----------
+        digests : set of bytes
+            As ASCII.
+        series : int
+            How many series the store has.
+        """
+        is_late = not 0 <= self._now() - self._looked_at <= LATE_S
+        return is_late or series != self._series or not self._near.isdisjoint(digests)
 
     async def look(self) -> None:
-        """Turn all series once; what fails is tried again at the next look."""
+        """Open and close what is due; what fails is tried again at the next look.
+
+        Closed windows are counted by another task: the next ones open meanwhile.
+        """
+        due = await self._look_what_is_due(self._now())
+        opened = [
+            await self._tried(_open(self._store, each.held, each.series, window))
+            for each in due
+            for window in each.opens
+        ]
+        if any(opened):
+            await self._tried(self._changed())
+        closed = [
+            await self._tried(_take_no_more(self._store, digest))
+            for each in due
+            for digest in each.closes
+        ]
+        if any(closed):
+            await self._tried(self._changed())
+        for digest in filter(None, closed):
+            self._uncounted.put_nowait(digest)
+
+    async def _look_what_is_due(self, now: float) -> list[Due]:
+        """Read all series; those that can be read go on without the others."""
+        found = await self._tried(all_series(self._store))
+        tried = [await self._tried(_due(self._store, held, now)) for held in found or ()]
+        due = [each for each in tried if each]
+        # Set at once: who asks meanwhile gets the answer of one look.
+        self._looked_at = -math.inf if found is None or None in tried else now
+        self._series = len(tried)
+        self._near = {digest for each in due for digest in each.near}
+        return due
+
+    @property
+    def uncounted(self) -> int:
+        """Windows that were closed here and are not counted yet."""
+        return self._uncounted.qsize()
+
+    async def _count_all(self) -> None:
+        """Count what is closed, one after the other."""
+        # First what an earlier process did not come to the end of.
+        await self._tried(finish_closing(self._store))
+        while True:
+            await self.count_next()
+
+    async def count_next(self) -> None:
+        """Wait until a window is closed, and count it; what fails is tried again later."""
+        digest = await self._uncounted.get()
         try:
-            if await turn(self._store, self._now()):
-                await self._changed()
+            await close_collection(self._store, digest)
+        except DamagedStoreError as error:
+            self._tell(error)
+        except Exception as error:
+            self._tell(error)
+            self._uncounted.put_nowait(digest)
+            await asyncio.sleep(LOOK_S)
+
+    async def _tried(self, step: Awaitable[Result]) -> Result | None:
+        """Take a step; where it fails, say so, and the others go on."""
+        try:
+            return await step
         except Exception as error:
             # Whatever it is: the next look may fare better, and a clock that stands loses windows.
-            LOG.error("a window was not opened or closed, and will be: %s", _told(error))
+            self._tell(error)
+            return None
+
+    def _tell(self, error: Exception) -> None:
+        """Log a failure once a minute: texts of our own, and of others the kind alone."""
+        is_ours = isinstance(error, LdpSpatialError | StoreError)
+        failure = str(error) if is_ours else type(error).__name__
+        self._failures[failure].tell(f"a window was not opened, closed or counted: {failure}")
 
     async def _run(self) -> None:
-        try:
-            await finish_closing(self._store)  # what an earlier process did not come to the end of
-        except Exception as error:
-            LOG.error("a collection was not counted to the end: %s", _told(error))
         while True:
             await self.look()
             await asyncio.sleep(await self.pause())
@@ -224,14 +340,9 @@ class Clock:
     async def pause(self) -> float:
         """Return the seconds until the next look: until a window is due, and no more than 20."""
         now = self._now()
-        try:
-            held = await all_series(self._store)
-            due = [each.due(Series.from_json(each.document), now) - now for each in held]
-        except (StoreError, ClientError):  # the look has said so
-            return LOOK_S
-        return min(LOOK_S, max(SHORTEST_S, min(due, default=LOOK_S)))
-
-
-def _told(error: Exception) -> str:
-    """Return what may be logged: texts of our own, and of others the kind alone."""
-    return str(error) if isinstance(error, LdpSpatialError | StoreError) else type(error).__name__
+        times = [now + LOOK_S]
+        with suppress(StoreError):  # the look says so
+            for each in await all_series(self._store):
+                with suppress(ClientError):
+                    times.append(each.due(Series.from_json(each.document), now))
+        return max(SHORTEST_S, min(times) - now)

@@ -437,8 +437,64 @@ def test_a_collection_that_was_just_added_elsewhere_is_found_at_once(tmp_path: P
         assert COLLECTION.digest.encode() in catalogue.known
         await store.add(OTHER, 1)
         many = {f"{k:064x}".encode() for k in range(100)}
-        await catalogue.learn(many | {OTHER.digest.encode()})  # after a second
+        await catalogue.learn(many | {OTHER.digest.encode()})
         assert OTHER.digest.encode() in catalogue.known
+        await store.close()
+
+    asyncio.run(act())
+
+
+def test_invented_digests_share_look_ups_and_hold_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act() -> None:
+        store = await make_store(tmp_path / "new.db")
+        catalogue = Catalogue(store)
+        read = store.database.read
+        looks: list[str] = []
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def slow(sql: str, *values: Any) -> list[tuple[Any, ...]]:
+            if sql == "SELECT digest FROM collections":
+                looks.append(sql)
+                begun.set()
+                await may_end.wait()
+            return await read(sql, *values)
+
+        monkeypatch.setattr(store.database, "read", slow)
+
+        def asked(start: int) -> list["asyncio.Task[None]"]:
+            sets = [{f"{k:064x}".encode() for k in range(j, j + 9)} for j in range(start, 900, 9)]
+            return [asyncio.create_task(catalogue.learn(digests)) for digests in sets]
+
+        early = asked(0)
+        await begun.wait()
+        late = asked(9)  # one look-up runs, which may be too early for these: they share the next
+        await store.add(COLLECTION, 1)
+        honest = asyncio.create_task(catalogue.learn({COLLECTION.digest.encode()}))
+        await catalogue.refresh()  # as an operator's request does
+        assert not any(task.done() for task in (*early, *late, honest))
+        may_end.set()
+        await asyncio.gather(*early, *late, honest)
+        assert len(looks) == 2
+        assert COLLECTION.digest.encode() in catalogue.known
+        await store.close()
+
+    asyncio.run(act())
+
+
+def test_who_goes_away_leaves_the_look_up_to_the_others(tmp_path: Path) -> None:
+    async def act() -> None:
+        store = await make_store(tmp_path / "new.db")
+        catalogue = Catalogue(store)
+        await store.add(COLLECTION, 1)
+        gone, stays = (
+            asyncio.create_task(catalogue.learn({COLLECTION.digest.encode()})) for _ in range(2)
+        )
+        await asyncio.sleep(0)
+        gone.cancel()
+        await stays
+        assert COLLECTION.digest.encode() in catalogue.known
         await store.close()
 
     asyncio.run(act())

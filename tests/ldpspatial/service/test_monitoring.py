@@ -11,13 +11,14 @@ from starlette.requests import Request
 
 from ldpspatial.collecting.records import records_of
 from ldpspatial.service.database import StoreError
-from ldpspatial.service.device_api import DeviceApi
+from ldpspatial.service.device_api import Catalogue, DeviceApi
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.store import make_store
 from ldpspatial.service.tokens import make_token
+from ldpspatial.service.windows import Clock
 from tests.support.service import COLLECTION, OTHER, lines, report, serving
 
 LABELS = {"status", "reason"}  # and no other: nothing about people, devices or collections
@@ -79,7 +80,10 @@ def test_a_store_that_fails_is_not_healthy_until_it_stores_again(
         arrived = {held.number: records_of(bytes(16), np.zeros(1, np.int64))}
         commits = GroupCommit(store)
         commits.start()
-        monitoring = Monitoring(store, DeviceApi(store, commits, Limits()), commits)
+        catalogue = Catalogue(store)
+        clock = Clock(store, catalogue.refresh)
+        devices = DeviceApi(store, commits, Limits(), catalogue, clock)
+        monitoring = Monitoring(store, devices, commits)
         request = Request({"type": "http"})
         with monkeypatch.context() as broken:
             broken.setattr(store, "append", failing)

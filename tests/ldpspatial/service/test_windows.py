@@ -12,11 +12,16 @@ import pytest
 from client_sdk import Grid, Series
 from ldpspatial.collecting.records import records_of
 from ldpspatial.errors import InputError
+from ldpspatial.service import windows
 from ldpspatial.service.closing import counted, release
 from ldpspatial.service.database import Statement, StoreError
+from ldpspatial.service.device_api import Catalogue, DeviceApi
+from ldpspatial.service.group_commit import GroupCommit
+from ldpspatial.service.limits import Limits
+from ldpspatial.service.problems import Problem
 from ldpspatial.service.store import CLOSED, OPEN, RELEASED, Store, make_store
 from ldpspatial.service.tokens import make_token
-from ldpspatial.service.windows import Clock, HeldSeries, add_series, all_series, turn
+from ldpspatial.service.windows import Clock, HeldSeries, add_series, all_series
 from tests.support.command_line import refusal, succeed
 from tests.support.service import lines, report, serving
 
@@ -35,6 +40,18 @@ def run(location: str, act: Callable[[Store], Awaitable[None]]) -> None:
             await store.close()
 
     asyncio.run(body())
+
+
+async def nothing() -> None:
+    """Do what a service does that holds no list of collections."""
+
+
+async def turn(store: Store, now: float) -> None:
+    """Open, close and count what is due at a time."""
+    clock = Clock(store, nothing, lambda: now)
+    await clock.look()
+    while clock.uncounted:
+        await clock.count_next()
 
 
 async def states(store: Store) -> dict[int, str]:
@@ -57,9 +74,9 @@ def test_windows_open_and_close(location: str) -> None:
             (START + 4 * HOUR + 599, {1: CLOSED, 2: CLOSED, 4: OPEN}),  # 3 was slept through
             (START + 9 * HOUR, {1: CLOSED, 2: CLOSED, 4: CLOSED}),
         ):
-            changes = await turn(store, now)
-            assert await states(store) == expected, now
-            assert await turn(store, now) == 0, changes
+            for _ in range(2):
+                await turn(store, now)
+                assert await states(store) == expected, now
 
     run(location, act)
 
@@ -103,6 +120,118 @@ def test_what_a_crash_left_half_done_is_taken_up(
         await clock.look()
         await clock.look()
         assert (await states(store), told) == ({1: OPEN}, [None])
+
+    run(location, act)
+
+
+async def learned(store: Store, clock: Clock, window: int) -> int:
+    """Return the status of a report of a window, 0 where nothing was refused before its lines."""
+    catalogue = Catalogue(store)
+    api = DeviceApi(store, GroupCommit(store), Limits(), catalogue, clock)
+    try:
+        await api._learn({WEEK.collection(window).digest.encode()})
+    except Problem as problem:
+        return 422 if problem.kind else problem.status
+    return 0
+
+
+def test_a_report_of_a_window_that_is_late_to_open_is_to_come_again(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(store: Store) -> None:
+        await add_series(store, WEEK, 2, leeway_s=0)
+        now = [START - 10.0 * HOUR]
+        clock = Clock(store, nothing, lambda: now[0])
+        assert await learned(store, clock, 1) == 503  # who has not looked does not know
+        await clock.look()
+        assert await learned(store, clock, 1) == 0  # no window of mine, for hours
+
+        async def failing(*arguments: object) -> None:
+            raise StoreError("the disk is full")
+
+        run_it = store.database.run
+        for now[0] in (START - 10.0, START + 1.0):
+            monkeypatch.setattr(store.database, "run", failing)
+            await clock.look()
+            assert await learned(store, clock, 1) == 503
+            assert await learned(store, clock, 3) == 0
+        monkeypatch.setattr(store.database, "run", run_it)
+        await clock.look()
+        assert (await learned(store, clock, 1), await states(store)) == (0, {1: OPEN})
+
+    run(location, act)
+
+
+def test_who_did_not_look_just_now_does_not_know_which_windows_there_are(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(store: Store) -> None:
+        now = [float(START)]
+        clock = Clock(store, nothing, lambda: now[0])
+        await clock.look()
+        foreign = {b"0" * 64}
+        assert not clock.may_open(foreign, 0)
+        assert clock.may_open(foreign, 1)  # a series was added since
+        for now[0] in (START + 61.0, START - 1.0, START + 10.0 * HOUR):  # a late look, a new time
+            assert clock.may_open(foreign, 0)
+        await clock.look()
+        assert not clock.may_open(foreign, 0)
+
+        async def failing(*arguments: object) -> None:
+            raise StoreError("the connection was lost")
+
+        monkeypatch.setattr(store.database, "read", failing)
+        await clock.look()
+        assert clock.may_open(foreign, 0)
+
+    run(location, act)
+
+
+def test_windows_open_while_closed_ones_are_counted(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(store: Store) -> None:
+        await add_series(store, WEEK, 2, leeway_s=0)
+        now = [float(START)]
+        clock = Clock(store, nothing, lambda: now[0])
+        await clock.look()
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def slow(store: Store, digest: str) -> None:
+            begun.set()
+            await may_end.wait()
+
+        monkeypatch.setattr(windows, "close_collection", slow)
+        now[0] += HOUR
+        await clock.look()
+        counting = asyncio.create_task(clock.count_next())
+        await begun.wait()
+        now[0] += HOUR
+        await clock.look()
+        assert await states(store) == {1: CLOSED, 2: CLOSED, 3: OPEN}
+        may_end.set()
+        await counting
+        assert clock.uncounted == 1
+
+    run(location, act)
+
+
+def test_a_damaged_window_keeps_no_other_from_opening_or_closing(location: str) -> None:
+    async def act(store: Store) -> None:
+        other = Series.create("other", GRID, 2, first_start=START, window_seconds=HOUR, windows=9)
+        for series in (WEEK, other):
+            await add_series(store, series, 2, leeway_s=0)
+        await turn(store, START)
+        for series in (WEEK, other):
+            held = await store.held(series.collection(1).digest)
+            await store.append({held.number: records_of(bytes(range(32)), np.arange(2))})
+        damaged = await store.held(WEEK.collection(1).digest)
+        change = "UPDATE arrivals SET records = $2 WHERE collection = $1"
+        await store.database.run([Statement(change, [(damaged.number, bytes(44))])])
+        await turn(store, START + HOUR)
+        for series in (WEEK, other):
+            for window, state in ((1, CLOSED), (2, OPEN)):
+                assert (await store.held(series.collection(window).digest)).state == state
 
     run(location, act)
 
