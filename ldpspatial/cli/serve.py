@@ -27,11 +27,11 @@ from ldpspatial.errors import InputError
 )  # fmt: skip
 @click.option(
     "--max-lines", type=click.IntRange(1, 10**6), default=10_000, show_default=True,
-    help="Reports in a request.",
+    help="Lines of a request, a report each.",
 )  # fmt: skip
 @click.option(
     "--proxy", default=None, metavar="ADDRESS",
-    help="Address of the reverse proxy, whose X-Forwarded-For tells the rate limit whom it counts.",
+    help="IP address of the reverse proxy: its X-Forwarded-For says whom the rate limit counts.",
 )  # fmt: skip
 @click.option(
     "--outlines", type=click.Path(path_type=Path), default=None,
@@ -62,7 +62,7 @@ def serve(
     with needs_extra():
         from ldpspatial.service.app import make_app  # noqa: PLC0415  (an extra)
         from ldpspatial.service.limits import Limits  # noqa: PLC0415
-        from ldpspatial.service.server import make_server  # noqa: PLC0415
+        from ldpspatial.service.server import listening, make_server  # noqa: PLC0415
     limits = Limits(
         body_bytes=options["max_bytes"],
         lines=options["max_lines"],
@@ -71,8 +71,10 @@ def serve(
     with_store(store, lambda opened: opened.check_writable())  # or one line says why it cannot be
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     server = make_server(make_app(store, limits, outlines), limits, host, port, proxy)
+    sockets = listening(host, port)
     click.echo(f"Serving {store} at http://{host}:{port}", err=True)
-    with suppress(KeyboardInterrupt):  # which comes once the server has stopped
-        server.run()
+    # An interrupt comes once the server has stopped, an exit where it did not start.
+    with suppress(KeyboardInterrupt, SystemExit):
+        server.run(sockets)
     if not server.started:
         raise InputError(f"the service did not start at {host}:{port}: the lines above say why")

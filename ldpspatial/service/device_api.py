@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from ldpspatial.collecting.report_texts import ReportTexts
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.group_commit import GroupCommit
-from ldpspatial.service.limits import Limits, RateLimit
+from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
 from ldpspatial.service.problems import Problem, busy, final
 from ldpspatial.service.store import Store
 from ldpspatial.service.uploads import (
@@ -135,6 +136,7 @@ class DeviceApi:
         self._commits = commits
         self._limits = limits
         self._rate = RateLimit(limits.requests_a_minute)
+        self._room = BodyRoom(limits)
         self._clock = clock
         self.catalogue = catalogue
         self.requests: Counter[int] = Counter()  # by status
@@ -177,7 +179,11 @@ class DeviceApi:
         if wait_s:
             again = {"Retry-After": str(int(wait_s) + 1)}
             raise Problem(429, "Too many requests.", headers=again)
-        texts = await self._texts(await self._body(request))
+        with self._room.request() as take:
+            return await self._answer(await self._texts(await self._body(request, take)))
+
+    async def _answer(self, texts: ReportTexts) -> Response:
+        """Store what can be stored, and say what became of each line."""
         await self._learn(set(texts.collections))
         upload = sort_out(texts, self.catalogue.known)
         if not upload.lines:
@@ -222,7 +228,7 @@ class DeviceApi:
         if closed:
             await self.catalogue.refresh()
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, request: Request, take: Callable[[int], None]) -> bytes:
         """Return the body, unpacked, within the limits."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in MEDIA_TYPES:
@@ -232,10 +238,14 @@ class DeviceApi:
             raise Problem(415, "Content-Encoding must be gzip, or none.")
         longest = self._limits.body_bytes
         try:
-            body = await asyncio.wait_for(self._received(request, longest), self._limits.seconds)
+            receiving = self._received(request, longest, take)
+            body = await asyncio.wait_for(receiving, self._limits.seconds)
             if encoding == "gzip":
-                return await asyncio.to_thread(unpacked, body, longest)
+                body = await asyncio.to_thread(unpacked, body, longest)
+                take(len(body))
             return body
+        except FullError:
+            raise busy("Too much is being received.", {"Connection": "close"}) from None
         except TooLargeError:
             detail = f"At most {longest} bytes in one request, also unpacked."
             raise Problem(413, detail, headers={"Connection": "close"}) from None
@@ -247,7 +257,7 @@ class DeviceApi:
             raise Problem(400, "The connection was closed.") from None
 
     @staticmethod
-    async def _received(request: Request, longest: int) -> bytes:
+    async def _received(request: Request, longest: int, take: Callable[[int], None]) -> bytes:
         length = request.headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length[:20]) > longest:
             raise TooLargeError
@@ -257,5 +267,6 @@ class DeviceApi:
             total += len(piece)
             if total > longest:
                 raise TooLargeError
+            take(len(piece))
             pieces.append(piece)
         return b"".join(pieces)

@@ -1,17 +1,20 @@
-"""How much one request may hold, and how many one address may send."""
+"""How much requests may hold, one and all together, and how many one address may send."""
 
 import hashlib
 import ipaddress
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ldpspatial.validate import whole_number
 
 KEY_SECONDS = 3600.0
 MOST_ADDRESSES = 100_000
+ROOM_BYTES = 1 << 25  # of all bodies that are in memory, but for the first bytes of each
+FREE_BYTES = 1 << 12  # of each body: what a device sends finds room whatever others hold
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,46 @@ class Limits:
         whole_number("lines", self.lines, 1, 10**6)
         whole_number("seconds", self.seconds, 1, 3600)
         whole_number("requests_a_minute", self.requests_a_minute, 0, 10**9)
+
+
+class FullError(Exception):
+    """The bodies that are in memory leave no room for more of this one."""
+
+
+class BodyRoom:
+    """Bounds the bytes of all bodies that are in memory at the same time.
+
+    Parameters
+    ----------
+    limits : Limits
+        Four of the longest bodies have room in any case.
+    """
+
+    def __init__(self, limits: Limits):
+        self._left = max(ROOM_BYTES, 4 * limits.body_bytes)
+
+    @contextmanager
+    def request(self) -> Iterator[Callable[[int], None]]:
+        """Yield what takes room for more bytes of one request; all is given back at its end.
+
+        It raises :class:`FullError` where there is none.
+        """
+        total = 0
+        held = 0
+
+        def take(number: int) -> None:
+            nonlocal total, held
+            more = max(0, total + number - FREE_BYTES) - held
+            if more > self._left:
+                raise FullError
+            total += number
+            held += more
+            self._left -= more
+
+        try:
+            yield take
+        finally:
+            self._left += held
 
 
 class RateLimit:
