@@ -150,19 +150,20 @@ def _read(path: Path) -> Series:
 
 
 def _show(made: Series) -> None:
+    show(made.name, {**series_facts(made), **design_facts(made.template)})
+
+
+def series_facts(made: Series) -> dict[str, str]:
+    """Return what is shown of a series but for its design."""
     end = made.first_start + made.windows * made.window_seconds
-    show(
-        made.name,
-        {
-            "id": made.digest,
-            "claim": f"{made.epsilon:g}-LDP per report (local), "
-            f"{made.epsilon * made.answers:g} per device and series",
-            "windows": f"{made.windows} of {made.window_seconds} s each, of which a device answers "
-            f"{made.answers}",
-            "time": f"{_utc(made.first_start)} to {_utc(end)}",
-            **design_facts(made.template),
-        },
-    )
+    return {
+        "id": made.digest,
+        "claim": f"{made.epsilon:g}-LDP per report (local), "
+        f"{made.epsilon * made.answers:g} per device and series",
+        "windows": f"{made.windows} of {made.window_seconds} s each, of which a device answers "
+        f"{made.answers}",
+        "time": f"{_utc(made.first_start)} to {_utc(end)}",
+    }
 
 
 def _utc(seconds: int) -> str:

@@ -1,6 +1,7 @@
 """``store``: make, fill, close and release the store of a collection server."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ldpspatial.cli.documents import read_collection, read_document
 from ldpspatial.cli.estimator_options import estimator_options
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
+from ldpspatial.cli.series import series_facts
 from ldpspatial.collecting.results import fit_verdict
 from ldpspatial.errors import InputError
 from ldpspatial.validate import shown
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ldpspatial.service.closing import Counted
     from ldpspatial.service.progress import Progress
     from ldpspatial.service.store import Held, Store
+    from ldpspatial.service.windows import HeldSeries
 
 SHORTEST_DIGEST = 8
 digest_argument = click.argument("digest", metavar="DIGEST")
@@ -112,22 +115,33 @@ def add_series(store: str, document: Path, minimum: int, leeway: int) -> None:
 @store.command("list")
 @store_argument
 def list_collections(store: str) -> None:
-    """Show the collections of a store and how far they are.
+    """Show the collections of a store and how far they are, and its series.
+
+    Last, how many reports were refused that name no collection of the store.
 
     \b
     Example:
       ldpspatial store list berlin.db
     """
 
-    async def told(opened: "Store") -> "list[Progress]":
-        from ldpspatial.service.progress import progress_of_all  # noqa: PLC0415
+    async def told(opened: "Store") -> "tuple[list[Progress], list[HeldSeries], dict[str, int]]":
+        from ldpspatial.service.progress import progress_of_all, refused_for_none  # noqa: PLC0415
+        from ldpspatial.service.windows import all_series  # noqa: PLC0415
 
-        return await progress_of_all(opened, await opened.collections())
+        found = await progress_of_all(opened, await opened.collections())
+        return found, await all_series(opened), await refused_for_none(opened)
 
-    found = with_store(store, told)
+    found, series, refused = with_store(store, told)
     for each in found:
         show(each.name, _facts(each))
-    if not found:
+    for held in series:
+        made = Series.from_json(held.document, held.digest)
+        leeway = f"{held.leeway_s} s before and after each window"
+        released = f"each window from {held.minimum} reports on"
+        show(made.name, {**series_facts(made), "leeway": leeway, "released": released})
+    if refused:
+        show("Reports of no collection here", {"refused": _by_reason(refused)})
+    if not found and not series:
         click.echo(f"{store} holds no collection: add one with ldpspatial store add")
 
 
@@ -344,15 +358,18 @@ def _error_to_expect(summary: dict[str, Any]) -> str:
 
 
 def _facts(found: "Progress") -> dict[str, str]:
-    left_out = ", ".join(f"{n} {reason}" for reason, n in sorted(found.refused.items()))
     facts = {
         "id": found.digest,
         "state": f"{found.state}, released from {found.minimum} reports on",
         "received": f"{found.received}",
-        "refused": left_out or "none",
+        "refused": _by_reason(found.refused),
     }
     if found.counted is not None:
         facts["counted"] = (
             f"{found.counted} ({found.repeated} repeated, {found.conflicting} conflicting)"
         )
     return facts
+
+
+def _by_reason(refused: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in sorted(refused.items())) or "none"

@@ -99,6 +99,13 @@ def _for_operators() -> Json:
                 _body("NewSeries"),
             ),
         },
+        "/operator/refused": {
+            "get": _guarded(
+                "getRefused",
+                "Tell how many reports were refused that name no collection, by reason.",
+                {"200": _answer("Their numbers.", "Refused")},
+            ),
+        },
         one: _of_one("get", "getCollectionState", "Tell how far a collection is.", told),
         f"{one}/close": _of_one(
             "post", "closeCollection", "Take no more reports, and count.", told, 422
@@ -272,13 +279,14 @@ def _schemas() -> Json:
             "lines": {"type": "array", "items": refused},
         },
     }
+    refusals = {"type": "object", "additionalProperties": NUMBER}
     new = {"document": text, "minimum": {**POSITIVE, "maximum": 10**12}}
     collection = {
         **{"digest": DIGEST, "name": text},
         "state": {"type": "string", "enum": ["open", "closed", "released", "dropped"]},
         "minimum": POSITIVE,
         "received": NUMBER,
-        "refused": {"type": "object", "additionalProperties": NUMBER},
+        "refused": refusals,
         **dict.fromkeys(("counted", "repeated", "conflicting"), NUMBER_OR_NONE),
     }
     series = {
@@ -301,6 +309,7 @@ def _schemas() -> Json:
         "NewSeries": _object(new, {"leeway_s": NUMBER}),
         "Collection": _object(collection),
         "Series": _object(series),
+        "Refused": refusals,
         "Counts": _object({
             **dict.fromkeys(("received", "repeated", "conflicting"), NUMBER),
             "counts": {"type": "array", "items": {"type": "array", "items": NUMBER}},

@@ -19,7 +19,7 @@ from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.maps import Maps, Wanted
 from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.problems import Problem
-from ldpspatial.service.progress import Progress, progress_of, progress_of_all
+from ldpspatial.service.progress import Progress, progress_of, progress_of_all, refused_for_none
 from ldpspatial.service.store import Held, Store
 from ldpspatial.service.tokens import is_token
 from ldpspatial.service.windows import DAY_S, HeldSeries, add_series, all_series
@@ -121,6 +121,7 @@ class OperatorApi:
         return [
             self._both("/operator/collections", self.collections, self.add),
             self._both("/operator/series", self.series, self.add_series),
+            Route("/operator/refused", self._guarded(self.refused), methods=["GET"]),
             Route("/metrics", self._guarded(self._monitoring.metrics), methods=["GET"]),
             Route(one, self._guarded(self.collection), methods=["GET"]),
             Route(f"{one}/close", self._guarded(self.close), methods=["POST"]),
@@ -170,6 +171,10 @@ class OperatorApi:
         held = await self._store.add(Collection.from_json(wanted.document), wanted.minimum)
         await self._catalogue.refresh()
         return _json(await self._told(held), 201)
+
+    async def refused(self, request: Request) -> Response:
+        """Tell how many reports were refused that name no collection, by reason."""
+        return _json(await refused_for_none(self._store, self._commits.refused))
 
     async def series(self, request: Request) -> Response:
         """List all series."""
@@ -262,7 +267,7 @@ class OperatorApi:
 
 async def _read(request: Request, kind: type[New]) -> New:
     """Return what a body holds."""
-    body = b""
+    body = bytearray()
     async for piece in request.stream():
         body += piece
         if len(body) > LONGEST_DOCUMENT:

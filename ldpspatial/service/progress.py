@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ldpspatial.service.closing import counted_so_far
 from ldpspatial.service.store import Held, Store
+from ldpspatial.service.uploads import UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,25 @@ async def progress_of_all(
             if number in refused:
                 refused[number][reason] += n
     return [await _progress(store, held, dict(refused[held.number])) for held in collections]
+
+
+async def refused_for_none(
+    store: Store, unwritten: Mapping[tuple[int, str], int] | None = None
+) -> dict[str, int]:
+    """Return how many reports were refused, by reason, that name no collection of the store.
+
+    Parameters
+    ----------
+    store : Store
+    unwritten : mapping, optional
+        As of :func:`progress_of_all`.
+    """
+    refused: Counter[str] = Counter()
+    for numbers in (await store.refused(), unwritten or {}):
+        for (number, reason), n in numbers.items():
+            if number == UNKNOWN:
+                refused[reason] += n
+    return dict(refused)
 
 
 async def _progress(store: Store, held: Held, refused: dict[str, int]) -> Progress:

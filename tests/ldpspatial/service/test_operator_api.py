@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from client_sdk import Collection
 from ldpspatial.errors import InputError
 from ldpspatial.service.store import Store, make_store, open_store
 from ldpspatial.service.tokens import is_token, make_token, revoke_token, token_names
+from tests.support.command_line import succeed
 from tests.support.service import COLLECTION, OTHER, Server, lines, report, serving
 
 
@@ -71,6 +73,24 @@ def test_a_collection_from_its_document_to_its_counts(server: Server, token: str
     status, told = ask(server, token, "GET", "")
     assert [each["digest"] for each in told] == [COLLECTION.digest]
     assert ask(server, token, "POST", f"{at}/release")[0] == 422  # once
+
+
+def test_refusals_that_name_no_collection_have_a_place(
+    server: Server, token: str, path: Path
+) -> None:
+    def refused() -> Any:
+        named = {"Authorization": f"Bearer {token}"}
+        return json.loads(server.request("GET", "/operator/refused", **named)[2])
+
+    assert server.request("GET", "/operator/refused")[0] == 401
+    assert refused() == {}
+    assert server.post(b"hello\n{}\n")[0] == 422
+    assert server.post(lines([report()]))[0] == 422  # of a collection that the store has not
+    assert refused() == {"malformed": 2, "foreign": 1}
+    server.stop()
+    shown = succeed("store", "list", path).output
+    assert shown.startswith("Reports of no collection here\n")
+    assert re.search(r"refused +1 foreign, 2 malformed\n", shown)
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,10 @@ def test_over_http_and_on_the_command_line(tmp_path: Path) -> None:
     succeed("store", "new", path)
     added = succeed("store", "add-series", path, file, "--minimum", 3, "--leeway", 60).output
     assert added == f"Added: {running.digest}\n"
+    shown = succeed("store", "list", path).output
+    assert "now\n" in shown
+    for fact in (running.digest, "each window from 3 reports on", "60 s before and after"):
+        assert fact in shown
     assert "must be new" in refusal("store", "add-series", path, file, "--minimum", 3)
     assert "SERIES" in refusal("store", "add-series", path, tmp_path / "x", "--minimum", 3)
     token = succeed("store", "token", path, "laptop").output.strip()
