@@ -82,7 +82,7 @@ class Catalogue:
         """Look for digests that are not known: what is refused as foreign is refused for good.
 
         All who ask while a look-up runs share the next one, so that each is answered by one that
-        began after it asked, and invented digests make no more look-ups than one does.
+        began after it asked, and invented digests make 20 look-ups a second at most.
         """
         if not digests - self.known.keys():
             return

@@ -5,9 +5,9 @@ for some leeway before it begins and after it ends: the clocks of devices differ
 wait on its device. What was closed stays closed, whichever way the clock is turned then. A window
 that was over, leeway included, before the service came to look is never opened.
 
-A device drops a report that is refused for good. So a window that is late to open (a full disk, a
-locked store) or is about to is none that the service does not know: its reports are to come again.
-Nothing that is due waits for another series, nor for closed windows to be counted.
+A device drops a report that is refused for good. So reports of a window that is late to open (a
+full disk, a locked store), or that opens soon, are told to come again. One series that is damaged
+keeps no other from its turn, and no window waits to open until closed ones are counted.
 """
 
 import asyncio
