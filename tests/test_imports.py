@@ -148,6 +148,7 @@ def test_public_names_are_pinned() -> None:
         "EM",
         "Estimate",
         "Estimator",
+        "Field",
         "InputError",
         "LdpSpatialError",
         "Points",

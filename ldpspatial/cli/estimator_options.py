@@ -13,7 +13,7 @@ from ldpspatial.estimation.smoothing import SMOOTHERS
 from ldpspatial.estimation.stopping import STOPPING_RULES
 
 Command = Callable[..., Any]
-INTERVALS = ("auto", "fisher", "bootstrap", "none")
+INTERVALS = ("auto", "fisher", "bootstrap", "posterior", "none")
 RULE_HELP = (
     f"How to estimate: one of {', '.join(RULES)}. {', '.join(STOPPING_RULES)} say when EM stops; "
     f"{CROSS_VALIDATED} finds out how smooth the map is as well: nearer to the truth in up to some "
@@ -56,7 +56,8 @@ def estimator_options(command: Command) -> Command:
                 type=click.Choice(INTERVALS),
                 default="auto",
                 show_default=True,
-                help="95 % intervals: fisher to 20 cells, bootstrap beyond.",
+                help="95 % intervals: posterior with rule field; fisher to 20 cells, bootstrap "
+                "beyond.",
             ),
         )
     ):

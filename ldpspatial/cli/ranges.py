@@ -36,7 +36,8 @@ NAME = 40  # characters of a name on the screen
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(COUNT_METHODS), default="auto", show_default=True,
-    help="auto: fisher to 20 cells a side, likelihood to 32, bootstrap beyond. The method scores, "
+    help="auto: posterior with rule field; else fisher to 20 cells a side, likelihood to 32, "
+    "bootstrap beyond. The method scores, "
     "for reports that are sets, is there for objects in Python only.",
 )  # fmt: skip
 @click.option(
@@ -72,6 +73,7 @@ def ranges(
       likelihood  narrower, as no cell holds fewer than 0 people; to 64 cells a side; too
                   narrow where nearly all people crowd into a few cells
       bootstrap   any size; too narrow at every peak
+      posterior   any size, for maps of rule field: from its samples
 
     \b
     A table of two regions of the map that simulate --map normal draws:

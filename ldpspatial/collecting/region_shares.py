@@ -92,7 +92,7 @@ def region_shares(
     regions : sequence of Region
         At least one, as :func:`ldpspatial.files.regions.read_regions` returns them.
     level : float in (0, 1)
-    method : {"auto", "likelihood", "fisher", "bootstrap", "scores"}
+    method : {"auto", "likelihood", "fisher", "bootstrap", "posterior", "scores"}
         As in :func:`ldpspatial.estimation.intervals.regions.region_share`.
     rng : numpy.random.Generator
         Needed by "bootstrap" only.

@@ -51,7 +51,7 @@ _ENTRIES = frozenset(
     {
         *("density", "counts", "trace", "lower", "upper", "level", "method", "collection"),
         *("digest", "n", "log_likelihood", "iterations", "converged", "rule"),
-        *("file", "allow_pickle"),
+        *("file", "allow_pickle", "samples"),
     }
 )
 _CELL = {"row": pa.int32(), "col": pa.int32()}
@@ -119,12 +119,14 @@ def write_npz(
     -----
     Arrays: ``density`` (d, d) float64; ``counts`` (d + 2b, d + 2b) int64, output cell (row, col)
     at [row + b, col + b]; ``trace`` float64, log-likelihood in nats at the start and after each
-    step; with an uncertainty ``lower`` and ``upper`` (d, d) float64.
+    step; with an uncertainty ``lower`` and ``upper`` (d, d) float64; ``samples`` (S, d, d) float32,
+    where the estimator draws from a posterior.
 
     Scalars: ``collection`` (the canonical document), ``digest``, ``n``, ``log_likelihood``,
     ``iterations``, ``converged``, ``rule``; with an uncertainty ``level`` and ``method``; and what
     the estimator found besides: ``smoothing`` of EM ("none", a name, or "custom" for a function,
-    which no file can hold), ``width`` and ``sparsity`` of the sieve, the details of any other.
+    which no file can hold), ``width`` and ``sparsity`` of the sieve, ``verdict`` and more
+    of the field, the details of any other.
 
     Raises
     ------
@@ -168,6 +170,8 @@ def write_npz(
         ) from None
     if uncertainty is not None:
         entries |= {"level": uncertainty.level, "method": uncertainty.method}
+    if estimate.samples is not None:
+        entries["samples"] = estimate.samples.astype(np.float32)
     with replacing(path) as stream:
         np.savez_compressed(stream, **entries)
 
@@ -310,6 +314,7 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
             iterations = int(held["iterations"])
             converged = bool(held["converged"])
             likelihood = float(held["log_likelihood"])
+            samples = held.get("samples")
             told = {name: each.item() for name, each in held.items() if each.shape == ()}
             if fault := _fault_of_path(iterations, trace, likelihood):
                 raise ValueError(fault)
@@ -336,6 +341,7 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
         counts=check_counts(channel, counts),
         estimator=estimator,
         details=details,
+        samples=samples,
     )
 
 

@@ -3,6 +3,7 @@
 from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.estimate import estimate
+from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
 from ldpspatial.estimation.intervals import cell_intervals, region_share
 from ldpspatial.estimation.result import Estimate, Estimator
@@ -14,6 +15,7 @@ __all__ = [
     "EM",
     "Estimate",
     "Estimator",
+    "Field",
     "GoodnessOfFit",
     "LikelihoodGain",
     "Published",

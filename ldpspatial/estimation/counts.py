@@ -1,5 +1,7 @@
 """What counts and whole numbers must be before anything is estimated from them."""
 
+import hashlib
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -30,3 +32,10 @@ def check_counts(channel: Channel, counts: ArrayLike) -> Array:
     if not 0 < values.sum() <= MOST_REPORTS:
         raise InputError(f"counts must hold 1 to {MOST_REPORTS} reports, got {values.sum():.17g}")
     return values
+
+
+def generator_of(counts: NDArray[np.float64]) -> np.random.Generator:
+    """Return random numbers whose seed is made of counts: equal counts make equal numbers."""
+    # One type and one memory order: equal counts make equal seeds however they are held.
+    whole = np.ascontiguousarray(counts.astype(np.int64))
+    return np.random.default_rng(np.frombuffer(hashlib.sha256(whole.tobytes()).digest(), np.uint32))

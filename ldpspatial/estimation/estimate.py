@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import EM, Smoothing
+from ldpspatial.estimation.field.estimator import FIELD, Field
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.sieve import CROSS_VALIDATED, Sieve
 from ldpspatial.estimation.smoothing import Smoother
@@ -25,6 +26,7 @@ ESTIMATORS: Mapping[str, type[Estimator]] = MappingProxyType(
     {
         **dict.fromkeys(STOPPING_RULES, EM),
         CROSS_VALIDATED: Sieve,
+        FIELD: Field,
     }
 )
 RULES = tuple(ESTIMATORS)
@@ -52,8 +54,9 @@ def estimate(
         "scaled", "likelihood", "published" or a StoppingRule: :class:`EM` with that rule.
         "cross-validated": :class:`Sieve`, which finds the smoothness of the map and the number of
         steps by predicting left-out reports; maps are far better, mostly by a third in W2, for
-        some hundreds to thousands of times the work. Or another estimator: the name of an entry
-        point, ``module:Name``, or the object itself, which brings its own choices.
+        some hundreds to thousands of times the work. "field": :class:`Field`, a Bayesian model with
+        samples of what the reports leave open, in seconds on any grid. Or another estimator: the
+        name of an entry point, ``module:Name``, or the object itself, which brings its own choices.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step of EM (EMS).
     max_iterations : int >= 1, optional

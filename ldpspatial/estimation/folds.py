@@ -4,7 +4,6 @@ The counts are split at random into folds, which for counts of independent repor
 splitting the reports, and each fold is predicted from the others.
 """
 
-import hashlib
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.channels.smooth import SmoothedChannel
+from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import Iteration
 
 Array = NDArray[np.float64]
@@ -53,10 +53,8 @@ NOTHING = Prediction(0, -np.inf, [])
 
 def split(counts: Array, folds: int) -> list[Array]:
     """Return ``folds`` arrays of counts that sum to ``counts``: every report in one, at random."""
-    # One type and, below, one memory order: equal counts make equal seeds however they are held.
+    rng = generator_of(counts)
     whole = counts.astype(np.int64)
-    seed = hashlib.sha256(np.ascontiguousarray(whole).tobytes()).digest()
-    rng = np.random.default_rng(np.frombuffer(seed, np.uint32))
     parts = []
     # Binomials with 1 / left of what remains, in turn, are a multinomial with equal shares.
     for left in range(folds, 1, -1):

@@ -158,6 +158,8 @@ class Estimate:
         What found it.
     details : dataclass or None
         What only this estimator reports.
+    samples : (S, d, d) array or None
+        Maps drawn from the posterior, where the estimator has one.
 
     Raises
     ------
@@ -174,6 +176,7 @@ class Estimate:
     counts: Array = field(repr=False)
     estimator: Estimator
     details: "DataclassInstance | None" = None
+    samples: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         counts = check_counts(self.channel, self.counts)
@@ -189,6 +192,7 @@ class Estimate:
             "iterations": whole_number("iterations", self.iterations, 0),
             "converged": true_or_false("converged", self.converged),
             "counts": counts,
+            "samples": _samples(self.samples, density.shape),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -212,6 +216,12 @@ class Estimate:
         """Return the density that other counts of the same channel give, found in the same way."""
         limit = whole_number("max_iterations", max_iterations, 1)
         return self.estimator.again(self, check_counts(self.channel, counts), limit)
+
+
+def _samples(samples: object, shape: tuple[int, ...]) -> Array | None:
+    if samples is None:
+        return None
+    return number_array("samples", samples, ("maps", *shape), "[0, 1]")
 
 
 def _is_record(value: object) -> bool:

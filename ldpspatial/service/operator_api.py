@@ -31,12 +31,12 @@ SECRET = {"Cache-Control": "no-store"}
 PIECE_BYTES = 1 << 18  # of a file that is sent
 AGAIN_S = 1  # while a map is being made, which a request waits for by itself
 # The names that ldpspatial.estimation knows, without its imports: this process stays small.
-RULES = ("scaled", "likelihood", "published", "cross-validated")
+RULES = ("scaled", "likelihood", "published", "cross-validated", "field")
 ENTRY_POINTS = "ldpspatial.estimators"
 MAP_OPTIONS = {
     "rule": RULES,
     "smoothing": ("binomial", "five-point"),
-    "intervals": ("auto", "fisher", "bootstrap", "none"),
+    "intervals": ("auto", "fisher", "bootstrap", "posterior", "none"),
 }
 # What can be asked for of a map, by name; each stands in the folder of the map.
 MAP_FILES = {

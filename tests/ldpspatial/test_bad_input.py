@@ -383,6 +383,7 @@ RECORDS = {
             "counts": COUNTS,
             "estimator": (None, 3, "em", lp.EM),
             "details": (3, "text", {"a": 1}, lp.EM),
+            "samples": (3, "text", [], [0.5], np.full((2, 2), 0.25), np.full((2, 5, 5), 1.5)),
         },
     ),
     "Estimate.again": Row(
@@ -408,6 +409,9 @@ ESTIMATION = {
     },
     "estimation.Sieve": Row(
         estimation.Sieve, given(max_iterations=3), {"max_iterations": whole(1)}
+    ),
+    "estimation.Field": Row(
+        estimation.Field, given(point="mean"), {"point": ("middle", "Mean", 3, None)}
     ),
     "estimation.LikelihoodGain": Row(
         estimation.LikelihoodGain,

@@ -17,7 +17,7 @@ FLOORS: tuple[dict[str, str], ...] = (
         "metrics": "how far apart two maps are; exact/ is the solver and its certificate",
     },
     {
-        "estimation": "counts to map: estimators, stopping, goodness; intervals/",
+        "estimation": "counts to map: estimators, stopping, goodness; field/, intervals/",
         "privacy": "claims, audit, local privacy, still devices, shuffling, exact noise",
         "files": "tables, maps and positions in files; whole files or none",
     },

@@ -1,6 +1,6 @@
 """How sure an estimate is: intervals for cells and for any region.
 
-Two methods, with different promises (docs/estimation.md has the measured coverage):
+Three methods, with different promises (docs/estimation.md has the measured coverage):
 
 - **fisher**: EM's bias is left out of account altogether. The interval surrounds the efficient
   unbiased linear estimate, whose covariance is the inverse Fisher information,
@@ -10,6 +10,9 @@ Two methods, with different promises (docs/estimation.md has the measured covera
 - **bootstrap**: counts are drawn again from the estimate and estimated again. The interval is
   estimate +- z times the spread. It sees EM's variance and not its bias: right for smooth maps,
   too narrow at isolated peaks.
+- **posterior**: quantiles of maps that the estimator drew from a posterior
+  (:class:`ldpspatial.estimation.field.Field`). They are as right as its prior; they leave out
+  where within a cell, or a block of cells, people are.
 
 A channel may know only the reports that came, as far as their likelihoods go: its attribute
 ``conditional`` is then True. The law of all reports cannot be had from it. So "fisher", which
@@ -62,7 +65,7 @@ class Uncertainty:
     ----------
     level : float
         Probability with which one interval covers the truth (each by itself, not all at once).
-    method : {"fisher", "bootstrap"}
+    method : {"fisher", "bootstrap", "posterior"}
     lower, upper : (d, d) arrays in [0, 1]
         Interval of each cell.
     """
@@ -71,7 +74,7 @@ class Uncertainty:
     method: str
     lower: Array
     upper: Array
-    _of_weights: Callable[[Array], tuple[float, float]]  # weights -> centre, standard error
+    _of_unit: Callable[[Array], tuple[float, float]]  # weights from 0 to 1 -> lower, upper
     _density: Array
 
     @property
@@ -109,13 +112,7 @@ class Uncertainty:
 
     def bounds(self, weights: Array) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells."""
-
-        def of_unit(unit: Array) -> tuple[float, float]:
-            center, error = self._of_weights(unit)
-            lower, upper = cut_to_shares(np.float64(center), standard_errors(self.level) * error)
-            return float(lower), float(upper)
-
-        return scaled_bounds(weights, of_unit)
+        return scaled_bounds(weights, self._of_unit)
 
 
 def cell_intervals(
@@ -132,10 +129,11 @@ def cell_intervals(
     ----------
     estimate : Estimate
     level : float in (0, 1)
-    method : {"auto", "fisher", "bootstrap"}
+    method : {"auto", "fisher", "bootstrap", "posterior"}
         "fisher" covers at its level for every density, up to 64 x 64 cells; "bootstrap"
-        is narrower, works at any size and is too narrow at isolated peaks. "auto": fisher to 20
-        cells a side where the counts determine every cell, otherwise bootstrap.
+        is narrower, works at any size and is too narrow at isolated peaks; "posterior" takes
+        the samples of rule field, and no other has any. "auto": posterior where there are samples,
+        else fisher to 20 cells a side where the counts determine every cell, otherwise bootstrap.
     rng : numpy.random.Generator
         Needed by "bootstrap" only.
     replicates : int >= 20
@@ -161,8 +159,10 @@ def cell_intervals(
     """
     instance("estimate", estimate, Estimate)
     level = number_in("level", level, "(0, 1)")
-    one_of("method", method, ("auto", "fisher", "bootstrap"))
+    one_of("method", method, ("auto", "fisher", "bootstrap", "posterior"))
     callback("progress", progress)
+    if method == "posterior" or (method == "auto" and estimate.samples is not None):
+        return posterior(estimate, level)
     if method == "auto" and (found := informative_fisher(estimate, level)):
         return found
     if method == "fisher":
@@ -261,6 +261,25 @@ def bootstrap(
     return _pointwise(estimate, level, "bootstrap", estimate.density, variance, of_weights)
 
 
+def posterior(estimate: Estimate, level: float) -> Uncertainty:
+    """Return intervals from the samples that the estimator drew."""
+    samples = estimate.samples
+    if samples is None:
+        raise InputError(
+            f"method posterior needs samples, and rule {estimate.rule} draws none: estimate with "
+            "rule field"
+        )
+    ends = (1 - level) / 2, (1 + level) / 2
+    flat = samples.reshape(len(samples), -1)
+
+    def of_unit(unit: Array) -> tuple[float, float]:
+        lower, upper = np.quantile(flat @ unit.ravel(), ends)
+        return float(lower), float(upper)
+
+    lower, upper = np.clip(np.quantile(samples, ends, axis=0), 0.0, 1.0)
+    return Uncertainty(level, "posterior", lower, upper, of_unit, estimate.density)
+
+
 def is_conditional(channel: Channel) -> bool:
     """Tell whether the channel's outputs are the reports that came, not all that there are."""
     return bool(getattr(channel, "conditional", False))
@@ -309,7 +328,13 @@ def _pointwise(
 ) -> Uncertainty:
     reach = standard_errors(level) * np.sqrt(np.maximum(variance, 0))  # negative by rounding
     lower, upper = cut_to_shares(center, reach)
-    return Uncertainty(level, method, lower, upper, of_weights, estimate.density)
+
+    def of_unit(unit: Array) -> tuple[float, float]:
+        middle, error = of_weights(unit)
+        low, high = cut_to_shares(np.float64(middle), standard_errors(level) * error)
+        return float(low), float(high)
+
+    return Uncertainty(level, method, lower, upper, of_unit, estimate.density)
 
 
 def standard_errors(level: float) -> float:

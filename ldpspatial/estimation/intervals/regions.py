@@ -1,7 +1,8 @@
 """Intervals for the share of people in a region, given as weights of the cells.
 
-Four methods. "fisher" and "bootstrap" are those of :mod:`ldpspatial.estimation.intervals.cells`,
-"scores", for reports that are sets, that of :mod:`ldpspatial.estimation.intervals.scores`.
+Five methods. "fisher", "bootstrap" and "posterior" are those of
+:mod:`ldpspatial.estimation.intervals.cells`, "scores", for reports that are sets, that of
+:mod:`ldpspatial.estimation.intervals.scores`.
 "likelihood" inverts the likelihood-ratio test of the share under what every density obeys,
 f >= 0 and sum f = 1: its interval is the range of r.f over the densities f whose log-likelihood
 is within chi2_1(level) / 2 of the largest, r the weights. (Rust and Burrus 1972 for Gaussian
@@ -45,7 +46,13 @@ from ldpspatial.validate import instance, number_array, number_in, one_of
 
 Array = NDArray[np.float64]
 
-COUNT_METHODS = ("auto", "likelihood", "fisher", "bootstrap")  # of reports that can be counted
+COUNT_METHODS = (
+    "auto",
+    "likelihood",
+    "fisher",
+    "bootstrap",
+    "posterior",
+)  # of reports that can be counted
 METHODS = (*COUNT_METHODS, "scores")
 # Up to here a region takes seconds (docs/estimation.md); fisher before it, where it is informative.
 AUTO_LIKELIHOOD_CELLS = 32
@@ -88,7 +95,7 @@ def region_share(
         Share of each cell that the region covers, as :mod:`ldpspatial.places.regions` makes
         them; a bool array for whole cells.
     level : float in (0, 1)
-    method : {"auto", "likelihood", "fisher", "bootstrap", "scores"}
+    method : {"auto", "likelihood", "fisher", "bootstrap", "posterior", "scores"}
         "likelihood": all shares that the likelihood-ratio test does not reject, with
         f >= 0; to 64 cells a side, narrower than "fisher" and right for all but maps of a
         few crowded cells. "fisher" and "bootstrap" as in
@@ -96,8 +103,9 @@ def region_share(
         "scores": for reports that are sets (OUE, OLH, subset selection) and no others, the
         mean of what each tells alone, -+ z standard errors; right for every map and side.
         "fisher" and "likelihood" are refused there, and "bootstrap" covers too seldom.
-        "auto": scores for sets; else fisher to 20 cells a side, likelihood to 32 and where
-        fisher cannot, bootstrap beyond.
+        "posterior": from the samples of rule field, as there.
+        "auto": scores for sets; posterior where there are samples; else fisher to 20 cells a side,
+        likelihood to 32 and where fisher cannot, bootstrap beyond.
     rng : numpy.random.Generator
         Needed by "bootstrap" only.
 
@@ -150,6 +158,8 @@ def share_intervals(
                 f"reports that came, got {method!r}; bootstrap knows nothing of EM's bias"
             )
     side = max(estimate.channel.input_shape)
+    if method == "auto" and estimate.samples is not None:
+        method = "posterior"
     if method == "auto":
         if found := informative_fisher(estimate, level):
             return ShareIntervals("fisher", estimate.density, found.bounds)

@@ -40,9 +40,9 @@ def counted(channel: StampChannel, n: int, rng: np.random.Generator, lumps: floa
     return counts
 
 
-def example(cells: int = 5, n: int = 3_000, epsilon: float = 3.5) -> Estimate:
+def example(cells: int = 5, n: int = 3_000, epsilon: float = 3.5, rule: str = "scaled") -> Estimate:
     channel = StampChannel(response_table("dam", epsilon, cells))
-    return estimate(channel, counted(channel, n, np.random.default_rng(1), 0.3))
+    return estimate(channel, counted(channel, n, np.random.default_rng(1), 0.3), rule)
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 1.4, 3.5, 6.0])
@@ -226,14 +226,15 @@ def test_an_estimate_that_the_counts_reject_is_left_outside_of_its_interval() ->
 
 def test_nowhere_everywhere_and_a_single_cell_are_certain() -> None:
     for method in COUNT_METHODS:
+        rule = "field" if method == "posterior" else "scaled"
         for level in (0.1, 1 - 1e-16):
             rng = np.random.default_rng(1)
-            found = example()
+            found = example(rule=rule)
             nowhere = region_share(found, np.zeros((5, 5)), level, method, rng)
             assert (nowhere.estimate, nowhere.lower, nowhere.upper) == (0, 0, 0)
             everywhere = region_share(found, np.ones((5, 5), bool), level, method, rng)
             assert (everywhere.lower, everywhere.upper) == pytest.approx((1, 1), abs=1e-6)
-            one = region_share(example(cells=1), [[0.25]], level, method, rng)
+            one = region_share(example(cells=1, rule=rule), [[0.25]], level, method, rng)
             assert (one.estimate, one.lower, one.upper) == pytest.approx((0.25,) * 3)
 
 
@@ -270,5 +271,5 @@ def test_maps_beyond_the_limits_are_refused() -> None:
 def test_the_docstrings_tell_up_to_which_side_auto_takes_which_method() -> None:
     side, wider = cells.INFORMATIVE_CELLS, AUTO_LIKELIHOOD_CELLS
     told = [" ".join(str(each.__doc__).split()) for each in (cell_intervals, region_share)]
-    assert f'"auto": fisher to {side} cells a side' in told[0]
+    assert f"else fisher to {side} cells a side" in told[0]
     assert f"fisher to {side} cells a side, likelihood to {wider}" in told[1]

@@ -1,0 +1,5 @@
+"""A Bayesian field as the estimator: map, samples of the posterior, and a verdict on both."""
+
+from ldpspatial.estimation.field.estimator import Field, Posterior
+
+__all__ = ["Field", "Posterior"]

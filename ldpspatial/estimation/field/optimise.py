@@ -1,0 +1,196 @@
+"""The mode of a field's posterior, and Gaussians around it that are as close as can be.
+
+Newton's method with conjugate gradients on the Gauss-Newton metric. The counts are scaled down
+first and up in stages: from far away the path to the mode of many counts is long and curved, and
+the finder would stop on it early. Metric Gaussian variational inference: Knollmueller and Ensslin
+2019.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.estimation.field.model import FieldModel
+from ldpspatial.estimation.field.prior import HYPERS
+
+Array = NDArray[np.float64]
+
+FEWEST = 3_000  # reports of the first stage
+STAGE = 5.0  # times as many in each further one
+FARTHEST = 1.5  # standard deviations that the unknowns of the prior move in one step
+
+
+def conjugate_gradients(
+    apply: Callable[[Array], Array], right: Array, scales: Array, tolerance: float, most: int
+) -> Array:
+    """Solve a stack of positive definite systems.
+
+    Parameters
+    ----------
+    apply : callable
+        From (S, m) to (S, m).
+    right : (S, m) array
+    scales : (S, m) array
+        About the diagonals.
+    tolerance : float
+        Residual that is enough, relative to the first.
+    most : int
+        Steps.
+    """
+    found = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / scales
+    direction = scaled.copy()
+    size = first = (residual * scaled).sum(1, keepdims=True)
+    for _ in range(most):
+        image = apply(direction)
+        length = size / np.maximum((direction * image).sum(1, keepdims=True), 1e-300)
+        found += length * direction
+        residual -= length * image
+        scaled = residual / scales
+        before, size = size, (residual * scaled).sum(1, keepdims=True)
+        if (size <= tolerance**2 * first).all():
+            break
+        direction = scaled + size / np.maximum(before, 1e-300) * direction
+    return found
+
+
+@dataclass(frozen=True)
+class Search:
+    """How far a mode is looked for.
+
+    Attributes
+    ----------
+    steps : int
+        Of Newton's method, at most.
+    gain : float
+        Nats below which a step was the last.
+    unknowns_free : bool
+        Whether the unknowns of the prior move too.
+    tolerance : float
+    most_gradients : int
+        Of conjugate gradients.
+    """
+
+    steps: int = 25
+    gain: float = 0.5
+    unknowns_free: bool = False
+    tolerance: float = 0.1
+    most_gradients: int = 150
+
+
+def minimise(
+    model: FieldModel, start: Array, offsets: Array, search: Search
+) -> tuple[Array, float]:
+    """Return the point whose mean energy over some offsets from it is least, and that energy.
+
+    Parameters
+    ----------
+    model : FieldModel
+    start : (m,) array
+    offsets : (S, m) array
+        Zeros for the mode.
+    search : Search
+    """
+    free = np.ones_like(start)
+    if not search.unknowns_free:
+        free[-HYPERS:] = 0.0
+    point = start
+    state = model.at(point + offsets)
+    energy = state.energy.mean()
+
+    def metric(steps: Array) -> Array:
+        """Apply the mean metric to what is free, and nothing to the rest."""
+        spread = np.broadcast_to(steps * free, offsets.shape)
+        return np.asarray(
+            model.metric(state, spread).mean(0, keepdims=True) * free + steps * (1 - free)
+        )
+
+    for _ in range(search.steps):
+        gradient = model.gradient(point + offsets, state).mean(0) * free
+        scales = model.scales(state).mean(0, keepdims=True)
+        step = conjugate_gradients(
+            metric, -gradient[None], scales, search.tolerance, search.most_gradients
+        )[0]
+        promised = -(gradient @ step)
+        length = min(1.0, FARTHEST / max(np.abs(step[-HYPERS:]).max(), 1e-9))
+        while True:
+            tried = model.at(point + length * step + offsets)
+            change = energy - tried.energy.mean()
+            if change > 1e-4 * length * promised or length < 1e-3:
+                break
+            length /= 2
+        if not change > 0:
+            break
+        point, state, energy = point + length * step, tried, energy - change
+        if change < search.gain:
+            break
+    return point, float(energy)
+
+
+def mode(model: FieldModel, start: Array) -> Array:
+    """Return the mode of the waves, the prior's unknowns held at their start."""
+    nowhere = np.zeros((1, len(start)))
+    share = min(1.0, FEWEST / model.n)
+    point = start
+    while True:
+        search = Search(gain=0.5 if share == 1.0 else 2.0)
+        point, _ = minimise(model.tempered(share), point, nowhere, search)
+        if share == 1.0:
+            return point
+        share = min(1.0, share * STAGE)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Points that stand for a Gaussian around a centre.
+
+    Attributes
+    ----------
+    centre : (m,) array
+    offsets : (2 k, m) array
+        Pairs of opposite ones.
+    settled : bool
+        Whether it moved no more.
+    """
+
+    centre: Array
+    offsets: Array
+    settled: bool
+
+
+def variational(
+    model: FieldModel, start: Array, rng: np.random.Generator, pairs: int = 3, final: int = 8,
+    rounds: int = 6,
+) -> Gaussian:  # fmt: skip
+    """Return the Gaussian, with the metric at its centre, that is closest to the posterior."""
+    size = len(start)
+    normal = rng.standard_normal((final, size))
+    noise = rng.standard_normal((final, *model.counts.shape))
+
+    def draw(centre: Array, number: int, tolerance: float) -> Array:
+        state = model.at(centre[None])
+        residual = model.draw_residual(state, normal[:number], noise[:number])
+        scales = model.scales(state)
+        found = conjugate_gradients(
+            lambda steps: model.metric(state, steps), residual, scales, tolerance, 150
+        )
+        return np.concatenate([found, -found])
+
+    centre = start
+    last = np.inf
+    settled = False
+    search = Search(steps=6, unknowns_free=True)
+    for turn in range(rounds):
+        before = centre[-HYPERS:]
+        offsets = draw(centre, pairs, 0.1)
+        centre, energy = minimise(model, centre, offsets, search)
+        settled = bool(np.abs(centre[-HYPERS:] - before).max() < 0.08 and abs(last - energy) < 3)
+        if turn > 1 and settled:
+            break
+        last = energy
+    offsets = draw(centre, final, 0.05)
+    centre, _ = minimise(model, centre, offsets, Search(steps=4, unknowns_free=True))
+    return Gaussian(centre, offsets, settled)

@@ -1,0 +1,224 @@
+"""Hamiltonian Monte Carlo on a field's posterior, chains in one stack.
+
+Duane et al. 1987; Neal 2011. The mass is the Gauss-Newton metric, dense on the widest waves and the
+prior's unknowns, where reports tell most and waves are most entangled, and diagonal elsewhere.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ldpspatial.estimation.field.model import FieldModel, State
+from ldpspatial.estimation.field.prior import HYPERS
+
+Array = NDArray[np.float64]
+Told = Callable[[float], None]  # sees the mean log-likelihood after each trajectory
+
+DENSE_WAVES = 256
+COLUMNS = 64  # of the metric that are found at once
+JITTER = 0.3  # of the length of a step, so that no orbit closes on itself
+LEAPS = 14  # steps of a trajectory
+ACCEPTANCE = 0.85
+FAST, SLOW = 1.0, 0.4  # how much of a lack of acceptance the length of steps follows
+LOST = 5.0  # nats, and quartiles below the middle, that tell a chain that never left its start
+MOST_STRETCH = 4.0  # of a scale, after a stage
+
+
+class Whitening:
+    """Coordinates in which the posterior is about round.
+
+    Parameters
+    ----------
+    model : FieldModel
+    points : (S, m) array
+        Where the metric is averaged.
+    dense : int
+        Waves, by frequency, among which it is dense.
+    """
+
+    def __init__(self, model: FieldModel, points: Array, dense: int = DENSE_WAVES):
+        prior = model.prior
+        waves = np.argsort(prior.squared_frequencies.ravel(), kind="stable")[:dense]
+        self._kept = np.append(waves, prior.size - HYPERS + np.arange(HYPERS))
+        metric = np.zeros((len(self._kept),) * 2)
+        state = model.at(points)
+        metric[-HYPERS:, -HYPERS:] = state.spectrum.information().mean(0)
+        for k in range(len(points)):
+            metric += self._information(model, state.rows(slice(k, k + 1))) / len(points)
+        lower = linalg.cholesky(metric + np.eye(len(metric)), lower=True)
+        self._lower = lower
+        self._inverse = linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
+        self._scale = np.sqrt(model.scales(state).mean(0))
+        self._stretch = np.ones(prior.size)
+
+    def _information(self, model: FieldModel, state: State) -> Array:
+        support = model.operators.support
+        weight = np.sqrt(model.n / state.reports[0][support])
+        rows = []
+        for first in range(0, len(self._kept), COLUMNS):
+            kept = self._kept[first : first + COLUMNS]
+            units = np.zeros((len(kept), model.prior.size))
+            units[np.arange(len(kept)), kept] = 1.0
+            rows.append(model.jacobian(state, units)[:, support] * weight)
+        pushed = np.concatenate(rows)
+        return np.asarray(pushed @ pushed.T)
+
+    def variances(self) -> Array:
+        """Return (m,) variances that the metric promises."""
+        found = 1 / self._scale**2
+        found[self._kept] = (self._inverse**2).sum(0)
+        return np.asarray(found)
+
+    def point(self, white: Array) -> Array:
+        """Return points from white coordinates."""
+        white = white * self._stretch
+        found = white / self._scale
+        found[:, self._kept] = white[:, self._kept] @ self._inverse
+        return np.asarray(found)
+
+    def white(self, points: Array) -> Array:
+        """Return white coordinates of points."""
+        found = points * self._scale
+        found[:, self._kept] = points[:, self._kept] @ self._lower
+        return np.asarray(found / self._stretch)
+
+    def gradient(self, by_point: Array) -> Array:
+        """Return a gradient by white coordinates."""
+        found = by_point / self._scale
+        found[:, self._kept] = by_point[:, self._kept] @ self._inverse.T
+        return np.asarray(found * self._stretch)
+
+    def stretch(self, white: Array, gradients: Array) -> None:
+        """Fit the scales to where chains have been: each array (N, m) by white coordinates.
+
+        The least distance between a Gaussian's score and the posterior's, by Fisher's divergence,
+        has variances sqrt(var(position) / var(gradient)).
+        """
+        fitted = (white.var(0) / np.maximum(gradients.var(0), 1e-12)) ** 0.25
+        self._stretch = self._stretch * np.clip(fitted, 0.5, MOST_STRETCH)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What chains have visited: each array by trajectory and chain.
+
+    Attributes
+    ----------
+    hypers : (T, C, 3) array
+    densities : (T, C, d, d) array
+    fits : (T, C) array
+        Log-likelihood of the counts in nats.
+    acceptance : float
+        Mean probability to accept a trajectory, in [0, 1].
+    """
+
+    hypers: Array
+    densities: Array
+    fits: Array
+    acceptance: float
+
+
+class Chains:
+    """Chains that walk on a posterior.
+
+    Parameters
+    ----------
+    model : FieldModel
+    starts : (C, m) array
+    whitening : Whitening
+    rng : numpy Generator
+    length : float
+        Of a leapfrog step, at first.
+    """
+
+    def __init__(
+        self, model: FieldModel, starts: Array, whitening: Whitening, rng: np.random.Generator,
+        length: float = 0.2,
+    ):  # fmt: skip
+        self._model = model
+        self._single = model.single()
+        self._whitening = whitening
+        self._rng = rng
+        self._origin = starts.mean(0)
+        self._log_length = np.log(length)
+        state = model.at(starts)
+        self._density, self._fit, self._energy = state.density, state.fit, state.energy
+        self._points = starts
+        self._white = whitening.white(starts - self._origin)
+        self._gradient = self._pull(self._white)
+
+    def _pull(self, white: Array) -> Array:
+        """Return the gradient in white coordinates, in half precision: it only shows the way."""
+        points = (self._origin + self._whitening.point(white)).astype(np.float32)
+        gradient = self._single.gradient(points, self._single.at(points))
+        return self._whitening.gradient(gradient.astype(np.float64))
+
+    def adapt(self, stages: int, trajectories: int, told: Told) -> None:
+        """Take some trajectories a stage; fit the length of steps, and after each the scales."""
+        for stage in range(stages):
+            seen = []
+            for k in range(trajectories):
+                chance = self._trajectory()
+                rate = FAST if 2 * k < trajectories else SLOW
+                self._log_length += rate * (chance - ACCEPTANCE)
+                seen.append((self._white, self._gradient))
+                told(float(self._fit.mean()))
+            if stage < stages - 1:
+                self._recall()
+                white, gradients = (np.concatenate(each) for each in zip(*seen, strict=True))
+                self._whitening.stretch(white, gradients)
+                self._turned()
+
+    def _recall(self) -> None:
+        """Put chains that never left a bad start where another one is."""
+        quarter, middle = np.nanquantile(self._fit, [0.25, 0.5])
+        lost = np.flatnonzero(~(self._fit >= middle - LOST * (middle - quarter) - LOST))
+        here = np.flatnonzero(self._fit >= middle)
+        for chain, other in zip(lost, self._rng.choice(here, len(lost)), strict=True):
+            for name in ("_points", "_density", "_fit", "_energy"):
+                getattr(self, name)[chain] = getattr(self, name)[other]
+
+    def _turned(self) -> None:
+        """Look at the same points in other white coordinates."""
+        self._white = self._whitening.white(self._points - self._origin)
+        self._gradient = self._pull(self._white)
+
+    def _trajectory(self) -> float:
+        momentum = self._rng.standard_normal(self._white.shape)
+        energy = self._energy + 0.5 * (momentum**2).sum(1)
+        step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)
+        white, pull = self._white, self._gradient
+        momentum -= 0.5 * step * pull
+        for leap in range(LEAPS):
+            white = white + step * momentum
+            pull = self._pull(white)
+            momentum -= (1.0 if leap < LEAPS - 1 else 0.5) * step * pull
+        points = self._origin + self._whitening.point(white)
+        state = self._model.at(points)
+        after = state.energy + 0.5 * (momentum**2).sum(1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            chance = np.nan_to_num(np.exp(np.minimum(0.0, energy - after)))
+        taken = self._rng.random(len(white)) < chance
+        each = taken[:, None]
+        self._density = np.where(each[:, None], state.density, self._density)
+        self._fit = np.where(taken, state.fit, self._fit)
+        self._energy = np.where(taken, state.energy, self._energy)
+        self._points = np.where(each, points, self._points)
+        self._white = np.where(each, white, self._white)
+        self._gradient = np.where(each, pull, self._gradient)
+        return float(chance.mean())
+
+    def visit(self, trajectories: int, told: Told) -> Samples:
+        """Take some trajectories, and return where they led."""
+        hypers, densities, fits = [], [], []
+        acceptance = 0.0
+        for _ in range(trajectories):
+            acceptance += self._trajectory() / trajectories
+            hypers.append(self._points[:, -HYPERS:])
+            densities.append(self._density)
+            fits.append(self._fit)
+            told(float(self._fit.mean()))
+        return Samples(np.stack(hypers), np.stack(densities), np.stack(fits), acceptance)

@@ -1,0 +1,228 @@
+"""Channels applied to many densities at once: samples, chains and modes go through together."""
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel, operators
+from ldpspatial.errors import InputError
+
+Array = NDArray[Any]  # of float64, or of float32 in a stack of single precision
+
+DENSE_ENTRIES = 600_000  # of a channel's matrix, up to which a product beats transforms
+MOST_CELLS = 64  # a side, beyond which a density may be constant on blocks
+BLOCKS_A_RADIUS = 3  # at least: a wide disk says next to nothing of what is in a block
+
+
+class Stack(ABC):
+    """A channel for stacks of densities and of ratios.
+
+    Attributes
+    ----------
+    cells : int
+        Side of a density; of blocks of cells, if it is constant on them.
+    block : int
+        Side of a block in cells, 1 without blocks.
+    support : array
+        Mask of the output cells, shaped like counts.
+    """
+
+    cells: int
+    block: int = 1
+    support: NDArray[np.bool_]
+
+    @abstractmethod
+    def forward(self, densities: Array) -> Array:
+        """Return (S, ...) distributions of reports of (S, d, d) densities."""
+
+    @abstractmethod
+    def adjoint(self, ratios: Array) -> Array:
+        """Return (S, d, d) products of M^T with (S, ...) ratios; 0 outside the support."""
+
+    def single(self) -> "Stack":
+        """Return the same in numbers of half the length."""
+        return self
+
+    def gains(self) -> Array | float:
+        """Return (d, d) squared gains by cosine wave, or 1 where they are not known."""
+        return 1.0
+
+    def inner(self, reports: Array) -> Array:
+        """Return the reports from the cells themselves, or their mean where shapes differ."""
+        return np.asarray(reports.reshape(len(reports), -1).mean(1)[:, None, None])
+
+    def counted(self, counts: Array) -> Array:
+        """Return counts of the channel as this stack counts them."""
+        return counts
+
+    def spread(self, densities: Array) -> Array:
+        """Return (S, ...) densities by cell of ones by block."""
+        if self.block == 1:
+            return densities
+        whole = densities.repeat(self.block, axis=1).repeat(self.block, axis=2)
+        return np.asarray(whole / self.block**2)
+
+    def gathered(self, density: Array) -> Array:
+        """Return a density by block of one by cell."""
+        cells, block = self.cells, self.block
+        return np.asarray(density.reshape(cells, block, cells, block).sum((1, 3)))
+
+
+def stack(channel: Channel) -> Stack:
+    """Return the quickest form of a channel.
+
+    Raises
+    ------
+    InputError
+        Densities are no squares of cells, or the channel is neither a disk nor small.
+    """
+    shape = tuple(channel.input_shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(f"channel must take densities of d x d cells with rule field, got {shape}")
+    entries = shape[0] ** 2 * int(channel.support.sum())
+    if isinstance(channel, StampChannel) and entries > DENSE_ENTRIES:
+        return Stamped(channel, block_side(shape[0], channel.table.radius))
+    if entries > MATRIX_LIMIT:
+        raise InputError(
+            f"channel must have at most {MATRIX_LIMIT:,} pairs of a cell and a report with rule "
+            f"field, or a table of responses, got {entries:,}"
+        )
+    return Dense(channel)
+
+
+def block_side(cells: int, radius: int) -> int:
+    """Return the side of blocks in cells: the least that brings a side to MOST_CELLS blocks.
+
+    Where no side divides the cells, or blocks would be wide beside the disk, cells stay.
+    """
+    sides = [side for side in range(1, cells + 1) if cells % side == 0]
+    wanted = next(side for side in sides if cells // side <= MOST_CELLS)
+    return max(
+        side for side in sides if (side <= wanted and BLOCKS_A_RADIUS * side <= radius) or side == 1
+    )
+
+
+class Dense(Stack):
+    """By the matrix of the channel."""
+
+    def __init__(self, channel: Channel):
+        forward, _ = operators(channel)
+        self.cells = channel.input_shape[0]
+        self.support = channel.support
+        units = np.eye(self.cells**2).reshape(-1, self.cells, self.cells)
+        self._matrix = np.stack([forward(unit)[self.support] for unit in units])
+        self._channel = channel
+
+    def single(self) -> Stack:
+        """Return the same in numbers of half the length."""
+        found = copy(self)
+        found._matrix = self._matrix.astype(np.float32)
+        return found
+
+    def forward(self, densities: Array) -> Array:
+        """Multiply by the matrix."""
+        found = np.zeros((len(densities), *self.support.shape), densities.dtype)
+        found[:, self.support] = densities.reshape(len(densities), -1) @ self._matrix
+        return found
+
+    def adjoint(self, ratios: Array) -> Array:
+        """Multiply by its transpose."""
+        flat = ratios[:, self.support] @ self._matrix.T
+        return np.asarray(flat.reshape(len(ratios), self.cells, self.cells))
+
+    def gains(self) -> Array | float:
+        """Return (d, d) squared gains by cosine wave of a disk, or 1."""
+        if not isinstance(self._channel, StampChannel):
+            return 1.0
+        return stamp_gains(self._channel._stamp, self.cells)
+
+    def inner(self, reports: Array) -> Array:
+        """Return the reports from the cells themselves, or their mean where shapes differ."""
+        if not isinstance(self._channel, StampChannel):
+            return super().inner(reports)
+        radius = self._channel.table.radius
+        return reports[:, radius : radius + self.cells, radius : radius + self.cells]
+
+
+class Stamped(Stack):
+    """A disk, by fast Fourier transforms; on blocks of cells if wanted.
+
+    On blocks it is exact for a density that is constant on them: the stamp of blocks is N S N^T,
+    S that of cells, N(R, t) = max(0, k - |k R - t|) / k the share of pairs of cells, one in each of
+    two blocks R apart, that are t apart.
+
+    Parameters
+    ----------
+    channel : StampChannel
+    block : int
+        k, a divisor of the cells.
+    """
+
+    def __init__(self, channel: StampChannel, block: int = 1):
+        cells, radius = channel.table.cells, channel.table.radius
+        self.cells = cells // block
+        self.block = block
+        self._radius = -(-radius // block)
+        offsets = np.arange(-radius, radius + 1)
+        steps = block * np.arange(-self._radius, self._radius + 1)
+        pairs = np.maximum(0, block - np.abs(steps[:, None] - offsets)) / block
+        self._stamp = pairs @ channel._stamp @ pairs.T
+        self._margin = self._radius * block - radius
+        outputs = self.counted(channel.support.astype(np.float64))
+        self.support = outputs > 0
+        self._base = channel._base * outputs
+        size = fft.next_fast_len(self.cells + 2 * self._radius, real=True)
+        self._shape = (size, size)
+        self._transform = fft.rfft2(self._stamp, self._shape)
+
+    def counted(self, counts: Array) -> Array:
+        """Return counts by block of the output domain."""
+        wide = np.pad(counts, self._margin)
+        side = len(wide) // self.block
+        return np.asarray(wide.reshape(side, self.block, side, self.block).sum((1, 3)))
+
+    def single(self) -> Stack:
+        """Return the same in numbers of half the length."""
+        found = copy(self)
+        found._base = self._base.astype(np.float32)
+        found._transform = self._transform.astype(np.complex64)
+        return found
+
+    def forward(self, densities: Array) -> Array:
+        """Convolve with the stamp, and add the base."""
+        side = self.cells + 2 * self._radius
+        lifted = self._convolved(densities)[:, :side, :side]
+        return np.asarray(lifted * self.support + self._base * densities.sum((1, 2), keepdims=True))
+
+    def adjoint(self, ratios: Array) -> Array:
+        """Correlate with the stamp, and add the base."""
+        kept = slice(2 * self._radius, 2 * self._radius + self.cells)
+        inside = ratios * self.support
+        lifted = self._convolved(inside)[:, kept, kept]
+        return np.asarray(lifted + (self._base * inside).sum((1, 2), keepdims=True))
+
+    def _convolved(self, values: Array) -> Array:
+        product = fft.rfft2(values, self._shape)
+        product *= self._transform
+        return np.asarray(fft.irfft2(product, self._shape, overwrite_x=True))
+
+    def gains(self) -> Array | float:
+        """Return (d, d) squared gains by cosine wave."""
+        return stamp_gains(self._stamp, self.cells)
+
+    def inner(self, reports: Array) -> Array:
+        """Return the reports from the blocks of the square."""
+        kept = slice(self._radius, self._radius + self.cells)
+        return reports[:, kept, kept]
+
+
+def stamp_gains(stamp: Array, cells: int) -> Array:
+    """Return (d, d) squared gains of a stamp by cosine wave, edges left aside."""
+    radius = len(stamp) // 2
+    waves = np.cos(np.outer(np.arange(cells), np.arange(-radius, radius + 1)) * np.pi / cells)
+    return np.asarray((waves @ stamp @ waves.T) ** 2)

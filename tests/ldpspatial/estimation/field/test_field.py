@@ -1,0 +1,213 @@
+"""Field as an estimator: samples that cover, a map for W2, a verdict, files, refusals."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import fft
+
+from client_sdk import Collection, Grid, response_table
+from ldpspatial import (
+    EM,
+    Field,
+    InputError,
+    StampChannel,
+    cell_intervals,
+    estimate,
+    region_share,
+    wasserstein,
+)
+from ldpspatial.collecting.results import read_estimate, write_npz
+from ldpspatial.estimation.field import estimator as module
+from ldpspatial.estimation.field.mixing import mixing
+from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link
+from ldpspatial.estimation.field.sampler import Samples
+
+Array = NDArray[np.float64]
+D = 6
+CHANNEL = StampChannel(response_table("dam", 2.0, D, radius=2))
+N = 3_000
+
+
+def reports(density: Array, n: int, rng: np.random.Generator, channel: StampChannel) -> Array:
+    law = channel.forward(density)[channel.support]
+    counts = np.zeros(channel.support.shape)
+    counts[channel.support] = rng.multinomial(n, law / law.sum())
+    return counts
+
+
+def drawn(rng: np.random.Generator) -> Array:
+    """Draw a map from the prior."""
+    prior = FieldPrior(D)
+    hypers = rng.standard_normal((1, HYPERS))
+    waves = prior.spectrum(hypers).amplitude[0] * rng.standard_normal((D, D))
+    emptied = link(1.0 + fft.idctn(waves, norm="ortho"))[0]
+    density = np.exp(emptied - emptied.max())
+    return np.asarray(density / density.sum())
+
+
+@pytest.mark.slow
+def test_intervals_cover_what_the_prior_draws() -> None:
+    """Truths from the prior lie in 95 % intervals with probability .95, whatever the region.
+
+    40 maps x 3 regions; with independent ones fewer than 102 of 120 have a probability of 2e-5.
+    Intervals of half the width would hold about 81.
+    """
+    rng = np.random.default_rng(1)
+    west = np.zeros((D, D))
+    west[:, : D // 2] = 1
+    middle = np.zeros((D, D))
+    middle[2:4, 2:4] = 1
+    corner = np.zeros((D, D))
+    corner[0, 0] = 1
+    held = narrow = 0
+    for _ in range(40):
+        truth = drawn(rng)
+        found = Field().fit(CHANNEL, reports(truth, N, rng, CHANNEL))
+        for region in (west, middle, corner):
+            share = region_share(found, region)
+            held += share.lower <= (truth * region).sum() <= share.upper
+            centre, reach = (share.lower + share.upper) / 2, (share.upper - share.lower) / 4
+            narrow += abs((truth * region).sum() - centre) <= reach
+    assert held >= 102
+    assert narrow < 102
+
+
+def test_the_map_is_closer_than_plain_em_on_a_smooth_crowd() -> None:
+    """Five crowds, where plain EM fits noise: the mean ratio of W2 was about .6."""
+    rng = np.random.default_rng(2)
+    i = np.arange(12)
+    channel = StampChannel(response_table("dam", 1.0, 12, radius=3))
+    ratios = []
+    for _ in range(5):
+        row, col = rng.uniform(2, 9, 2)
+        truth = np.exp(-((i[:, None] - row) ** 2 + (i - col) ** 2) / 8)
+        truth /= truth.sum()
+        counts = reports(truth, 5_000, rng, channel)
+        ours, plain = (wasserstein(estimate(channel, counts, rule).density, truth)
+                       for rule in ("field", "scaled"))  # fmt: skip
+        ratios.append(ours / plain)
+    assert np.mean(ratios) < 0.85
+
+
+def test_equal_counts_give_equal_maps() -> None:
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(3), CHANNEL)
+    first = Field().fit(CHANNEL, counts)
+    second = Field().fit(CHANNEL, np.asfortranarray(counts))
+    np.testing.assert_array_equal(first.density, second.density)
+    assert first.samples is not None
+    assert first.samples.shape == (module.SAMPLES, D, D)
+    np.testing.assert_allclose(first.samples.sum((1, 2)), 1)
+
+
+def test_points_are_what_they_say() -> None:
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(3), CHANNEL)
+    mean = Field("mean").fit(CHANNEL, counts)
+    assert mean.samples is not None
+    np.testing.assert_allclose(mean.density, mean.samples.mean(0))
+    median = Field("median").fit(CHANNEL, counts)
+    middle = np.median(mean.samples, axis=0)
+    np.testing.assert_allclose(median.density, middle / middle.sum())
+    barycentre = Field().fit(CHANNEL, counts)
+    assert wasserstein(barycentre.density, mean.density) < 0.5
+
+
+@pytest.mark.parametrize("n", [1, 30, 10_000_000, 10**12])
+def test_any_number_of_reports_gives_a_finite_map(n: int) -> None:
+    truth = np.zeros((D, D))
+    truth[1, 2], truth[4, 4] = 0.7, 0.3
+    found = Field().fit(CHANNEL, reports(truth, n, np.random.default_rng(4), CHANNEL))
+    assert np.isfinite(found.density).all()
+    assert found.details is not None
+    if n >= 10_000_000:
+        np.testing.assert_allclose(found.density, truth, atol=0.01)
+
+
+def test_a_single_cell_holds_everybody() -> None:
+    channel = StampChannel(response_table("dam", 2.0, 1, radius=1))
+    counts = np.where(channel.support, 10.0, 0.0)
+    found = Field().fit(channel, counts)
+    assert found.density.tolist() == [[1.0]]
+
+
+def test_progress_is_told_of_every_trajectory() -> None:
+    seen: list[int] = []
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(5), CHANNEL)
+    found = Field().fit(CHANNEL, counts, lambda step, _: seen.append(step))
+    assert seen == list(range(1, found.iterations + 2))
+
+
+def test_chains_that_do_not_move_hand_over_to_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_ACCEPTANCE", 1.1)
+    rng = np.random.default_rng(6)
+    truth = drawn(rng)
+    found = Field().fit(CHANNEL, reports(truth, N, rng, CHANNEL))
+    assert found.details.verdict in ("mode", "untrusted")  # type: ignore[union-attr]
+    assert not found.converged
+    assert wasserstein(found.density, truth) < 1
+
+
+def samples_of(fits: Array) -> Samples:
+    turns, chains = fits.shape
+    maps = (
+        np.random.default_rng(7).dirichlet(np.ones(16), (turns, chains)).reshape(-1, chains, 4, 4)
+    )
+    return Samples(np.zeros((turns, chains, HYPERS)), maps, fits, 0.8)
+
+
+def test_chains_apart_are_noticed_and_others_are_not() -> None:
+    rng = np.random.default_rng(8)
+    fits = rng.standard_normal((40, 16))
+    largest, fewest = mixing(samples_of(fits))
+    assert largest < 1.05
+    assert fewest > 250
+    assert mixing(samples_of(fits + np.arange(16)))[0] > 1.5  # each chain elsewhere
+    assert mixing(samples_of(fits + np.arange(40)[:, None]))[0] > 1.5  # all on their way
+    fits[3, 5] = np.nan
+    assert mixing(samples_of(fits))[0] == np.inf
+
+
+def test_a_file_holds_map_samples_and_verdict(tmp_path: Path) -> None:
+    grid = Grid.from_bounds(52.0, 13.0, 0.1, D)
+    collection = Collection.create(name="noon", grid=grid, epsilon=2)
+    channel = StampChannel(collection.table)
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(9), channel)
+    found = Field("mean").fit(channel, counts)
+    write_npz(tmp_path / "estimate.npz", collection, found)
+    _, read = read_estimate(tmp_path / "estimate.npz")
+    assert read.estimator == Field("mean")
+    assert read.details == found.details
+    assert found.samples is not None
+    np.testing.assert_allclose(read.samples, found.samples, rtol=1e-6)
+    region = np.ones((D, D), bool)
+    region[:2] = False
+    assert region_share(read, region).lower == pytest.approx(
+        region_share(found, region).lower, rel=1e-5
+    )
+
+
+def test_intervals_hold_the_map_and_are_cut_to_shares() -> None:
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(10), CHANNEL)
+    found = Field().fit(CHANNEL, counts)
+    cells = cell_intervals(found, method="auto")
+    assert cells.method == "posterior"
+    assert ((cells.lower >= 0) & (cells.upper <= 1) & (cells.lower <= cells.upper)).all()
+    assert ((cells.lower <= found.density) & (found.density <= cells.upper)).mean() > 0.9
+    assert (cell_intervals(found, 0.5, "posterior").width < cells.width).all()
+
+
+def test_what_a_field_does_not_take_is_refused() -> None:
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(11), CHANNEL)
+    with pytest.raises(InputError, match="point must be one of barycentre, mean, median, got 'b'"):
+        Field("b")
+    with pytest.raises(InputError, match="smoothing must be left out"):
+        estimate(CHANNEL, counts, "field", smoothing="binomial")
+    with pytest.raises(InputError, match="method posterior needs samples, and rule scaled draws"):
+        cell_intervals(EM().fit(CHANNEL, counts), method="posterior")
+    found = Field().fit(CHANNEL, counts)
+    with pytest.raises(InputError, match="samples must"):
+        replace(found, samples=np.full((3, D, D), 2.0))
+    with pytest.raises(InputError, match="samples must"):
+        replace(found, samples=np.zeros((3, D)))

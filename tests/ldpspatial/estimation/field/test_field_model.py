@@ -1,0 +1,170 @@
+"""The posterior of a field: derivatives, stacks of channels, blocks, the way to the mode."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from client_sdk import response_table
+from ldpspatial import InputError, StampChannel
+from ldpspatial.channels.dense import MatrixChannel
+from ldpspatial.estimation.field.model import FieldModel
+from ldpspatial.estimation.field.optimise import conjugate_gradients, mode
+from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link, unlink
+from ldpspatial.estimation.field.stacks import Dense, Stamped, block_side, stack
+
+Array = NDArray[np.float64]
+D = 7
+STEP = 1e-5
+
+
+def channel_of(cells: int = D, radius: int = 2, epsilon: float = 2.0) -> StampChannel:
+    return StampChannel(response_table("dam", epsilon, cells, radius=radius))
+
+
+def a_model(is_centred: bool = False) -> FieldModel:
+    rng = np.random.default_rng(3)
+    operators = stack(channel_of())
+    counts = rng.poisson(20, operators.support.shape) * operators.support
+    prior = FieldPrior(D)
+    if is_centred:
+        prior = prior.centred(rng.uniform(size=(D, D)), np.array([0.3, -0.2, 0.5]))
+    return FieldModel(operators, counts.astype(float), prior)
+
+
+@pytest.mark.parametrize("is_centred", [False, True])
+def test_derivatives_are_those_of_finite_differences(is_centred: bool) -> None:
+    model = a_model(is_centred)
+    rng = np.random.default_rng(1)
+    points, steps = rng.standard_normal((2, 3, model.prior.size))
+    state = model.at(points)
+    ahead, behind = (model.at(points + sign * STEP * steps) for sign in (1, -1))
+    slope = (ahead.energy - behind.energy) / (2 * STEP)
+    np.testing.assert_allclose((model.gradient(points, state) * steps).sum(1), slope, rtol=1e-6)
+    moved = (ahead.reports - behind.reports) / (2 * STEP)
+    np.testing.assert_allclose(model.jacobian(state, steps), moved, atol=1e-8)
+
+
+@pytest.mark.parametrize("is_centred", [False, True])
+def test_the_transpose_is_one_and_the_metric_is_positive(is_centred: bool) -> None:
+    model = a_model(is_centred)
+    rng = np.random.default_rng(2)
+    points, steps = rng.standard_normal((2, 3, model.prior.size))
+    state = model.at(points)
+    pushed = model.jacobian(state, steps)
+    ratios = rng.standard_normal(pushed.shape)
+    left = (pushed * ratios).sum((1, 2))
+    np.testing.assert_allclose((model.transposed(state, ratios) * steps).sum(1), left)
+    assert ((model.metric(state, steps) * steps).sum(1) >= (steps[:, :-HYPERS] ** 2).sum(1)).all()
+
+
+def test_both_coordinates_say_the_same_of_a_field() -> None:
+    """Where they agree, the energies differ by what does not depend on the waves."""
+    plain, centred = a_model(), a_model(is_centred=True)
+    rng = np.random.default_rng(4)
+    points = np.append(rng.standard_normal(D * D), [0.3, -0.2, 0.5])[None]
+    first, second = plain.at(points), centred.at(points)
+    np.testing.assert_allclose(first.density, second.density)
+    np.testing.assert_allclose(first.energy, second.energy)
+
+
+def test_the_volume_of_centred_coordinates_is_in_their_energy() -> None:
+    """p(y, h) = p(xi(y, h), h) |d xi / d y|: energies at the same field differ by its logarithm."""
+    plain, centred = a_model(), a_model(is_centred=True)
+    rng = np.random.default_rng(5)
+    hypers = np.array([-0.4, 0.6, 0.1])
+    waves = rng.standard_normal(D * D)
+    spectra = [model.prior.spectrum(hypers[None]).amplitude.ravel() for model in (plain, centred)]
+    same = waves * spectra[0] / spectra[1]
+    first = plain.at(np.append(waves, hypers)[None])
+    second = centred.at(np.append(same, hypers)[None])
+    np.testing.assert_allclose(first.density, second.density)
+    volume = np.log(spectra[1] / spectra[0]).sum()  # of xi = y B / A
+    np.testing.assert_allclose(second.energy, first.energy - volume)
+
+
+def test_single_precision_shows_the_same_way() -> None:
+    model = a_model()
+    points = np.random.default_rng(6).standard_normal((4, model.prior.size))
+    long = model.gradient(points, model.at(points))
+    short = points.astype(np.float32)
+    single = model.single()
+    found = single.gradient(short, single.at(short))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, long, rtol=1e-3, atol=1e-3 * np.abs(long).max())
+
+
+def test_all_forms_of_a_channel_agree() -> None:
+    channel = channel_of()
+    rng = np.random.default_rng(7)
+    densities = rng.dirichlet(np.ones(D * D), 3).reshape(3, D, D)
+    ratios = rng.uniform(size=(3, *channel.support.shape))
+    for form in (Dense(channel), Stamped(channel)):
+        expected = [channel.forward(each) for each in densities]
+        np.testing.assert_allclose(form.forward(densities), expected, atol=1e-15)
+        back = [channel.adjoint(np.where(channel.support, each, 0)) for each in ratios]
+        np.testing.assert_allclose(form.adjoint(ratios), back, atol=1e-14)
+
+
+@pytest.mark.parametrize(("radius", "block"), [(4, 2), (5, 2), (7, 2), (9, 3), (10, 3), (6, 6)])
+def test_blocks_are_exact_for_a_density_that_is_constant_on_them(radius: int, block: int) -> None:
+    channel = channel_of(12, radius)
+    blocks = Stamped(channel, block)
+    rng = np.random.default_rng(8)
+    side = 12 // block
+    density = rng.dirichlet(np.ones(side * side), 2).reshape(2, side, side)
+    reports = np.stack([channel.forward(each) for each in blocks.spread(density)])
+    counted = np.stack([blocks.counted(each) for each in reports])
+    np.testing.assert_allclose(blocks.forward(density), counted, atol=1e-15)
+    ratios = rng.uniform(size=(2, *blocks.support.shape)) * blocks.support
+    np.testing.assert_allclose(
+        (blocks.forward(density) * ratios).sum((1, 2)),
+        (blocks.adjoint(ratios) * density).sum((1, 2)),
+    )
+    np.testing.assert_allclose(blocks.gathered(blocks.spread(density)[0]), density[0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "radius", "side"),
+    [(64, 30, 1), (128, 6, 2), (128, 5, 1), (256, 12, 4), (256, 8, 2), (100, 20, 2), (127, 90, 1)],
+)
+def test_blocks_are_narrow_beside_the_disk(cells: int, radius: int, side: int) -> None:
+    assert block_side(cells, radius) == side
+
+
+def test_a_channel_that_is_no_disk_is_taken_by_its_matrix() -> None:
+    rng = np.random.default_rng(9)
+    law = rng.dirichlet(np.ones(12), 9).T
+    operators = stack(MatrixChannel(law, (3, 3), 1.0))
+    density = rng.dirichlet(np.ones(9)).reshape(1, 3, 3)
+    np.testing.assert_allclose(operators.forward(density)[0].ravel(), law @ density.ravel())
+
+
+def test_the_link_is_undone_from_far_away() -> None:
+    field = np.array([-30.0, -5.0, 5.0, 30.0])
+    np.testing.assert_allclose(unlink(link(field)[0]), field, atol=1e-6)
+
+
+def test_conjugate_gradients_solve_a_stack_of_systems() -> None:
+    rng = np.random.default_rng(10)
+    roots = rng.standard_normal((2, 6, 6))
+    systems = roots @ roots.transpose(0, 2, 1) + np.eye(6)
+    right = rng.standard_normal((2, 6))
+    found = conjugate_gradients(
+        lambda steps: (systems @ steps[:, :, None])[:, :, 0], right, np.ones((2, 6)), 1e-12, 50
+    )
+    np.testing.assert_allclose(found, np.linalg.solve(systems, right[:, :, None])[:, :, 0])
+
+
+def test_no_direction_leads_down_from_the_mode() -> None:
+    model = a_model()
+    point = mode(model, np.zeros(model.prior.size))
+    gradient = model.gradient(point[None], model.at(point[None]))[0, :-HYPERS]
+    start = np.zeros((1, model.prior.size))
+    before = model.gradient(start, model.at(start))[0, :-HYPERS]
+    assert np.abs(gradient).max() < 0.05 * np.abs(before).max()
+
+
+def test_channels_that_are_not_square_are_refused() -> None:
+    law = np.full((4, 6), 0.25)
+    with pytest.raises(InputError, match="channel must take densities of d x d cells"):
+        stack(MatrixChannel(law, (2, 3), 1.0))
