@@ -1,7 +1,10 @@
 """``store``: make, fill, close and release the store of a collection server."""
 
 import asyncio
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +31,34 @@ digest_argument = click.argument("digest", metavar="DIGEST")
 
 
 @click.group()
-def store() -> None:
+@click.pass_context
+def store(context: click.Context) -> None:
     """Make, fill, close and release the store of a collection server.
 
     STORE is a file, or postgresql://USER@HOST/DATABASE. All of this also works while the server
     runs on it.
     """
+    context.with_resource(_ended_in_order())
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end a command as an error does: what it left unfinished is removed.
+
+    Without this, reports would lie in hidden files long after they were to be deleted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals come to that one
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @store.command("new")

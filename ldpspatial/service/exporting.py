@@ -30,10 +30,8 @@ async def write_parquet(store: Store, digest: str, path: str | Path) -> int:
     file = file_path("path", path)
     if file.suffix.lower() != ".parquet":
         raise InputError(f"path must end in .parquet, got {file.name!r}")
-    with replacing(file) as stream:
-        number = await write_reports(store, digest, stream)
-    file.chmod(0o600)  # as the store itself
-    return number
+    with replacing(file, mode=0o600) as stream:  # as the store itself
+        return await write_reports(store, digest, stream)
 
 
 async def write_reports(store: Store, digest: str, stream: IO[bytes]) -> int:

@@ -55,6 +55,12 @@ def test_others_may_read_the_file_as_far_as_the_umask_lets_them(tmp_path: Path) 
     assert stat.S_IMODE(replaced.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
+def test_a_secret_file_is_its_owners_alone_from_the_first_byte_on(tmp_path: Path) -> None:
+    with replacing(tmp_path / "secret", mode=0o600) as stream:
+        assert stat.S_IMODE(Path(stream.name).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
 def test_a_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "real").touch()
     (tmp_path / "link").symlink_to("real")
