@@ -17,7 +17,7 @@ from ldpspatial.service.database import Statement
 from ldpspatial.service.group_commit import SETTLED_ON_STOP
 from ldpspatial.service.sqlite import SqliteDatabase, new_file
 from ldpspatial.service.store import Store, open_store
-from ldpspatial.service.upkeep import settle
+from ldpspatial.service.upkeep import forget, settle
 from ldpspatial.validate import file_path
 
 BESIDE = ("-wal", "-shm", "-journal")  # files that SQLite would take for those of the copy
@@ -73,6 +73,7 @@ async def _put_in_order(copy: Path) -> None:
     store = await open_store(copy)
     try:
         await store.database.run([Statement("DELETE FROM tokens")])
+        await forget(store.database)
         await settle(store.database, SETTLED_ON_STOP)
         for held in await store.collections():
             await check_reports(store, held)

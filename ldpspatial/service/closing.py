@@ -5,8 +5,10 @@ Released: the counts are all that is left; reports and their ids are deleted. Dr
 left but how many reports there were. Of fewer reports than the minimum nobody is given anything.
 """
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +33,7 @@ from ldpspatial.service.database import (
 )
 from ldpspatial.service.store import CLOSED, DROPPED, OPEN, RELEASED, Held, Store
 from ldpspatial.service.tables import checked, opened
-from ldpspatial.service.upkeep import forget, gather, key_of
+from ldpspatial.service.upkeep import forget, gather, join_part, key_of, put_in_order
 
 _MISSING = "there are other reports than were received"
 
@@ -79,19 +81,26 @@ async def close_collection(store: Store, digest: str) -> Counted:
     InputError
         The store has no such collection, or it was dropped.
     """
+    held = await _not_dropped(store, digest)
+    sql = "UPDATE collections SET state = $2 WHERE number = $1 AND state = $3"
+    await store.database.run([Statement(sql, [(held.number, CLOSED, OPEN)])])
+    held = await _not_dropped(store, digest)
+    found = await _counted(store, held)
+    if found is None:
+        with suppress(ChangedStoreError):  # it was released or dropped: the next lines tell
+            await _count(store, held)
+        found = await _counted(store, held)
+    if found is None:
+        await _not_dropped(store, digest)  # its counts may have gone a moment ago
+        raise DamagedStoreError(store.database.name, "counts are missing")
+    return found
+
+
+async def _not_dropped(store: Store, digest: str) -> Held:
     held = await store.held(digest)
     if held.state == DROPPED:
         raise InputError("collection must be open or closed, and is dropped")
-    sql = "UPDATE collections SET state = $2 WHERE number = $1 AND state = $3"
-    await store.database.run([Statement(sql, [(held.number, CLOSED, OPEN)])])
-    held = await store.held(digest)
-    found = await _counted(store, held)
-    if found is None:
-        await _count(store, held)
-        found = await _counted(store, await store.held(digest))
-    if found is None:
-        raise DamagedStoreError(store.database.name, "counts are missing")
-    return found
+    return held
 
 
 async def counted(store: Store, digest: str) -> Counted:
@@ -132,6 +141,8 @@ async def released_counts(store: Store, digest: str) -> Counted:
 async def release(store: Store, digest: str) -> Counted:
     """Release a closed collection, once and for all: reports and ids are deleted.
 
+    A release that was interrupted is finished.
+
     Raises
     ------
     InputError
@@ -139,12 +150,15 @@ async def release(store: Store, digest: str) -> Counted:
         its minimum.
     """
     held = await store.held(digest)
+    if held.state == RELEASED and await forget(store.database):
+        return await counted(store, digest)
     if held.state != CLOSED:
         raise InputError(f"collection must be closed to be released, and is {held.state}")
     found = await close_collection(store, digest)
     check_minimum(held, found)
     sql = "UPDATE collections SET state = $2, hash_key = NULL WHERE number = $1 AND state = $3"
     await store.database.run([Statement(sql, [(held.number, RELEASED, CLOSED)])])
+    await _not_dropped(store, digest)  # by another process, which was quicker
     await forget(store.database)
     return found
 
@@ -153,7 +167,7 @@ async def drop(store: Store, digest: str) -> None:
     """Delete all that a closed collection holds, reports and counts, once and for all.
 
     For one that is not to be released: too few reports, or a back-up of a store whose collection
-    was released already.
+    was released already. A drop that was interrupted is finished.
 
     Raises
     ------
@@ -161,8 +175,9 @@ async def drop(store: Store, digest: str) -> None:
         The store has no such collection, or it is not closed.
     """
     held = await store.held(digest)
-    if held.state != CLOSED:
-        raise InputError(f"collection must be closed to be dropped, and is {held.state}")
+    if held.state == DROPPED and await forget(store.database):
+        return
+    _check_droppable(held.state, CLOSED)
     change = "UPDATE collections SET state = $2, hash_key = NULL WHERE number = $1 AND state = $3"
     delete = "DELETE FROM counts WHERE collection = $1"
     await store.database.run(
@@ -171,7 +186,13 @@ async def drop(store: Store, digest: str) -> None:
             Statement(delete, [(held.number,)], follows=True),
         ]
     )
+    _check_droppable((await store.held(digest)).state, DROPPED)  # another may have been quicker
     await forget(store.database)
+
+
+def _check_droppable(state: str, expected: str) -> None:
+    if state != expected:
+        raise InputError(f"collection must be closed to be dropped, and is {state}")
 
 
 def check_minimum(held: Held, found: Counted) -> None:
@@ -215,9 +236,9 @@ async def stored_reports(store: Store, digest: str) -> AsyncIterator[Records]:
 
 
 async def _count(store: Store, held: Held) -> None:
-    """Count a closed collection, and write that down."""
+    """Count a closed collection, and write that down, unless it is not closed any more."""
     await _gather_all(store)
-    held, counts, different, conflicting = await _checked_sums(store, held)
+    held, counts, different, conflicting = await _checked_sums(store, held, joining=True)
     places = np.flatnonzero(counts)
     row = (
         held.number,
@@ -230,7 +251,12 @@ async def _count(store: Store, held: Held) -> None:
         "INSERT INTO counts (collection, places, numbers, repeated, conflicting) "
         "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (collection) DO NOTHING"
     )
-    await store.database.run([Statement(sql, [row])])
+    still = "UPDATE collections SET state = state WHERE number = $1 AND state = $2"
+    await store.database.run(
+        [Statement(still, [(held.number, CLOSED)]), Statement(sql, [row], follows=True)]
+    )
+    await put_in_order(store.database)
+    await store.database.tidy()
 
 
 async def check_reports(store: Store, held: Held) -> None:
@@ -247,27 +273,50 @@ async def check_reports(store: Store, held: Held) -> None:
         await _checked_sums(store, held)
 
 
-async def _checked_sums(store: Store, held: Held) -> tuple[Held, NDArray[np.int64], int, int]:
+async def _checked_sums(
+    store: Store, held: Held, joining: bool = False
+) -> tuple[Held, NDArray[np.int64], int, int]:
     """Return counts, and how many reports are different and conflict.
 
     Every report that was received was found to be a copy, or is there: that tells whether the
     store has lost some. A server that merges meanwhile may find copies; then it is done again.
+    What does not add up is damage where it does not at a second look either.
+
+    Parameters
+    ----------
+    store : Store
+    held : Held
+    joining : bool
+        Leave one chunk a part at the same time.
+
+    Raises
+    ------
+    ChangedStoreError
+        The collection was closed, released or dropped meanwhile.
+    DamagedStoreError
+        The store has lost reports.
     """
     key = await key_of(store.database, held.number)
-    before = None
-    while before != held:
+    is_confirmed = False
+    while True:
         before = held
-        counts, different, there, conflicting = await _sums(store, held, key)
+        counts, different, there, conflicting = await _sums(store, held, key, joining)
         held = await store.held(held.digest)
-    if there + held.repeated != held.received:
-        raise await _missing(store, held)
-    return held, counts, different, conflicting
+        if held.state != before.state:
+            raise ChangedStoreError(f"the collection was {held.state} meanwhile")
+        if there + held.repeated == held.received:
+            return held, counts, different, conflicting
+        if held == before and is_confirmed:
+            break
+        is_confirmed = held == before
+    raise DamagedStoreError(store.database.name, _MISSING)
 
 
 async def _missing(store: Store, held: Held) -> StoreError:
     """Return why reports are not there: another process released them meanwhile, or damage."""
-    if (await store.held(held.digest)).state != held.state:
-        return ChangedStoreError("the collection was released meanwhile")
+    state = (await store.held(held.digest)).state
+    if state != held.state:
+        return ChangedStoreError(f"the collection was {state} meanwhile")
     return DamagedStoreError(store.database.name, _MISSING)
 
 
@@ -283,20 +332,29 @@ async def finish_closing(store: Store) -> int:
     return len(rows)
 
 
-async def _sums(store: Store, held: Held, key: bytes) -> tuple[NDArray[np.int64], int, int, int]:
+async def _sums(
+    store: Store, held: Held, key: bytes, joining: bool
+) -> tuple[NDArray[np.int64], int, int, int]:
     """Return counts, and how many reports are different, are there at all, and conflict."""
     side = OutputDomain(Collection.from_json(held.document)).side
     counts = np.zeros(side * side, np.int64)
-    different = 0
-    there = 0
-    conflicting = 0
-    for part in range(PARTS):
-        records, number = await _part(store, held.number, part, key)
-        found = tally(records, key)
-        counts += np.bincount(found.places, minlength=side * side)
-        different += len(records)
-        there += number
-        conflicting += found.conflicting
+    numbers = np.zeros(3, np.int64)
+    left = iter(range(PARTS))
+
+    async def work() -> None:
+        for part in left:
+            if joining:
+                await join_part(store.database, held.number, part)
+            records, number = await _part(store, held.number, part, key)
+            found = tally(records, key)
+            np.add(counts, np.bincount(found.places, minlength=side * side), out=counts)
+            np.add(numbers, (len(records), number, found.conflicting), out=numbers)
+
+    # Two at a time: one is put in order while the other waits for the disk.
+    for failure in await asyncio.gather(work(), work(), return_exceptions=True):
+        if failure is not None:
+            raise failure
+    different, there, conflicting = map(int, numbers)
     return counts, different, there, conflicting
 
 

@@ -96,13 +96,19 @@ class Database(Protocol):
     async def read(self, sql: str, *values: Any) -> list[Row]:
         """Return the rows that a query finds."""
 
-    async def tidy(self, everything: bool = False) -> None:
+    async def tidy(self, everything: bool = False) -> bool:
         """Give up what the database keeps of rows that were deleted, as far as it can.
 
         Parameters
         ----------
         everything : bool
             Also what takes time in proportion to all reports that it holds.
+
+        Returns
+        -------
+        bool
+            False where somebody is reading what was deleted: to be done again later. It waits for
+            nobody, and costs next to nothing where there is nothing to do.
         """
 
     async def close(self) -> None:

@@ -18,10 +18,23 @@ from ldpspatial.collecting.records import Records
 from ldpspatial.service.database import DamagedStoreError, StoreError
 from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.store import Store
-from ldpspatial.service.upkeep import GATHERED_AT_ONCE, SMALL, gather, join_small, merge, settle
+from ldpspatial.service.upkeep import (
+    GATHERED_AT_ONCE,
+    LARGEST_MERGED,
+    SMALL,
+    WORTH_JOINING,
+    gather,
+    holds_at_most,
+    join,
+    merge,
+    put_in_order,
+    settle,
+    ungathered,
+)
 
 MOST_WAITING = 1 << 20  # reports, 20 MB: beyond this, requests are told to come back
-LONGEST_UNGATHERED_S = 60.0  # so long at most is the order of arrival in the store of a quiet day
+LONGEST_UNGATHERED_S = 60.0  # so long at most do reports lie as they arrived
+STILL_MINUTES = 10  # so long nothing arrived: then no two chunks of a part are left apart
 SETTLED_ON_STOP = 5_000_000  # reports: more take longer than who stops a service waits
 
 
@@ -86,10 +99,13 @@ class GroupCommit:
         self._wake = asyncio.Event()
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
-        self._ungathered = 1  # reports; what an earlier process left is gathered at once
-        self._gather_at = time.monotonic()
-        self._merging = True  # what an earlier process left
-        self._is_quiet = True
+        self._ungathered = 0  # reports
+        self._minute_ends = time.monotonic()  # at once: an earlier process may have left some
+        self._merging = True
+        self._is_untidy = True
+        self._gathered = 0  # in this minute
+        self._quiet_minutes = 0  # in which few reports arrived, one after the other
+        self._still_minutes = 0  # in which none did
         self.refused: dict[tuple[int, str], int] = {}
         self.numbers = CommitNumbers()
 
@@ -167,8 +183,11 @@ class GroupCommit:
 
     async def _awakened(self) -> None:
         """Wait until there is something to store, or time for upkeep."""
+        seconds = LONGEST_UNGATHERED_S
+        if self._damage is None:
+            seconds = max(0.0, self._minute_ends - time.monotonic())
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), LONGEST_UNGATHERED_S)
+            await asyncio.wait_for(self._wake.wait(), seconds)
 
     async def _commit(self, group: _Group) -> None:
         together = {
@@ -204,9 +223,11 @@ class GroupCommit:
     def _is_upkeep_due(self) -> bool:
         if self._damage is not None:
             return False  # what is there stays as it is
-        if self._merging or self._ungathered >= GATHERED_AT_ONCE:
-            return True
-        return self._ungathered > 0 and time.monotonic() >= self._gather_at
+        is_busy = self._merging or self._is_untidy or self._ungathered >= GATHERED_AT_ONCE
+        return is_busy or self._is_minute_over()
+
+    def _is_minute_over(self) -> bool:
+        return time.monotonic() >= self._minute_ends
 
     async def _upkeep(self, step: Callable[[], Awaitable[None]]) -> None:
         """Take a step; where it fails, wait: what is stored is safe, and requests go on."""
@@ -214,30 +235,64 @@ class GroupCommit:
             await step()
         except Exception as error:
             self.note(_as_store_error(error))
-            self._merging = False
+            self._merging = self._is_untidy = False
             self._ungathered = min(self._ungathered, GATHERED_AT_ONCE - 1)
-            self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
+            self._minute_ends = time.monotonic() + LONGEST_UNGATHERED_S
 
     async def _step(self) -> None:
-        """Gather what arrived, or merge once, or write down how many were refused.
+        """Gather what arrived, or merge once, or give up what was deleted.
 
         Gathering comes first: under full load merging would take nearly all steps, and reports
         would lie as they arrived until the load ends or the collection is closed.
         """
-        if self._merging and self._ungathered < GATHERED_AT_ONCE:
+        if self._is_minute_over():
+            await self._end_minute()
+        elif self._ungathered >= GATHERED_AT_ONCE:
+            await self._gather()
+        elif self._merging:
             self._merging = await self._merge()
-            return
+        else:
+            await self._tidy()
+
+    async def _gather(self) -> None:
         gathered = await gather(self._store.database)
-        self._is_quiet = gathered < SMALL
-        self._merging = gathered > 0
-        self._ungathered = self._ungathered - gathered if gathered else 0
-        self._gather_at = time.monotonic() + LONGEST_UNGATHERED_S
+        self._gathered += gathered
+        self._merging = self._merging or gathered > 0
+        # Looked up: others may gather too, or have left some.
+        self._ungathered = await ungathered(self._store.database) if gathered else 0
+
+    async def _end_minute(self) -> None:
+        """Gather all; have chunks joined where few came, and what was deleted given up."""
+        if self._is_untidy:  # merging took all of the minute
+            await self._tidy()
+        await self._gather()
+        if self._ungathered:
+            return  # more rows than are gathered at once: the next step takes up these
+        self._quiet_minutes = self._quiet_minutes + 1 if self._gathered < SMALL else 0
+        self._still_minutes = 0 if self._gathered else self._still_minutes + 1
+        if self._quiet_minutes == 1 or self._still_minutes == STILL_MINUTES:
+            self._merging = True
+        self._gathered = 0
+        self._is_untidy = True
+        self._minute_ends = time.monotonic() + LONGEST_UNGATHERED_S
         await self._write_refused()
 
     async def _merge(self) -> bool:
-        """Merge once; where few reports come, until a part has a chunk that tells no order."""
+        """Merge once; where few reports come, until the chunks of a part tell little of order."""
         database = self._store.database
-        return await merge(database) or (self._is_quiet and await join_small(database))
+        if await merge(database):
+            return True
+        times = WORTH_JOINING if self._still_minutes < STILL_MINUTES else LARGEST_MERGED
+        return bool(self._quiet_minutes) and await join(database, times)
+
+    async def _tidy(self) -> None:
+        """Give up what was deleted; where somebody reads it, try again a minute later."""
+        self._is_untidy = False
+        database = self._store.database
+        is_still = self._still_minutes == STILL_MINUTES
+        if is_still:
+            await put_in_order(database)
+        await database.tidy(is_still and await holds_at_most(database, SETTLED_ON_STOP))
 
     async def _finish(self) -> None:
         await self._write_refused()

@@ -24,6 +24,7 @@ from ldpspatial.service.database import (
 CONNECTIONS = 4
 CONNECT_SECONDS = 5.0  # a server that died may leave a connection that never answers
 SECONDS = 60.0
+LOCK_MILLISECONDS = 200
 DAMAGE = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
 FAILURES = (
     asyncpg.PostgresError,
@@ -49,6 +50,7 @@ class PostgresDatabase:
 
     def __init__(self, pool: Any):
         self._pool = pool
+        self._untidy = False  # the table of chunks
 
     async def run(self, statements: Sequence[Statement]) -> list[int]:
         """Carry out one transaction."""
@@ -64,12 +66,26 @@ class PostgresDatabase:
         async with self._connection() as connection:
             return [tuple(row) for row in await connection.fetch(sql, *values)]
 
-    async def tidy(self, everything: bool = False) -> None:
-        """Write the tables anew without what was deleted: that of arrivals, or all reports."""
+    async def tidy(self, everything: bool = False) -> bool:
+        """Write the tables anew without what was deleted: that of arrivals, or all reports.
+
+        A table that is read, by pg_dump for one, is not waited for: reports that arrive would wait
+        as long. What was asked for once is done at the next call.
+        """
+        self._untidy = self._untidy or everything
         async with self._connection() as connection:
-            await connection.execute("VACUUM FULL arrivals", timeout=None)
-            vacuum = "VACUUM FULL chunks" if everything else "VACUUM chunks"
-            await connection.execute(vacuum, timeout=None)
+            await connection.execute(
+                f"SET lock_timeout = {LOCK_MILLISECONDS}"
+            )  # until it is given back
+            try:
+                if await connection.fetchval("SELECT pg_relation_size('arrivals')"):
+                    await connection.execute("VACUUM FULL arrivals", timeout=None)
+                if self._untidy:
+                    await connection.execute("VACUUM FULL chunks", timeout=None)
+            except asyncpg.LockNotAvailableError:
+                return False
+        self._untidy = False
+        return True
 
     async def close(self) -> None:
         """End all connections."""

@@ -34,10 +34,12 @@ Result = TypeVar("Result")
 APPLICATION = 0x4C445053  # "LDPS", in the header of the file
 BUSY_SECONDS = 30.0
 PAGE_BYTES = 16_384  # reports are written in rows of many kilobytes: large pages are quicker
+WRITTEN_ANEW_BYTES = 64 << 20  # some 3 million reports: half a second, and as much memory
 SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
+    "PRAGMA temp_store = MEMORY",  # no copy of reports in a folder of temporary files
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",  # notices more of the pages that were overwritten
     "PRAGMA cache_size = -8192",
@@ -80,6 +82,7 @@ class SqliteDatabase:
         elif not path.is_file():
             raise InputError(f"store must be a file, found none at {path}")
         self.name = f"the store at {path}"
+        self._log = path.with_name(f"{path.name}-wal")
         self._writer = ThreadPoolExecutor(1, "store-writer")
         self._reader = ThreadPoolExecutor(1, "store-reader")
         with self._store_errors(), _removed_on_failure(path if is_new else None):
@@ -100,16 +103,22 @@ class SqliteDatabase:
         """Return the rows that a query finds, in a snapshot of its own."""
         return await self._call(self._reader, self._read, sql, values)
 
-    async def tidy(self, everything: bool = False) -> None:
+    async def tidy(self, everything: bool = False) -> bool:
         """Copy the log into the file and cut it: the log, too, holds what was deleted.
 
-        In the file itself it was overwritten when it was deleted.
+        What overwrites it in the file itself lies in the log until then. Whoever reads an earlier
+        state, another process or a back-up, needs the log. Of small rows copies may be left in
+        pages whose rows were moved: ``everything`` writes a file anew that is not large.
         """
-        await self._call(self._writer, self._checkpoint)
+        return await self._call(self._writer, self._tidy, everything)
 
     async def copy_to(self, path: Path) -> None:
         """Copy what is stored at one moment, and nothing that was deleted, to an empty file."""
-        await self._call(self._reader, self._reading.execute, "VACUUM INTO ?", (str(path),))
+        try:
+            await self._call(self._reader, self._reading.execute, "VACUUM INTO ?", (str(path),))
+        except asyncio.CancelledError:  # the thread goes on, and closing would wait for it
+            self._reading.interrupt()
+            raise
 
     async def close(self) -> None:
         """Close the file; the last connection to it removes the log."""
@@ -158,10 +167,28 @@ class SqliteDatabase:
             raise ChangedStoreError("another process changed the store meanwhile")
         return changed
 
-    def _checkpoint(self) -> None:
-        # To the last row: a statement that has not ended would keep the next transaction from
-        # its commit.
-        self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    def _tidy(self, everything: bool) -> bool:
+        if everything:
+            used = (
+                "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count"
+            )
+            if self._writing.execute(used).fetchone()[0] * PAGE_BYTES <= WRITTEN_ANEW_BYTES:
+                self._writing.execute("VACUUM")
+        return self._checkpoint()
+
+    def _checkpoint(self) -> bool:
+        if not self._log.exists() or not self._log.stat().st_size:
+            return True
+        # Fetched to the last row: a statement that has not ended would keep the next transaction
+        # from its commit. Without waiting for readers: requests wait for this thread.
+        self._writing.execute("PRAGMA busy_timeout = 0").fetchall()
+        try:
+            found = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            waiting = f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}"
+            self._writing.execute(waiting).fetchall()
+        is_busy = bool(found[0][0])
+        return not is_busy
 
     def _read(self, sql: str, values: Row) -> list[Row]:
         return self._reading.execute(_with_question_marks(sql), values).fetchall()

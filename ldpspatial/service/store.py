@@ -10,6 +10,7 @@ one transaction, repeated or taken up again after a crash: no state lies in memo
 """
 
 import hashlib
+import logging
 import os
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
@@ -17,11 +18,19 @@ from dataclasses import dataclass
 from client_sdk import Collection
 from ldpspatial.collecting.records import Records, in_order_of_id, new_key
 from ldpspatial.errors import InputError
-from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement
+from ldpspatial.service.database import (
+    DamagedStoreError,
+    Database,
+    Row,
+    Statement,
+    StoreError,
+)
 from ldpspatial.service.sqlite import SqliteDatabase
 from ldpspatial.service.tables import check_version, checked, make_tables, sealed
+from ldpspatial.service.upkeep import forget
 from ldpspatial.validate import file_path, instance, shown, whole_number
 
+LOG = logging.getLogger(__name__)
 OPEN, CLOSED, RELEASED, DROPPED = "open", "closed", "released", "dropped"
 LARGEST_MINIMUM = 10**12
 
@@ -198,7 +207,18 @@ async def open_store(location: str | os.PathLike[str]) -> Store:
         It cannot be read.
     """
     store = Store(await _database(location, is_new=False))
-    return await _after(check_version(store.database), store)
+    return await _after(_looked_through(store.database), store)
+
+
+async def _looked_through(database: Database) -> None:
+    """Check the version; delete what a release left that was interrupted."""
+    await check_version(database)
+    try:
+        await forget(database)
+    except DamagedStoreError:
+        raise
+    except StoreError as error:  # a full disk: what the store holds can be read
+        LOG.warning("reports of a released collection are not deleted yet: %s", error)
 
 
 async def _after(step: Awaitable[None], store: Store) -> Store:

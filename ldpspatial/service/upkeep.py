@@ -10,7 +10,10 @@ Each step is one short transaction, and reports are stored between two of them. 
 process was quicker with is undone and looked at again.
 """
 
+import asyncio
+import logging
 import secrets
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -25,16 +28,33 @@ from ldpspatial.service.database import (
 )
 from ldpspatial.service.tables import checked, opened, sealed
 
+LOG = logging.getLogger(__name__)
 GATHERED_AT_ONCE = 1 << 16  # reports: requests wait while they are gathered, some 50 ms
 ROWS_AT_ONCE = 4096
 CHUNKS_OF_A_LEVEL = 8
 CHUNK = (int, int, bytes)  # of seq, level, records
 SMALL = 4096  # reports, 80 kB
 LARGEST_MERGED = 1 << 19  # reports, 10 MB: a larger chunk stays as it is
+PUT_IN_ORDER = 1 << 20  # reports, 20 MB: of more, each part gets some all the time
+WORTH_JOINING = 8
+PATIENCE_S = 5.0
+LOOK_AGAIN_S = 0.1
+STILL_READ = (
+    "the reports are deleted, but the files of %s hold their bytes until whoever is reading them "
+    "has ended: end that, and the service overwrites them within a minute"
+)
 
+_GIVEN_UP = "SELECT number FROM collections WHERE state IN ('released', 'dropped')"
 _INSERT = (
     "INSERT INTO chunks (collection, part, level, number, records) VALUES ($1, $2, $3, $4, $5)"
 )
+
+
+async def ungathered(database: Database) -> int:
+    """Return how many reports lie as they arrived."""
+    sql = "SELECT CAST(coalesce(sum(number), 0) AS BIGINT) FROM arrivals"
+    found: int = (await checked(database, (int,), sql))[0][0]
+    return found
 
 
 async def gather(database: Database) -> int:
@@ -56,7 +76,10 @@ async def gather(database: Database) -> int:
         Statement("DELETE FROM arrivals WHERE seq <= $1", [(last,)], expected=len(arrived))
     ]
     for number in sorted({row[0] for row in arrived}):
-        key = await key_of(database, number)
+        try:
+            key = await key_of(database, number)
+        except ChangedStoreError:
+            continue  # it was released or dropped: its rows go, and nothing is kept of them
         contents = (content for collection, content in arrived if collection == number)
         records = opened(database, contents)
         different = distinct(records, key)
@@ -93,18 +116,31 @@ async def merge(database: Database) -> bool:
     return True
 
 
-async def join_small(database: Database) -> bool:
-    """Join the small chunks of one part into one; tell whether there were any.
+async def join(database: Database, times: int = WORTH_JOINING) -> bool:
+    """Join the smaller chunks of one part into one; tell whether there were any.
 
-    Where few reports come, a chunk of a part would hold one report, and the chunks lie in the order
-    in which these came. Merging by levels would leave hundreds of them for hours.
+    The chunks of a part lie in the order in which their reports came. Merging by levels would leave
+    up to seven of a level for as long as nothing comes.
+
+    Parameters
+    ----------
+    database : Database
+    times : int
+        A chunk is joined with the smaller ones where it is small itself, or holds so many times
+        their reports at most: each joining lets it grow, so that a report is not written again for
+        every few that come. ``LARGEST_MERGED`` joins them all.
     """
     found = await database.read(
-        "SELECT collection, part FROM chunks WHERE number <= $1 "
-        "AND collection NOT IN (SELECT number FROM collections "
-        "WHERE state IN ('released', 'dropped')) "
-        "GROUP BY collection, part HAVING count(*) > 1 LIMIT 1",
+        "SELECT collection, part, number FROM (SELECT collection, part, number, sum(number) OVER "
+        "(PARTITION BY collection, part ORDER BY number, seq "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS smaller FROM chunks "
+        "WHERE number <= $1 AND collection NOT IN "
+        "(SELECT number FROM collections WHERE state IN ('released', 'dropped'))) AS sizes "
+        "WHERE smaller > 0 AND (number <= $2 OR number <= CAST($3 AS BIGINT) * smaller) "
+        "ORDER BY number DESC LIMIT 1",
+        LARGEST_MERGED,
         SMALL,
+        times,
     )
     if not found:
         return False
@@ -112,10 +148,27 @@ async def join_small(database: Database) -> bool:
         "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
         "AND number <= $3"
     )
-    chunks = await checked(database, CHUNK, sql, *found[0], SMALL)
+    chunks = await checked(database, CHUNK, sql, *found[0])
     # At the level that it had: these are written again at most once a minute.
     await _replace(database, found[0][0], found[0][1], chunks, levels_up=0)
     return True
+
+
+async def join_part(database: Database, collection: int, part: int) -> None:
+    """Leave one chunk of a part of a closed collection, however large.
+
+    Raises
+    ------
+    ChangedStoreError
+        The collection was released or dropped meanwhile.
+    """
+    number = "SELECT count(*) FROM chunks WHERE collection = $1 AND part = $2"
+    sql = "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2"
+    while (await database.read(number, collection, part))[0][0] > 1:
+        await key_of(database, collection)  # what is released meanwhile is not looked for again
+        chunks = await checked(database, CHUNK, sql, collection, part)
+        if chunks:
+            await _replace(database, collection, part, chunks)
 
 
 async def settle(database: Database, most: int) -> None:
@@ -125,39 +178,72 @@ async def settle(database: Database, most: int) -> None:
     """
     while await gather(database):
         pass
-    if (await database.read("SELECT coalesce(sum(number), 0) FROM chunks"))[0][0] <= most:
-        await _merge_all(database)
-    await database.tidy()
+    is_small = await holds_at_most(database, most)
+    while is_small and await join(database, LARGEST_MERGED):
+        pass
+    await put_in_order(database)
+    await database.tidy(everything=is_small)
 
 
-async def _merge_all(database: Database) -> None:
-    waiting = await database.read(
-        "SELECT collection, part FROM chunks WHERE number <= $1 "
-        "AND collection NOT IN (SELECT number FROM collections "
-        "WHERE state IN ('released', 'dropped')) "
-        "GROUP BY collection, part HAVING count(*) > 1",
-        LARGEST_MERGED,
+async def put_in_order(database: Database) -> None:
+    """Write the chunks of small collections anew, part by part, where they lie in another order.
+
+    The chunk that was written last is of the part to which the latest report came.
+    """
+    found = await database.read(
+        "SELECT collection FROM chunks WHERE collection NOT IN (SELECT number FROM collections "
+        "WHERE state IN ('released', 'dropped')) GROUP BY collection HAVING sum(number) <= $1",
+        PUT_IN_ORDER,
     )
-    for collection, part in waiting:
-        sql = (
-            "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
-            "AND number <= $3"
+    for (collection,) in found:
+        written = await database.read(
+            "SELECT part FROM chunks WHERE collection = $1 ORDER BY seq", collection
         )
-        chunks = await checked(database, CHUNK, sql, collection, part, LARGEST_MERGED)
-        await _replace(database, collection, part, chunks)
+        if written == sorted(written):
+            continue
+        sql = (
+            "SELECT seq, part, level, number, records FROM chunks WHERE collection = $1 "
+            "ORDER BY part, seq"
+        )
+        rows = await checked(database, (int, int, int, int, bytes), sql, collection)
+        delete = Statement(
+            "DELETE FROM chunks WHERE seq = $1", [row[:1] for row in rows], len(rows)
+        )
+        await _run(database, [delete, Statement(_INSERT, [(collection, *row[1:]) for row in rows])])
 
 
-async def forget(database: Database) -> None:
-    """Delete what is left of the reports of collections that were released or dropped."""
+async def holds_at_most(database: Database, most: int) -> bool:
+    """Tell whether chunks hold so many reports or fewer."""
+    found = await database.read("SELECT coalesce(sum(number), 0) FROM chunks")
+    return bool(found[0][0] <= most)
+
+
+async def forget(database: Database) -> bool:
+    """Delete what is left of released and dropped collections; tell whether there was anything."""
+    # What arrived first: what another process gathers of it until then is found among the chunks.
+    sql = f"DELETE FROM arrivals WHERE collection IN ({_GIVEN_UP})"  # noqa: S608
+    arrived = await database.run([Statement(sql)])
     rows = await database.read(
-        "SELECT DISTINCT chunks.collection, part FROM chunks JOIN collections "
-        "ON collections.number = chunks.collection WHERE state IN ('released', 'dropped')"
+        f"SELECT DISTINCT collection, part FROM chunks WHERE collection IN ({_GIVEN_UP})"  # noqa: S608
     )
     for row in rows:  # one part a transaction: reports of other collections arrive in between
         sql = "DELETE FROM chunks WHERE collection = $1 AND part = $2"
         await database.run([Statement(sql, [row])])
-    if rows:
-        await database.tidy(everything=True)
+    if not rows and not arrived[0]:
+        return False
+    if not await _tidied(database):
+        LOG.warning(STILL_READ, database.name)
+    return True
+
+
+async def _tidied(database: Database) -> bool:
+    """Give up what was deleted; wait a little for who reads it, and tell whether that sufficed."""
+    until = time.monotonic() + PATIENCE_S
+    while not await database.tidy(everything=True):
+        if time.monotonic() >= until:
+            return False
+        await asyncio.sleep(LOOK_AGAIN_S)
+    return True
 
 
 async def key_of(database: Database, collection: int) -> bytes:

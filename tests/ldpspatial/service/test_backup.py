@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Report
+from ldpspatial.service.backup import back_up
 from ldpspatial.service.closing import close_collection, release
+from ldpspatial.service.database import Statement
 from ldpspatial.service.store import Held, open_store
 from ldpspatial.service.tokens import make_token
 from tests.support.command_line import refusal, succeed
@@ -111,6 +113,27 @@ def test_a_copy_of_what_was_released_holds_its_counts_alone(tmp_path: Path) -> N
     assert succeed("store", "token", late).output == ""  # a revoked one does not come back
     # A back-up outlives a release, as docs/operate.md warns.
     assert asyncio.run(_held(str(early))).state == "open"
+
+
+def test_a_back_up_holds_no_report_of_a_release_that_was_interrupted(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    copy = tmp_path / "copy"
+    asyncio.run(new_store(str(path)))
+    batch = [report() for _ in range(300)]
+    with serving(path) as server:
+        assert server.post(lines(batch))[0] == 204
+
+    async def release_in_part_and_copy() -> None:
+        store = await open_store(path)
+        await close_collection(store, COLLECTION.digest)
+        sql = "UPDATE collections SET state = 'released', hash_key = NULL"
+        await store.database.run([Statement(sql)])
+        await back_up(store, copy)
+        await store.close()
+
+    asyncio.run(release_in_part_and_copy())
+    content = copy.read_bytes()
+    assert not any(bytes.fromhex(each.id) in content for each in batch)
 
 
 @pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])

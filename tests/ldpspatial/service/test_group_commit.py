@@ -288,7 +288,7 @@ def test_where_few_reports_come_their_order_is_soon_gone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A report a minute: each would be a chunk of its own, in the order of arrival."""
-    monkeypatch.setattr(group_commit, "LONGEST_UNGATHERED_S", 0.0)
+    monkeypatch.setattr(group_commit, "LONGEST_UNGATHERED_S", 0.01)
 
     async def act(store: Store, commits: GroupCommit, number: int) -> None:
         for k in range(400):
