@@ -14,9 +14,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import accumulate, pairwise
 
 from ldpspatial.collecting.records import KEY_BYTES, PARTS, Records, distinct, hashes, parts
 from ldpspatial.service.database import (
@@ -37,6 +36,7 @@ SMALL = 4096  # reports, 80 kB
 LARGEST_MERGED = 1 << 19  # reports, 10 MB: a larger chunk stays as it is
 PUT_IN_ORDER = 1 << 20  # reports, 20 MB: of more, each part gets some all the time
 WORTH_JOINING = 8
+ATTEMPTS = 5  # of a step, before what is found and cannot be done is damage
 PATIENCE_S = 5.0
 LOOK_AGAIN_S = 0.1
 STILL_READ = (
@@ -59,17 +59,20 @@ async def ungathered(database: Database) -> int:
 
 async def gather(database: Database) -> int:
     """Move the oldest rows that arrived into chunks; return how many reports they held."""
-    sql = "SELECT seq, number FROM arrivals ORDER BY seq LIMIT $1"
-    rows = await checked(database, (int, int), sql, ROWS_AT_ONCE)
-    total = 0
-    last = None
-    for seq, number in rows:
-        if last is not None and total + number > GATHERED_AT_ONCE:
-            break
-        total += number
-        last = seq
-    if last is None:
-        return 0
+
+    async def oldest() -> list[Row]:
+        sql = "SELECT seq, number FROM arrivals ORDER BY seq LIMIT $1"
+        rows = await checked(database, (int, int), sql, ROWS_AT_ONCE)
+        totals = list(accumulate(number for _, number in rows))
+        return [row for row, so_far in zip(rows, totals, strict=True)
+                if row is rows[0] or so_far <= GATHERED_AT_ONCE]  # fmt: skip
+
+    found = await _step(database, oldest, lambda rows: _move(database, rows[-1][0]))
+    return sum(number for _, number in found)
+
+
+async def _move(database: Database, last: int) -> bool:
+    """Move the rows that arrived up to one into chunks; tell whether that was done."""
     sql = "SELECT collection, records FROM arrivals WHERE seq <= $1"
     arrived = await checked(database, (int, bytes), sql, last)
     statements = [
@@ -85,8 +88,7 @@ async def gather(database: Database) -> int:
         different = distinct(records, key)
         statements += _chunks(number, different, key)
         statements.append(_repeats(number, len(records) - len(different)))
-    await _run(database, statements)
-    return total
+    return bool(arrived) and await _run(database, statements)
 
 
 async def merge(database: Database) -> bool:
@@ -94,26 +96,30 @@ async def merge(database: Database) -> bool:
     # From a random part on: where reports arrive faster than chunks are merged, the first parts
     # would be merged again and again, and the last ones never.
     for start in (secrets.randbelow(PARTS), 0):
-        found = await database.read(
-            "SELECT collection, part, level FROM chunks WHERE number <= $1 AND part >= $3 "
-            "AND collection NOT IN (SELECT number FROM collections "
-            "WHERE state IN ('released', 'dropped')) "
-            "GROUP BY collection, part, level HAVING count(*) >= $2 LIMIT 1",
-            LARGEST_MERGED,
-            CHUNKS_OF_A_LEVEL,
-            start,
-        )
-        if found:
-            break
-    else:
-        return False
+
+        def crowded(start: int = start) -> Awaitable[list[Row]]:
+            return database.read(
+                "SELECT collection, part, level FROM chunks WHERE number <= $1 AND part >= $3 "
+                "AND collection NOT IN (SELECT number FROM collections "
+                "WHERE state IN ('released', 'dropped')) "
+                "GROUP BY collection, part, level HAVING count(*) >= $2 LIMIT 1",
+                LARGEST_MERGED,
+                CHUNKS_OF_A_LEVEL,
+                start,
+            )
+
+        if await _step(database, crowded, lambda rows: _merge_level(database, rows[0])):
+            return True
+    return False
+
+
+async def _merge_level(database: Database, level: Row) -> bool:
     sql = (
         "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
         "AND level = $3 AND number <= $4"
     )
-    chunks = await checked(database, CHUNK, sql, *found[0], LARGEST_MERGED)
-    await _replace(database, found[0][0], found[0][1], chunks)
-    return True
+    chunks = await checked(database, CHUNK, sql, *level, LARGEST_MERGED)
+    return await _replace(database, level[0], level[1], chunks)
 
 
 async def join(database: Database, times: int = WORTH_JOINING) -> bool:
@@ -130,28 +136,31 @@ async def join(database: Database, times: int = WORTH_JOINING) -> bool:
         their reports at most: each joining lets it grow, so that a report is not written again for
         every few that come. ``LARGEST_MERGED`` joins them all.
     """
-    found = await database.read(
-        "SELECT collection, part, number FROM (SELECT collection, part, number, sum(number) OVER "
-        "(PARTITION BY collection, part ORDER BY number, seq "
-        "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS smaller FROM chunks "
-        "WHERE number <= $1 AND collection NOT IN "
-        "(SELECT number FROM collections WHERE state IN ('released', 'dropped'))) AS sizes "
-        "WHERE smaller > 0 AND (number <= $2 OR number <= CAST($3 AS BIGINT) * smaller) "
-        "ORDER BY number DESC LIMIT 1",
-        LARGEST_MERGED,
-        SMALL,
-        times,
-    )
-    if not found:
-        return False
-    sql = (
-        "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
-        "AND number <= $3"
-    )
-    chunks = await checked(database, CHUNK, sql, *found[0])
-    # At the level that it had: these are written again at most once a minute.
-    await _replace(database, found[0][0], found[0][1], chunks, levels_up=0)
-    return True
+
+    def joinable() -> Awaitable[list[Row]]:
+        return database.read(
+            "SELECT collection, part, number FROM (SELECT collection, part, number, sum(number) "
+            "OVER (PARTITION BY collection, part ORDER BY number, seq "
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS smaller FROM chunks "
+            "WHERE number <= $1 AND collection NOT IN "
+            "(SELECT number FROM collections WHERE state IN ('released', 'dropped'))) AS sizes "
+            "WHERE smaller > 0 AND (number <= $2 OR number <= CAST($3 AS BIGINT) * smaller) "
+            "ORDER BY number DESC LIMIT 1",
+            LARGEST_MERGED,
+            SMALL,
+            times,
+        )
+
+    async def joined(rows: Sequence[Row]) -> bool:
+        sql = (
+            "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2 "
+            "AND number <= $3"
+        )
+        chunks = await checked(database, CHUNK, sql, *rows[0])
+        # At the level that it had: these are written again at most once a minute.
+        return await _replace(database, rows[0][0], rows[0][1], chunks, levels_up=0)
+
+    return bool(await _step(database, joinable, joined))
 
 
 async def join_part(database: Database, collection: int, part: int) -> None:
@@ -162,13 +171,46 @@ async def join_part(database: Database, collection: int, part: int) -> None:
     ChangedStoreError
         The collection was released or dropped meanwhile.
     """
-    number = "SELECT count(*) FROM chunks WHERE collection = $1 AND part = $2"
-    sql = "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2"
-    while (await database.read(number, collection, part))[0][0] > 1:
+
+    async def several() -> list[Row]:
+        sql = "SELECT count(*) FROM chunks WHERE collection = $1 AND part = $2"
+        found = await database.read(sql, collection, part)
+        return found if found[0][0] > 1 else []
+
+    async def joined(_: Sequence[Row]) -> bool:
         await key_of(database, collection)  # what is released meanwhile is not looked for again
+        sql = "SELECT seq, level, records FROM chunks WHERE collection = $1 AND part = $2"
         chunks = await checked(database, CHUNK, sql, collection, part)
-        if chunks:
-            await _replace(database, collection, part, chunks)
+        return await _replace(database, collection, part, chunks)
+
+    while await _step(database, several, joined):
+        pass
+
+
+async def _step(
+    database: Database,
+    look: Callable[[], Awaitable[list[Row]]],
+    act: Callable[[list[Row]], Awaitable[bool]],
+) -> list[Row]:
+    """Do what there is to do; return what it was, nothing where there was nothing.
+
+    What another process was quicker with is looked for again.
+
+    Raises
+    ------
+    DamagedStoreError
+        The same is found over and over and never done: rows are there for one index and not for
+        another.
+    """
+    first: list[Row] = []
+    for _ in range(ATTEMPTS):
+        found = await look()
+        if not found or (first and found[0] != first[0]):
+            return first  # another process did it
+        first = first or found
+        if await act(found):
+            return first
+    raise DamagedStoreError(database.name, "some of its rows can be found and not read")
 
 
 async def settle(database: Database, most: int) -> None:
@@ -268,12 +310,17 @@ async def key_of(database: Database, collection: int) -> bytes:
 
 async def _replace(
     database: Database, collection: int, part: int, chunks: Sequence[Row], levels_up: int = 1
-) -> None:
-    """Put one chunk in place of several of a part; a row is (seq, level, records)."""
+) -> bool:
+    """Put one chunk in place of several of a part; a row is (seq, level, records).
+
+    Tell whether that was done.
+    """
     try:
         key = await key_of(database, collection)
     except ChangedStoreError:
-        return  # whoever released the collection deletes its reports
+        return False  # whoever released the collection deletes its reports
+    if len(chunks) < 2:
+        return False
     records = opened(database, (content for _, _, content in chunks))
     merged = distinct(records, key)
     level = levels_up + max(level for _, level, _ in chunks)
@@ -285,12 +332,16 @@ async def _replace(
         Statement(_INSERT, [row]),
         _repeats(collection, len(records) - len(merged)),
     ]
-    await _run(database, statements)
+    return await _run(database, statements)
 
 
-async def _run(database: Database, statements: Sequence[Statement]) -> None:
-    with suppress(ChangedStoreError):  # another process did this step
+async def _run(database: Database, statements: Sequence[Statement]) -> bool:
+    """Run; tell whether that was done, or another process changed the rows."""
+    try:
         await database.run(statements)
+    except ChangedStoreError:
+        return False
+    return True
 
 
 def _chunks(collection: int, records: Records, key: bytes) -> list[Statement]:

@@ -19,11 +19,16 @@ from ldpspatial.collecting.records import OutputDomain, Records, records_of
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.service import sqlite
 from ldpspatial.service.closing import close_collection, counted, stored_reports
-from ldpspatial.service.database import DamagedStoreError, Statement, StoreError
+from ldpspatial.service.database import (
+    ChangedStoreError,
+    DamagedStoreError,
+    Statement,
+    StoreError,
+)
 from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.store import Store, make_store, open_store
 from ldpspatial.service.tokens import make_token
-from ldpspatial.service.upkeep import gather
+from ldpspatial.service.upkeep import gather, join, merge
 from tests.support.command_line import refusal
 from tests.support.disks import file_disk, memory_disk
 from tests.support.postgres import PostgresServer, missing
@@ -277,6 +282,38 @@ def test_a_file_overwritten_anywhere_counts_right_or_is_refused_with_advice(
     assert refused > OVERWRITTEN // 10  # what was overwritten was not unused room alone
     path.write_bytes(whole)
     assert asyncio.run(used(path)) == (2050, 50, 2050)
+
+
+class Stuck:
+    """A database whose rows can be found, and never deleted: an index that does not fit them."""
+
+    def __init__(self, store: Store):
+        self.name = store.database.name
+        self.read = store.database.read
+
+    async def run(self, statements: list[Statement]) -> list[int]:
+        raise ChangedStoreError("another process changed the store meanwhile")
+
+
+@pytest.mark.parametrize("step", [gather, merge, join])
+def test_rows_that_are_found_and_cannot_be_deleted_are_damage(
+    location: str, step: Callable[[Any], Awaitable[object]]
+) -> None:
+    async def whole() -> None:
+        store = await make_store(location)
+        try:
+            number = (await store.add(COLLECTION, 1)).number
+            for k in range(10):
+                await store.append({number: some(500, k)})
+                if step is not gather:
+                    await gather(store.database)
+            with pytest.raises(DamagedStoreError, match="restore a back-up"):
+                await step(Stuck(store))
+            assert await step(store.database)
+        finally:
+            await store.close()
+
+    asyncio.run(whole())
 
 
 CHANGES = (

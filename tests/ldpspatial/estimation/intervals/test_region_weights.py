@@ -1,5 +1,7 @@
 """Intervals of regions of any weights: what they can hold, whole cells, everywhere, underflow."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,8 +32,13 @@ def example(n: int = 200, epsilon: float = 1.0) -> Estimate:
 
 
 FOUND = example()
+SAMPLED = replace(
+    FOUND, samples=np.random.default_rng(2).dirichlet(np.ones(25), 40).reshape(-1, 5, 5)
+)
 INTERVALS = {
-    method: share_intervals(FOUND, 0.95, method, np.random.default_rng(1))
+    method: share_intervals(
+        SAMPLED if method == "posterior" else FOUND, 0.95, method, np.random.default_rng(1)
+    )
     for method in COUNT_METHODS
 }
 
@@ -67,24 +74,29 @@ def test_the_interval_goes_with_the_weights(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["fisher", "bootstrap"])
-def test_whole_cells_have_the_textbook_interval_to_the_last_bit(method: str) -> None:
+def test_whole_cells_have_the_textbook_interval(method: str) -> None:
+    """A centre -+ z standard errors at each level, cut to shares."""
     found = example(5_000, 3.5)
-    intervals = cell_intervals(found, 0.9, method, np.random.default_rng(1))
+    narrow, wide = (
+        cell_intervals(found, level, method, np.random.default_rng(1)) for level in (0.5, 0.9)
+    )
     shares = share_intervals(found, 0.9, method, np.random.default_rng(1))
-    z, rng = norm.isf(0.05), np.random.default_rng(2)
-    cut = 0
+    ratio = norm.isf(0.05) / norm.isf(0.25)
+    rng = np.random.default_rng(2)
+    whole = 0
     for _ in range(50):
         mask = rng.random((5, 5)) < rng.random()
         if mask.all() or not mask.any():
             continue
-        center, error = intervals._of_weights(mask.astype(float))
-        lower = min(max(min(center, 1.0) - z * error, 0.0), 1.0)
-        upper = min(max(max(center, 0.0) + z * error, 0.0), 1.0)
-        share = shares.of(mask)
-        assert (share.lower, share.upper) == (lower, upper)
-        assert intervals.region(mask) == share
-        cut += lower == 0 or upper == 1
-    assert cut < 40  # most are no trivial 0 or 1
+        inner, outer = narrow.region(mask), wide.region(mask)
+        assert shares.of(mask) == outer
+        if outer.lower > 0 and outer.upper < 1:
+            whole += 1
+            assert inner.lower + inner.upper == pytest.approx(outer.lower + outer.upper)
+            assert outer.upper - outer.lower == pytest.approx(
+                ratio * (inner.upper - inner.lower), rel=1e-3
+            )
+    assert whole > 10  # most are not cut
 
 
 @pytest.mark.parametrize("method", COUNT_METHODS)
