@@ -7,7 +7,7 @@ import click
 
 from ldpspatial.cli.count import left_out
 from ldpspatial.cli.documents import read_collection
-from ldpspatial.cli.estimator_options import estimator_options
+from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.mapping import write_map
 from ldpspatial.collecting.partial_counts import count_files
@@ -53,7 +53,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
                 "repeated": counted.repeated,
                 "ids_checked": counted.ids_checked,
             },
-            options["rule"],
+            chosen_rule(options, collection.grid),
             options["smoothing"],
             options["method"],
             stage,

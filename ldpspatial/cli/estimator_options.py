@@ -1,16 +1,21 @@
 """Options of the estimator and its intervals, for all commands that estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from client_sdk import Grid
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.estimate import RULES, estimator_names, find_estimator
+from ldpspatial.estimation.estimate import RULES, Rule, estimator_names, find_estimator
+from ldpspatial.estimation.field import Field
+from ldpspatial.estimation.field.estimator import FIELD
 from ldpspatial.estimation.sieve import CROSS_VALIDATED
 from ldpspatial.estimation.smoothing import SMOOTHERS
 from ldpspatial.estimation.stopping import STOPPING_RULES
+from ldpspatial.files.side_information import read_prior, read_support
 
 Command = Callable[..., Any]
 INTERVALS = ("auto", "fisher", "bootstrap", "posterior", "none")
@@ -22,7 +27,7 @@ RULE_HELP = (
 )
 
 
-class Rule(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class RuleName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """The name of an estimator."""
 
     name = "rule"
@@ -42,12 +47,34 @@ class Rule(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return [CompletionItem(name) for name in estimator_names() if name.startswith(incomplete)]
 
 
+def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
+    """Return the estimator that the options ask for, with what they know of a grid's places.
+
+    Raises
+    ------
+    InputError
+        A file breaks a rule, or is given to an estimator that takes none.
+    """
+    support, prior, column = (options.get(name) for name in ("support", "prior", "prior_column"))
+    rule: Rule = options["rule"]
+    if column is not None and prior is None:
+        raise click.UsageError("--prior-column needs --prior.")
+    if support is None and prior is None:
+        return rule
+    if rule != FIELD:
+        raise click.UsageError(f"--support and --prior need --rule {FIELD}.")
+    return Field(
+        support=None if support is None else read_support(support, grid),
+        prior=None if prior is None else read_prior(prior, grid, column),
+    )
+
+
 def estimator_options(command: Command) -> Command:
-    """Add --rule, --smoothing and --intervals."""
+    """Add --rule, --smoothing, --intervals, --support and --prior."""
     for option in reversed(
         (
             click.option(
-                "--rule", type=Rule(), default="scaled", show_default=True, help=RULE_HELP
+                "--rule", type=RuleName(), default="scaled", show_default=True, help=RULE_HELP
             ),
             click.option("--smoothing", type=click.Choice(list(SMOOTHERS)), help="Smoothed EM."),
             click.option(
@@ -59,6 +86,20 @@ def estimator_options(command: Command) -> Command:
                 help="95 % intervals: posterior with rule field; fisher to 20 cells, bootstrap "
                 "beyond.",
             ),
+            click.option(
+                "--support",
+                type=click.Path(path_type=Path),
+                help="Where people can be, for rule field: regions (.geojson, or a table with "
+                "south, west, north, east), or the share of each cell (columns row, col, share).",
+            ),
+            click.option(
+                "--prior",
+                type=click.Path(path_type=Path),
+                help="A public map, for rule field: an earlier estimate.npz or another map of "
+                "cells, or a table of towns or venues with latitude and longitude. How much it "
+                "says of these people is learned.",
+            ),
+            click.option("--prior-column", help="Which numbers of --prior to read."),
         )
     ):
         command = option(command)

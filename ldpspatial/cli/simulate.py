@@ -10,7 +10,7 @@ import numpy as np
 
 from client_sdk import Collection, Grid
 from client_sdk.shared import character_fault
-from ldpspatial.cli.estimator_options import estimator_options
+from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.options import (
     column_options,
     fit_grid,
@@ -189,7 +189,7 @@ def _run(
         collection,
         people.coordinates,
         options["outsiders"],
-        options["rule"],
+        chosen_rule(options, collection.grid),
         options["smoothing"],
         exact_error=collection.grid.cells <= EXACT_CELLS,
         on_stage=stage,

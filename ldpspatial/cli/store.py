@@ -12,7 +12,7 @@ import click
 
 from client_sdk import Collection, Series
 from ldpspatial.cli.documents import read_collection, read_document
-from ldpspatial.cli.estimator_options import estimator_options
+from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.cli.series import series_facts
@@ -298,8 +298,8 @@ def estimate(store: str, digest: str, out: Path, overwrite: bool, **options: Any
         from ldpspatial.service.map_making import make_map  # noqa: PLC0415
 
         summary = make_map(
-            folder, collection, counted, options["rule"], options["smoothing"],
-            options["method"], stage, advance,
+            folder, collection, counted, chosen_rule(options, collection.grid),
+            options["smoothing"], options["method"], stage, advance,
         )  # fmt: skip
     show(
         f"{counted.n} reports, each {collection.epsilon:g}-LDP",

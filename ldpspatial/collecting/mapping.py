@@ -13,6 +13,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.collecting.results import estimate_summary, write_estimate
 from ldpspatial.estimation import Estimate, cell_intervals
 from ldpspatial.estimation import estimate as recover
+from ldpspatial.estimation.estimate import Rule
 from ldpspatial.estimation.intervals import Uncertainty
 
 REPLICATES = 40
@@ -40,7 +41,7 @@ def write_map(
     collection: Collection,
     counts: ArrayLike,
     facts: Mapping[str, Any],
-    rule: str = "scaled",
+    rule: Rule = "scaled",
     smoothing: str | None = None,
     method: str = "auto",
     stage: Stage = lambda name: None,
@@ -57,7 +58,7 @@ def write_map(
         Reports by output cell.
     facts : mapping
         What the summary says of the reports besides.
-    rule, smoothing : str
+    rule, smoothing
         As of :func:`ldpspatial.estimate`.
     method : str
         Of the intervals.

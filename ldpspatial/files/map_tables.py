@@ -31,14 +31,14 @@ def read_map_table(path: str | os.PathLike[str], column: str) -> tuple[Array, Pl
     layout = table_layout(path, plain_row=True)
     if layout.delimiter is not None and all(map(is_number, layout.names)):
         every = Layout(layout.path, layout.names, layout.delimiter)  # without header
-        return np.column_stack(_numbers(every, range(len(layout.names)))), None
+        return np.column_stack(column_numbers(every, range(len(layout.names)))), None
     positions = [find_column(layout, name, name) for name in ("row", "col")]
     positions.append(find_column(layout, "column", column))
     names = [fold(name) for name in layout.names]
     kind = next((k for k, pair in CENTERS.items() if all(map(names.count, pair))), None)
     if kind is not None:
         positions += [names.index(name) for name in CENTERS[kind]]
-    rows, columns, *values = _numbers(layout, positions)
+    rows, columns, *values = column_numbers(layout, positions)
     name = layout.path.name
     values = whole_grid(name, rows, columns, values)
     return values[0], None if kind is None else Place.of_centers(name, kind, *values[1:])
@@ -78,8 +78,14 @@ def whole_grid(name: str, rows: Array, columns: Array, values: Sequence[Array]) 
     return [each[order].reshape(shape) for each in values]
 
 
-def _numbers(layout: Layout, positions: Sequence[int]) -> list[Array]:
-    """Return columns, each cell of which must be a number."""
+def column_numbers(layout: Layout, positions: Sequence[int]) -> list[Array]:
+    """Return columns, each cell of which must be a number.
+
+    Raises
+    ------
+    InputError
+        One is not.
+    """
     columns = read_columns(layout, positions)
     if columns.ragged:
         raise InputError(

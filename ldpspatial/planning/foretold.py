@@ -17,6 +17,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
+from ldpspatial.estimation.estimate import Rule
 from ldpspatial.metrics import wasserstein
 from ldpspatial.places.cell_maps import cell_map
 from ldpspatial.planning.rehearsal import People
@@ -63,7 +64,7 @@ def foretell(
     densities: Mapping[str, ArrayLike],
     rng: np.random.Generator,
     repeats: int = 3,
-    rule: str = "scaled",
+    rule: Rule = "scaled",
     tell: Callable[[], None] | None = None,
 ) -> ForetoldError:
     """Play a collection on maps and measure how far the estimates are from them.
@@ -78,7 +79,7 @@ def foretell(
     rng : numpy.random.Generator
     repeats : int in [1, 1000]
         Collections played on each map.
-    rule : str
+    rule : str, StoppingRule or Estimator
         How the map is estimated, as in :func:`ldpspatial.estimate`.
     tell : callable, optional
         Called after every collection that was played.

@@ -20,6 +20,8 @@ from client_sdk import Collection
 from ldpspatial.collecting.mapping import SEED, Advance, Stage, write_map
 from ldpspatial.collecting.results import read_estimate, write_json
 from ldpspatial.errors import LdpSpatialError
+from ldpspatial.estimation.estimate import Rule
+from ldpspatial.estimation.field import Field
 from ldpspatial.planning.foretold import foretell, synthetic_densities
 from ldpspatial.service.closing import Counted
 from ldpspatial.service.maps import REFUSED, Order
@@ -35,7 +37,7 @@ def make_map(
     folder: Path,
     collection: Collection,
     counted: Counted,
-    rule: str = "scaled",
+    rule: Rule = "scaled",
     smoothing: str | None = None,
     intervals: str = "auto",
     stage: Stage = lambda name: None,
@@ -49,7 +51,7 @@ def make_map(
         Exists.
     collection : Collection
     counted : Counted
-    rule, smoothing, intervals : str
+    rule, smoothing, intervals
         As of :func:`ldpspatial.collecting.mapping.write_map`.
     stage, advance : functions
         Are told what is being done, and how far it is.
@@ -59,6 +61,8 @@ def make_map(
         folder, collection, counted.counts, facts, rule, smoothing, intervals, stage, advance
     )
     stage("expected error")
+    if isinstance(rule, Field):  # the maps that plans are made on lie elsewhere
+        rule = Field(rule.point)
     summary["expected_error"] = _expected_error(folder, rule, advance)
     write_json(folder / "summary.json", summary)
     (folder / "map.json").write_bytes(_for_pages(folder, collection))
@@ -93,7 +97,7 @@ def _for_pages(folder: Path, collection: Collection) -> bytes:
     )
 
 
-def _expected_error(folder: Path, rule: str, advance: Advance) -> dict[str, Any]:
+def _expected_error(folder: Path, rule: Rule, advance: Advance) -> dict[str, Any]:
     """Return W2 to expect on the maps of plans, and on the map in the folder."""
     collection, estimate = read_estimate(folder)
     rng = np.random.default_rng(SEED)

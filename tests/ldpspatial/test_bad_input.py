@@ -411,7 +411,22 @@ ESTIMATION = {
         estimation.Sieve, given(max_iterations=3), {"max_iterations": whole(1)}
     ),
     "estimation.Field": Row(
-        estimation.Field, given(point="mean"), {"point": ("middle", "Mean", 3, None)}
+        estimation.Field,
+        given(point="mean", support=np.eye(3), prior=MAP),
+        {
+            "point": ("middle", "Mean", 3, None),
+            "support": (*optional(MASSES), np.full((3, 3), 1.1), np.ones((3, 2))),
+            "prior": (*optional(MASSES), np.ones((3, 2)), np.eye(3)[::-1] - np.diag([0, 1, 0])),
+        },
+    ),
+    "estimation.Field.fit_windows": Row(
+        estimation.Field().fit_windows,
+        lambda _: {"channel": channel(), "windows": [counts(), counts()]},
+        {
+            "channel": NO_CHANNEL,
+            "windows": (None, 3, [], {}, "counts", *([counts(), bad] for bad in COUNTS)),
+            "progress": CALLBACK,
+        },
     ),
     "estimation.LikelihoodGain": Row(
         estimation.LikelihoodGain,

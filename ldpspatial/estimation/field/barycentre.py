@@ -15,12 +15,17 @@ LEAST = 1e-9  # of a map that a cell holds
 CHANGE = 1e-3  # of a map, below which a round was the last
 
 
-def barycentre(densities: Array, rounds: int = ROUNDS) -> Array:
+def barycentre(
+    densities: Array, where: NDArray[np.bool_] | None = None, rounds: int = ROUNDS
+) -> Array:
     """Return the debiased Sinkhorn barycentre of maps.
 
     Parameters
     ----------
     densities : (S, d, d) array
+    where : (d, d) boolean array, optional
+        Where it may be: of all maps that are 0 elsewhere it is the closest. It lies between the
+        maps, so to cut it afterwards would move what it has there across the whole map.
     rounds : int
 
     Returns
@@ -37,7 +42,8 @@ def barycentre(densities: Array, rounds: int = ROUNDS) -> Array:
         along = across.transpose(0, 2, 1).reshape(-1, cells) @ kernel
         return np.asarray(along.reshape(-1, cells, cells).transpose(0, 2, 1))
 
-    maps = np.maximum(densities, LEAST)
+    inside = np.ones((cells, cells)) if where is None else where.astype(np.float64)
+    maps = np.maximum(densities, LEAST) * inside
     maps /= maps.sum((1, 2), keepdims=True)
     scale = np.ones_like(maps)
     own = np.ones((cells, cells))
@@ -45,7 +51,7 @@ def barycentre(densities: Array, rounds: int = ROUNDS) -> Array:
     for _ in range(rounds):
         before = found
         image = np.maximum(blur(maps / np.maximum(blur(scale), 1e-200)), 1e-200)
-        found = own * np.exp(np.log(image).mean(0))
+        found = inside * own * np.exp(np.log(image).mean(0))
         scale = found / image
         own = np.sqrt(own * found / np.maximum(blur(own)[0], 1e-200))
         if np.abs(found - before).sum() < CHANGE:

@@ -6,8 +6,8 @@ counts behind a channel. Chains walk on the posterior (:mod:`.sampler`), from po
 reported, and the map is the one that is closest to all of these in W2 (:mod:`.barycentre`).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -15,79 +15,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
-from ldpspatial.estimation.counts import check_counts, generator_of
-from ldpspatial.estimation.em import EM
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.field.barycentre import barycentre
-from ldpspatial.estimation.field.mixing import mixing
-from ldpspatial.estimation.field.model import FieldModel
-from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
-from ldpspatial.estimation.field.prior import HYPERS, FieldPrior
-from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
+from ldpspatial.estimation.field.known import Known
+from ldpspatial.estimation.field.posterior import CONVERGED, VERDICTS, Posterior, sample
 from ldpspatial.estimation.field.stacks import Stack, stack
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
-from ldpspatial.validate import callback, one_of
+from ldpspatial.validate import callback, one_of, shown
 
 Array = NDArray[np.float64]
 
 FIELD = "field"
-VERDICTS = CONVERGED, MODE, UNTRUSTED = "converged", "mode", "untrusted"
-MOST_MIXING = 1.3  # of R-hat
-FEWEST_EFFECTIVE = 50.0
-LEAST_ACCEPTANCE = 0.2
-STAGES, STAGE, VISITS = 3, 8, 52  # trajectories: three times a stage, then those that are kept
-AGAIN = 1  # times that chains may go on where they have not mixed
-SAMPLES = 128  # maps kept
-EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
-STACK = 32  # maps that are looked at together
+MOST_WINDOWS = 100
 
-POINTS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
+Mask = NDArray[np.bool_] | None
+POINTS: Mapping[str, Callable[[Array, Mask], Array]] = MappingProxyType(
     {
-        "barycentre": lambda maps: barycentre(maps[::2]),  # more maps change it less than chance
-        "mean": lambda maps: maps.mean(0),
-        "median": lambda maps: _normal(np.median(maps, axis=0)),
+        # More maps change it less than chance does.
+        "barycentre": lambda maps, where: barycentre(maps[::2], where),
+        "mean": lambda maps, _: maps.mean(0),
+        "median": lambda maps, _: _normal(np.median(maps, axis=0)),
     }
 )
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """What a field's chains say of themselves, and of the map's smoothness.
-
-    Attributes
-    ----------
-    verdict : {"converged", "mode", "untrusted"}
-        "converged": the chains agree with each other. "mode": they do not, and the map and its
-        samples come from the Gaussian around the mode. "untrusted": neither was found.
-    mixing : float
-        Largest split R-hat of what maps say; 1 where chains agree.
-    effective : float
-        Fewest effective samples.
-    acceptance : float in [0, 1]
-        Of trajectories.
-    spread : float
-        Standard deviation of the field, in logarithms: posterior mean of log sigma, as exp.
-    length : float
-        Over which it is correlated, in sides of the square.
-    decay : float
-        Power a of its spectrum; the larger, the smoother it is.
-    block : int
-        Side in cells of the blocks on which the samples are constant.
-    point : str
-        What the map is of the samples, as in :class:`Field`.
-    """
-
-    verdict: str
-    mixing: float
-    effective: float
-    acceptance: float
-    spread: float
-    length: float
-    decay: float
-    block: int
-    point: str
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Field(Estimator):
     """A log-Gaussian field behind the channel, by Hamiltonian Monte Carlo.
 
@@ -96,6 +49,18 @@ class Field(Estimator):
     point : {"barycentre", "mean", "median"}
         What is made of the samples: the map with the least expected W2 to the truth, least squared
         error, least absolute error by cell.
+    support : (d, d) array in [0, 1], optional
+        Where people can be: the share of each cell that is no water, say, as
+        :func:`ldpspatial.places.regions.polygon` finds it for an outline. Cells of 0 stay empty.
+    prior : (d, d) array of numbers >= 0, optional
+        A public map: residents, venues, or last month's estimate, up to a factor. How much it says
+        of these people is learned: its logarithm gets an exponent. It must not be made of the
+        counts that are to be fitted.
+
+    Raises
+    ------
+    InputError
+        Another point; a support or prior that is no square of such numbers, or 0 everywhere.
 
     Examples
     --------
@@ -111,14 +76,36 @@ class Field(Estimator):
     kind = FIELD
 
     point: str = "barycentre"
+    support: ArrayLike | None = None
+    prior: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         one_of("point", self.point, tuple(POINTS))
+        known = self.known
+        object.__setattr__(self, "support", known.support)
+        object.__setattr__(self, "prior", known.prior)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both make the same choices."""
+        if not isinstance(other, Field):
+            return NotImplemented
+        mine, theirs = self.known, other.known
+        return self.point == other.point and all(
+            np.array_equal(first, second)  # type: ignore[arg-type]  # None equals None alone
+            for first, second in ((mine.support, theirs.support), (mine.prior, theirs.prior))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
     @property
     def name(self) -> str:
         """The one rule that it has."""
         return FIELD
+
+    @property
+    def known(self) -> Known:
+        """What is known before a report is seen."""
+        return Known.checked(self.support, self.prior)
 
     def fit(
         self, channel: Channel, counts: ArrayLike, progress: Progress | None = None
@@ -128,21 +115,94 @@ class Field(Estimator):
         The chains' random numbers come from a seed made of the counts: equal counts give equal
         maps. ``progress`` sees each trajectory and the chains' mean log-likelihood.
         """
-        checked = check_counts(channel, counts)
+        return self._fit(channel, [check_counts(channel, counts)], progress)[0]
+
+    def fit_windows(
+        self, channel: Channel, windows: Sequence[ArrayLike], progress: Progress | None = None
+    ) -> tuple[Estimate, ...]:
+        """Sample the posterior of several windows of one place at once.
+
+        How much a map resembles that of the window before is learned, so that windows lend each
+        other what they have in common. The k-th samples of all estimates are one draw: quantiles of
+        what two of them differ by are an interval of the change.
+
+        Parameters
+        ----------
+        channel : Channel
+            That of each window.
+        windows : list or tuple of arrays
+            Counts of each as in :meth:`fit`, in the order of time; at most 100.
+        progress : callable, optional
+            Sees the log-likelihood of all windows together.
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each window. Their traces hold the last log-likelihood only.
+        """
+        given = list(windows) if isinstance(windows, list | tuple) else []
+        if not 0 < len(given) <= MOST_WINDOWS:
+            raise InputError(
+                f"windows must be a list of 1 to {MOST_WINDOWS} arrays of counts, got "
+                f"{len(given) or shown(windows)}"
+            )
+        checked = []
+        for number, counts in enumerate(given):
+            try:
+                checked.append(check_counts(channel, counts))
+            except InputError as error:
+                raise InputError(f"windows[{number}]: {error}") from None
+        return self._fit(channel, checked, progress)
+
+    def _fit(
+        self, channel: Channel, windows: Sequence[Array], progress: Progress | None
+    ) -> tuple[Estimate, ...]:
         callback("progress", progress)
         operators = stack(channel)
+        known = self.known
+        known.check_shape(tuple(channel.input_shape))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # What goes astray is refused by the chains, and by the search for the mode.
-            found = _sample(channel, operators, checked, self.point, progress)
-        point = POINTS[self.point](found.maps)
-        density = operators.spread(point[None])[0]
-        samples = operators.spread(found.maps)
-        likelihood = float(_log_likelihood(channel, checked, density))
-        trace = (*found.trace[:-1], likelihood)
-        return Estimate(
-            density, likelihood, len(trace) - 1, found.posterior.verdict == CONVERGED, trace,
-            channel, checked, self, found.posterior, samples,
-        )  # fmt: skip
+            found = sample(channel, operators, np.stack(windows), known, self.point, progress)
+        estimates = []
+        for counts, maps, samples in zip(
+            windows, found.maps.swapaxes(0, 1), found.samples.swapaxes(0, 1), strict=True
+        ):
+            density = self._point_of(maps, operators, known.where(operators))
+            likelihood = float(_log_likelihood(channel, counts, density))
+            trace = (*(found.trace[:-1] if len(windows) == 1 else ()), likelihood)
+            estimates.append(
+                Estimate(
+                    density, likelihood, len(found.trace) - 1,
+                    found.posterior.verdict == CONVERGED, trace, channel, counts, self,
+                    found.posterior, samples,
+                )
+            )  # fmt: skip
+        return tuple(estimates)
+
+    def _point_of(self, maps: Array, operators: Stack, where: Mask) -> Array:
+        """Return what is made of (S, d, d) samples; within a block, as their mean has it."""
+        mean = maps.mean(0)
+        blocks = operators.gathered(mean)
+        point = POINTS[self.point](operators.gathered(maps), where)
+        ratio = np.divide(point, blocks, out=np.zeros_like(point), where=blocks > 0)
+        side = operators.block
+        return _normal(mean * ratio.repeat(side, axis=0).repeat(side, axis=1))
+
+    def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
+        """Return the map of other counts; see :meth:`Estimator.again`."""
+        told = found.details
+        if not isinstance(told, Posterior):
+            raise InputError("method bootstrap estimates again, which needs what a field found")
+        if told.windows > 1:
+            raise InputError("method bootstrap estimates again, which needs all windows at once")
+        is_known = told.exponent != 0 or told.possible < found.density.size
+        if is_known and self.support is None and self.prior is None:
+            raise InputError(
+                "method bootstrap estimates again, which needs the support or prior that this "
+                "estimate was made with, and no file holds them: use --method posterior"
+            )
+        return super().again(found, counts, max_iterations)
 
     @classmethod
     def restored(
@@ -156,87 +216,6 @@ class Field(Estimator):
         if told.verdict not in VERDICTS or not all(isinstance(n, int | float) for n in numbers):
             raise ValueError("no such posterior is ever found")
         return cls(told.point), told
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Maps of a posterior, by block, and how they were found."""
-
-    maps: Array
-    posterior: Posterior
-    trace: tuple[float, ...]
-
-
-def _sample(
-    channel: Channel, operators: Stack, counts: Array, point: str, progress: Progress | None
-) -> _Found:
-    """Sample, or hand over to the mode."""
-    rng = generator_of(counts)
-    prior = FieldPrior(operators.cells)
-    model = FieldModel(operators, operators.counted(counts), prior)
-    start = operators.gathered(EM().fit(channel, counts).density)
-    uniform = min(EMPTIEST, USERS_A_CELL * start.size / model.n)
-    around = variational(
-        model, mode(model, model.point_of((1 - uniform) * start + uniform / start.size)), rng
-    )
-    starts = around.centre + around.offsets
-    variances = Whitening(model, starts[[0, -1]]).variances()[:-HYPERS]
-    shares = 1 - np.clip(variances, 0.0, 1.0).reshape(start.shape)
-    centred = model.with_prior(prior.centred(shares, around.centre[-HYPERS:]))
-    chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
-    trace: list[float] = []
-
-    def told(fit: float) -> None:
-        trace.append(fit)
-        if progress is not None:
-            progress(len(trace), fit)
-
-    chains.adapt(STAGES, STAGE, told)
-    for _ in range(1 + AGAIN):
-        samples = chains.visit(VISITS, told)
-        posterior = _judged(samples, prior, operators.block, point)
-        if posterior.verdict == CONVERGED:
-            break
-    if posterior.verdict != MODE:
-        return _Found(_kept(samples, model), posterior, tuple(trace))
-    return _handed_over(model, around, posterior, tuple(trace))
-
-
-def _judged(samples: Samples, prior: FieldPrior, block: int, point: str) -> Posterior:
-    """Return what the chains say of themselves."""
-    largest, fewest = mixing(samples)
-    verdict = CONVERGED if largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE else UNTRUSTED
-    if samples.acceptance < LEAST_ACCEPTANCE or not np.isfinite(samples.fits).all():
-        verdict = MODE
-    unknowns = prior.unknowns(samples.hypers).reshape(-1, HYPERS).mean(0)
-    spread, length, excess = np.exp(unknowns).tolist()
-    return Posterior(
-        verdict, largest, fewest, samples.acceptance, spread, length, 1 + excess, block, point
-    )
-
-
-def _kept(samples: Samples, model: FieldModel) -> Array:
-    """Return some of the maps, as histograms of those who reported."""
-    every = samples.densities.reshape(-1, *samples.densities.shape[2:])
-    chosen = np.linspace(0, len(every) - 1, SAMPLES).round().astype(int)
-    return _stepped(model, every[chosen])
-
-
-def _stepped(model: FieldModel, maps: Array) -> Array:
-    parts = [model.em_step(maps[k : k + STACK]) for k in range(0, len(maps), STACK)]
-    return np.concatenate(parts)
-
-
-def _handed_over(
-    model: FieldModel, around: Gaussian, posterior: Posterior, trace: tuple[float, ...]
-) -> _Found:
-    """Return maps around the mode, where chains do not agree."""
-    maps = model.at(around.centre + around.offsets).density
-    whole = bool(np.isfinite(maps).all())
-    if not whole:
-        maps = np.full_like(maps, 1 / maps[0].size)
-    verdict = MODE if whole and around.settled else UNTRUSTED
-    return _Found(_stepped(model, maps), replace(posterior, verdict=verdict), trace)
 
 
 def _log_likelihood(channel: Channel, counts: Array, density: Array) -> float:

@@ -19,13 +19,19 @@ def mixing(samples: Samples) -> tuple[float, float]:
 
 
 def _told(samples: Samples) -> list[Array]:
-    maps = samples.densities
+    found = [samples.fits]
+    for window in range(samples.densities.shape[2]):
+        found += _places(samples.densities[:, :, window])
+    return found
+
+
+def _places(maps: Array) -> list[Array]:
+    """Return (T, C) arrays of what (T, C, d, d) maps say."""
     cells = maps.shape[-1]
     place = (np.arange(cells) + 0.5) / cells
     half, quarter = max(cells // 2, 1), cells // 4
     middle = slice(quarter, cells - quarter)
     return [
-        samples.fits,
         (maps * place[:, None]).sum((2, 3)),
         (maps * place).sum((2, 3)),
         maps[..., :half, :half].sum((2, 3)),

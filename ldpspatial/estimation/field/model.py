@@ -1,8 +1,8 @@
 """The posterior of a field given counts: its value, gradient and Gauss-Newton metric.
 
-A point x holds d^2 waves and three unknowns of the prior, all standard normal before the reports
-(:mod:`ldpspatial.estimation.field.prior`). Counts are multinomial with probabilities g = M f.
-Points come in stacks of shape (S, d^2 + 3).
+A point x holds W d^2 waves and the unknowns of the prior, all standard normal before the reports
+(:mod:`ldpspatial.estimation.field.prior`). Counts of each of W windows are multinomial with
+probabilities g = M f. Points come in stacks of shape (S, W d^2 + 5).
 """
 
 from copy import copy
@@ -13,13 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ldpspatial.estimation.field.prior import CENTRE, HYPERS, FieldPrior, Spectrum, link, unlink
+from ldpspatial.estimation.field.prior import (
+    CENTRE,
+    HYPERS,
+    SPECTRAL,
+    FieldPrior,
+    Spectrum,
+    link,
+    unlink,
+)
 from ldpspatial.estimation.field.stacks import Stack
 
 Array = NDArray[Any]  # of float64, or of float32 where it only shows the way
 
 OUTSIDE = -1e4  # added to log f where nobody can be
 LEAST = 1e-30  # a probability of a report, so that its logarithm is finite
+CELLS = (-2, -1)  # axes
 
 
 @dataclass(frozen=True)
@@ -28,17 +37,17 @@ class State:
 
     Attributes
     ----------
-    density : (S, d, d) array
-    reports : (S, ...) array
+    density : (S, W, d, d) array
+    reports : (S, W, ...) array
         Their distribution under the density, 1 outside the support.
     energy : (S,) array
         Minus the log-posterior in nats, up to a constant.
     fit : (S,) array
         Log-likelihood of the counts in nats.
     spectrum : Spectrum
-    waves : (S, d, d) array
+    waves : (S, W, d, d) array
         Cosine coefficients of the field.
-    slope : (S, d, d) array
+    slope : (S, W, d, d) array
         Derivative of the link.
     """
 
@@ -64,12 +73,13 @@ class FieldModel:
     Parameters
     ----------
     operators : Stack
-        The channel.
-    counts : array shaped like ``operators.support``
+        The channel, that of each window.
+    counts : (W, ...) array, shaped like ``operators.support`` by window
     prior : FieldPrior
-    log_reference : (d, d) array, optional
+    log_public : (d, d) array, optional
         Logarithm of a public map that the field is relative to; of the uniform one by default.
-        ``OUTSIDE`` where nobody can be.
+    where : (d, d) boolean array, optional
+        Where people can be; anywhere by default.
     """
 
     def __init__(
@@ -77,14 +87,19 @@ class FieldModel:
         operators: Stack,
         counts: Array,
         prior: FieldPrior,
-        log_reference: Array | None = None,
+        log_public: Array | None = None,
+        where: NDArray[np.bool_] | None = None,
     ):
         self.operators = operators
         self.counts = counts
-        self.n = float(counts.sum())
+        self.n = counts.sum(CELLS, keepdims=True)  # (W, 1, 1) reports
         self.prior = prior
         self._empty = np.where(operators.support, 0.0, 1.0)  # logarithms of 0 outside
-        self._reference = np.zeros((1, 1)) if log_reference is None else log_reference
+        shape = (prior.cells, prior.cells)
+        self._public = np.zeros(shape) if log_public is None else log_public
+        self._outside = np.zeros(shape) if where is None else np.where(where, 0.0, OUTSIDE)
+        # Along an axis of length 1 the transform changes nothing.
+        self._axes = CELLS if prior.windows == 1 else (-3, *CELLS)
 
     def _with(self, **changed: Any) -> "FieldModel":
         found = copy(self)
@@ -97,8 +112,10 @@ class FieldModel:
         return self._with(
             operators=self.operators.single(),
             counts=self.counts.astype(np.float32),
+            n=self.n.astype(np.float32),
             _empty=self._empty.astype(np.float32),
-            _reference=self._reference.astype(np.float32),
+            _public=self._public.astype(np.float32),
+            _outside=self._outside.astype(np.float32),
         )
 
     def with_prior(self, prior: FieldPrior) -> "FieldModel":
@@ -111,18 +128,18 @@ class FieldModel:
 
     def at(self, points: Array) -> State:
         """Return the state at a stack of points."""
-        cells = self.prior.cells
         spectrum = self.prior.spectrum(points[:, -HYPERS:])
-        waves = spectrum.amplitude * points[:, :-HYPERS].reshape(-1, cells, cells)
-        emptied, slope = link(CENTRE + fft.idctn(waves, axes=(1, 2), norm="ortho"))
-        emptied += self._reference
-        emptied -= emptied.max((1, 2), keepdims=True)
+        waves = spectrum.amplitude * self._waves(points)
+        emptied, slope = link(CENTRE + fft.idctn(waves, axes=self._axes, norm="ortho"))
+        exponent = self.prior.means[-1] + self.prior.spreads[-1] * points[:, -1]
+        emptied += exponent[:, None, None, None] * self._public + self._outside
+        emptied -= emptied.max(CELLS, keepdims=True)
         density = np.exp(emptied)
-        density /= density.sum((1, 2), keepdims=True)
-        reports = self.operators.forward(density)
+        density /= density.sum(CELLS, keepdims=True)
+        reports = self._forward(density)
         np.maximum(reports, LEAST, out=reports)
         reports += self._empty
-        fit = (self.counts * np.log(reports)).sum((1, 2))
+        fit = (self.counts * np.log(reports)).sum((1, 2, 3))
         energy = spectrum.energy(points) - fit
         return State(density, reports, energy, fit, spectrum, waves, slope)
 
@@ -132,26 +149,27 @@ class FieldModel:
 
     def jacobian(self, state: State, steps: Array) -> Array:
         """Return how the distributions of reports change along steps."""
-        cells = self.prior.cells
-        waves = state.spectrum.amplitude * steps[:, :-HYPERS].reshape(-1, cells, cells)
-        waves += state.spectrum.moved(state.waves, steps[:, -HYPERS:])
-        field = state.slope * fft.idctn(waves, axes=(1, 2), norm="ortho")
+        waves = state.spectrum.amplitude * self._waves(steps)
+        waves += state.spectrum.moved(state.waves, steps[:, -HYPERS : -HYPERS + SPECTRAL])
+        field = state.slope * fft.idctn(waves, axes=self._axes, norm="ortho")
+        field += self.prior.spreads[-1] * steps[:, -1, None, None, None] * self._public
         density = state.density
-        mean = (density * field).sum((1, 2), keepdims=True)
-        return self.operators.forward(density * (field - mean))
+        mean = (density * field).sum(CELLS, keepdims=True)
+        return self._forward(density * (field - mean))
 
     def transposed(self, state: State, ratios: Array) -> Array:
         """Return the transpose of the Jacobian times ratios."""
         density = state.density
-        pulled = self.operators.adjoint(ratios)
-        mean = (density * pulled).sum((1, 2), keepdims=True)
-        pulled -= mean
+        pulled = self._adjoint(ratios)
+        pulled -= (density * pulled).sum(CELLS, keepdims=True)
         pulled *= density
+        by_exponent = self.prior.spreads[-1] * (pulled * self._public).sum((1, 2, 3))
         pulled *= state.slope
-        waves = fft.dctn(pulled, axes=(1, 2), norm="ortho", overwrite_x=True)
+        waves = fft.dctn(pulled, axes=self._axes, norm="ortho", overwrite_x=True)
         found = np.empty((len(waves), self.prior.size), waves.dtype)
         found[:, :-HYPERS] = (state.spectrum.amplitude * waves).reshape(len(waves), -1)
-        found[:, -HYPERS:] = state.spectrum.pulled(state.waves, waves)
+        found[:, -HYPERS : -HYPERS + SPECTRAL] = state.spectrum.pulled(state.waves, waves)
+        found[:, -1] = by_exponent
         return found
 
     def metric(self, state: State, steps: Array) -> Array:
@@ -169,30 +187,42 @@ class FieldModel:
 
     def scales(self, state: State) -> Array:
         """Return about the diagonal of the metric."""
-        weight = (state.density**2 / self.operators.inner(state.reports)).mean((1, 2))
-        gains = self.operators.gains() * (self.n * weight)[:, None, None]
+        inner = self._inner(state.reports)
+        weight = (self.n * (state.density**2 / inner).mean(CELLS, keepdims=True)).mean(1)
+        gains = (self.operators.gains() * weight)[:, None]
         waves = 1.0 + state.spectrum.amplitude**2 * gains
         found = np.ones((len(waves), self.prior.size))
         found[:, :-HYPERS] = waves.reshape(len(waves), -1)
         return found
-
-    def em_step(self, densities: Array) -> Array:
-        """Return one step of EM from each density: the expected histogram of those who reported."""
-        reports = np.maximum(self.operators.forward(densities), LEAST) + self._empty
-        found = densities * self.operators.adjoint(self.counts / reports)
-        return np.asarray(found / found.sum((1, 2), keepdims=True))
 
     def point_of(self, density: Array) -> Array:
         """Return a point whose density is about this one, of the prior's mean smoothness.
 
         Parameters
         ----------
-        density : (d, d) array, positive
+        density : (W, d, d) array, positive where people can be
         """
         hypers = np.zeros((1, HYPERS))
         amplitude = self.prior.spectrum(hypers).amplitude[0]
-        logarithm = np.log(density * density.size) - self._reference
-        field = unlink(np.clip(logarithm, -50.0, 50.0)) - CENTRE
+        inside = self._outside == 0
+        logarithm = np.log(np.where(inside, density, 1.0) * inside.sum())
+        logarithm -= self.prior.means[-1] * self._public
+        field = np.where(inside, unlink(np.clip(logarithm, -50.0, 50.0)) - CENTRE, 0.0)
         floor = 1e-3 * amplitude.max()
-        waves = fft.dctn(field, norm="ortho") / np.maximum(amplitude, floor)
+        waves = fft.dctn(field, axes=self._axes, norm="ortho") / np.maximum(amplitude, floor)
         return np.append(np.clip(waves, -6.0, 6.0).ravel(), hypers[0])
+
+    def _waves(self, points: Array) -> Array:
+        return points[:, :-HYPERS].reshape(-1, *self.prior.shape)
+
+    def _forward(self, densities: Array) -> Array:
+        found = self.operators.forward(densities.reshape(-1, *densities.shape[2:]))
+        return found.reshape(*densities.shape[:2], *found.shape[1:])
+
+    def _adjoint(self, ratios: Array) -> Array:
+        found = self.operators.adjoint(ratios.reshape(-1, *ratios.shape[2:]))
+        return found.reshape(*ratios.shape[:2], *found.shape[1:])
+
+    def _inner(self, reports: Array) -> Array:
+        found = self.operators.inner(reports.reshape(-1, *reports.shape[2:]))
+        return found.reshape(*reports.shape[:2], *found.shape[1:])

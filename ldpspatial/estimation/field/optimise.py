@@ -133,7 +133,7 @@ def minimise(
 def mode(model: FieldModel, start: Array) -> Array:
     """Return the mode of the waves, the prior's unknowns held at their start."""
     nowhere = np.zeros((1, len(start)))
-    share = min(1.0, FEWEST / model.n)
+    share = min(1.0, FEWEST / float(model.n.mean()))
     point = start
     while True:
         search = Search(gain=0.5 if share == 1.0 else 2.0)

@@ -4,7 +4,7 @@ Duane et al. 1987; Neal 2011. The mass is the Gauss-Newton metric, dense on the 
 prior's unknowns, where reports tell most and waves are most entangled, and diagonal elsewhere.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,8 @@ class Whitening:
 
     def __init__(self, model: FieldModel, points: Array, dense: int = DENSE_WAVES):
         prior = model.prior
-        waves = np.argsort(prior.squared_frequencies.ravel(), kind="stable")[:dense]
+        frequencies = np.broadcast_to(prior.squared_frequencies, prior.shape).ravel()
+        waves = np.argsort(frequencies, kind="stable")[:dense]
         self._kept = np.append(waves, prior.size - HYPERS + np.arange(HYPERS))
         metric = np.zeros((len(self._kept),) * 2)
         state = model.at(points)
@@ -55,8 +56,8 @@ class Whitening:
         self._stretch = np.ones(prior.size)
 
     def _information(self, model: FieldModel, state: State) -> Array:
-        support = model.operators.support
-        weight = np.sqrt(model.n / state.reports[0][support])
+        support = np.broadcast_to(model.operators.support, model.counts.shape)
+        weight = np.sqrt((model.n / state.reports[0])[support])
         rows = []
         for first in range(0, len(self._kept), COLUMNS):
             kept = self._kept[first : first + COLUMNS]
@@ -107,8 +108,8 @@ class Samples:
 
     Attributes
     ----------
-    hypers : (T, C, 3) array
-    densities : (T, C, d, d) array
+    hypers : (T, C, 5) array
+    densities : (T, C, W, d, d) array
     fits : (T, C) array
         Log-likelihood of the counts in nats.
     acceptance : float
@@ -119,6 +120,16 @@ class Samples:
     densities: Array
     fits: Array
     acceptance: float
+
+    @classmethod
+    def joined(cls, visits: Sequence["Samples"]) -> "Samples":
+        """Return what was visited one after the other."""
+        return cls(
+            np.concatenate([each.hypers for each in visits]),
+            np.concatenate([each.densities for each in visits]),
+            np.concatenate([each.fits for each in visits]),
+            float(np.mean([each.acceptance for each in visits])),
+        )
 
 
 class Chains:
@@ -203,7 +214,7 @@ class Chains:
             chance = np.nan_to_num(np.exp(np.minimum(0.0, energy - after)))
         taken = self._rng.random(len(white)) < chance
         each = taken[:, None]
-        self._density = np.where(each[:, None], state.density, self._density)
+        self._density = np.where(each[:, :, None, None], state.density, self._density)
         self._fit = np.where(taken, state.fit, self._fit)
         self._energy = np.where(taken, state.energy, self._energy)
         self._points = np.where(each, points, self._points)

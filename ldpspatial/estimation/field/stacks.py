@@ -15,7 +15,7 @@ from ldpspatial.errors import InputError
 Array = NDArray[Any]  # of float64, or of float32 in a stack of single precision
 
 DENSE_ENTRIES = 600_000  # of a channel's matrix, up to which a product beats transforms
-MOST_CELLS = 64  # a side, beyond which a density may be constant on blocks
+MOST_CELLS = 32  # a side, beyond which a density may be constant on blocks
 BLOCKS_A_RADIUS = 3  # at least: a wide disk says next to nothing of what is in a block
 
 
@@ -28,8 +28,8 @@ class Stack(ABC):
         Side of a density; of blocks of cells, if it is constant on them.
     block : int
         Side of a block in cells, 1 without blocks.
-    support : array
-        Mask of the output cells, shaped like counts.
+    support : 2-D array
+        Mask of the output cells, shaped like ``counted`` counts.
     """
 
     cells: int
@@ -60,6 +60,10 @@ class Stack(ABC):
         """Return counts of the channel as this stack counts them."""
         return counts
 
+    def by_cell(self, channel: Channel) -> "Stack":
+        """Return the same channel without blocks."""
+        return self
+
     def spread(self, densities: Array) -> Array:
         """Return (S, ...) densities by cell of ones by block."""
         if self.block == 1:
@@ -67,10 +71,11 @@ class Stack(ABC):
         whole = densities.repeat(self.block, axis=1).repeat(self.block, axis=2)
         return np.asarray(whole / self.block**2)
 
-    def gathered(self, density: Array) -> Array:
-        """Return a density by block of one by cell."""
+    def gathered(self, densities: Array) -> Array:
+        """Return (..., d, d) densities by block of ones by cell."""
         cells, block = self.cells, self.block
-        return np.asarray(density.reshape(cells, block, cells, block).sum((1, 3)))
+        shape = (*densities.shape[:-2], cells, block, cells, block)
+        return np.asarray(densities.reshape(shape).sum((-3, -1)))
 
 
 def stack(channel: Channel) -> Stack:
@@ -113,10 +118,14 @@ class Dense(Stack):
     def __init__(self, channel: Channel):
         forward, _ = operators(channel)
         self.cells = channel.input_shape[0]
-        self.support = channel.support
         units = np.eye(self.cells**2).reshape(-1, self.cells, self.cells)
-        self._matrix = np.stack([forward(unit)[self.support] for unit in units])
+        self._matrix = np.stack([forward(unit)[channel.support] for unit in units])
         self._channel = channel
+        self.support = self.counted(channel.support)
+
+    def counted(self, counts: Array) -> Array:
+        """Return counts as rows and columns; reports without such are one row."""
+        return counts.reshape(len(counts) if counts.ndim > 1 else 1, -1)
 
     def single(self) -> Stack:
         """Return the same in numbers of half the length."""
@@ -185,6 +194,10 @@ class Stamped(Stack):
         wide = np.pad(counts, self._margin)
         side = len(wide) // self.block
         return np.asarray(wide.reshape(side, self.block, side, self.block).sum((1, 3)))
+
+    def by_cell(self, channel: Channel) -> Stack:
+        """Return the same channel without blocks."""
+        return self if self.block == 1 else Stamped(channel)  # type: ignore[arg-type]
 
     def single(self) -> Stack:
         """Return the same in numbers of half the length."""

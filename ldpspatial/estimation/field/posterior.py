@@ -1,0 +1,240 @@
+"""Maps of a field's posterior: chains from around its mode, and an honest word on them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.estimation.counts import generator_of
+from ldpspatial.estimation.em import EM
+from ldpspatial.estimation.field.known import Known
+from ldpspatial.estimation.field.mixing import mixing
+from ldpspatial.estimation.field.model import LEAST, FieldModel
+from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
+from ldpspatial.estimation.field.prior import HYPERS, SPECTRAL, FieldPrior
+from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
+from ldpspatial.estimation.field.stacks import Stack
+from ldpspatial.estimation.result import Progress
+
+Array = NDArray[np.float64]
+
+VERDICTS = CONVERGED, MODE, UNTRUSTED = "converged", "mode", "untrusted"
+MOST_MIXING = 1.3  # of R-hat
+FEWEST_EFFECTIVE = 50.0
+LEAST_ACCEPTANCE = 0.2
+STAGES, STAGE, VISITS = 3, 8, 52  # trajectories: three times a stage, then those that are kept
+AGAIN = 3  # times that chains may go on where they have not mixed
+SAMPLES = 128  # maps kept
+EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
+STACK = 32  # maps that are looked at together
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What a field's chains say of themselves, and of the map's smoothness.
+
+    Attributes
+    ----------
+    verdict : {"converged", "mode", "untrusted"}
+        "converged": the chains agree with each other. "mode": they do not, and the map and its
+        samples come from the Gaussian around the mode. "untrusted": neither was found.
+    mixing : float
+        Largest split R-hat of what maps say; 1 where chains agree.
+    effective : float
+        Fewest effective samples.
+    acceptance : float in [0, 1]
+        Of trajectories.
+    spread : float
+        Standard deviation of the field, in logarithms: posterior mean of log sigma, as exp.
+    length : float
+        Over which it is correlated, in sides of the square.
+    decay : float
+        Power a of its spectrum; the larger, the smoother it is.
+    block : int
+        Side in cells of the blocks on which the field is constant.
+    point : str
+        What the map is of the samples, as in :class:`Field`.
+    exponent : float
+        Of the public map, posterior mean: near 0 where it says nothing of these people. 0 without.
+    possible : int
+        Cells where people can be: all of them without a support.
+    windows : int
+        That were estimated together.
+    correlation : float
+        Of the fields of two windows that follow each other; 1 for a single one.
+    """
+
+    verdict: str
+    mixing: float
+    effective: float
+    acceptance: float
+    spread: float
+    length: float
+    decay: float
+    block: int
+    point: str
+    exponent: float
+    possible: int
+    windows: int
+    correlation: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """Maps of a posterior, and how they were found.
+
+    Attributes
+    ----------
+    maps : (S, W, d, d) array
+        Expected shares by cell of those who reported, one for each sample of the posterior.
+    samples : (S, W, d, d) array
+        The same drawn: whole numbers of users over their number.
+    posterior : Posterior
+    trace : tuple of float
+        Mean log-likelihood of the chains after each trajectory, of all windows together.
+    """
+
+    maps: Array
+    samples: Array
+    posterior: Posterior
+    trace: tuple[float, ...]
+
+
+def sample(
+    channel: Channel, operators: Stack, counts: Array, known: Known, point: str,
+    progress: Progress | None,
+) -> Found:  # fmt: skip
+    """Sample, or hand over to the mode.
+
+    Parameters
+    ----------
+    channel : Channel
+    operators : Stack
+        The same channel.
+    counts : (W, ...) array
+    known : Known
+    point : str
+    progress : callable, optional
+        Sees each trajectory.
+    """
+    rng = generator_of(counts)
+    where = known.where(operators)
+    prior = FieldPrior(operators.cells, len(counts))
+    counted = np.stack([operators.counted(each) for each in counts])
+    model = FieldModel(operators, counted, prior, known.log_public(operators), where)
+    densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
+    start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
+    around = variational(model, mode(model, model.point_of(start)), rng)
+    starts = around.centre + around.offsets
+    variances = Whitening(model, starts[[0, -1]]).variances()[:-HYPERS]
+    shares = 1 - np.clip(variances, 0.0, 1.0).reshape(prior.shape)
+    centred = model.with_prior(prior.centred(shares, around.centre[-HYPERS:]))
+    chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
+    trace: list[float] = []
+
+    def told(fit: float) -> None:
+        trace.append(fit)
+        if progress is not None:
+            progress(len(trace), fit)
+
+    chains.adapt(STAGES, STAGE, told)
+    visits: list[Samples] = []
+    for turn in range(1 + AGAIN):
+        visits.append(chains.visit(VISITS, told))
+        samples = Samples.joined(visits[(turn + 1) // 2 :])  # without the first half, the way there
+        posterior = _judged(samples, prior, operators.block, known, point)
+        if posterior.verdict == CONVERGED:
+            break
+    if posterior.verdict != MODE:
+        every = samples.densities.reshape(-1, *prior.shape)
+        chosen = np.linspace(0, len(every) - 1, SAMPLES).round().astype(int)
+        maps = every[chosen]
+    else:
+        maps, posterior = _handed_over(model, around, posterior)
+    whole = [_histograms(channel, operators, known, *each) for each in zip(
+        counts, maps.swapaxes(0, 1), strict=True)]  # fmt: skip
+    drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
+    return Found(np.stack(whole, axis=1), np.stack(drawn, axis=1), posterior, tuple(trace))
+
+
+def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:
+    """Return a density of EM that is nowhere empty where people can be, and empty elsewhere."""
+    inside = np.ones(density.shape) if where is None else where.astype(np.float64)
+    inside /= inside.sum()
+    uniform = min(EMPTIEST, USERS_A_CELL * density.size / n)
+    kept = density * (inside > 0)
+    return np.asarray((1 - uniform) * kept / max(kept.sum(), 1e-300) + uniform * inside)
+
+
+def _judged(samples: Samples, prior: FieldPrior, block: int, known: Known, point: str) -> Posterior:
+    """Return what the chains say of themselves."""
+    largest, fewest = mixing(samples)
+    verdict = CONVERGED if largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE else UNTRUSTED
+    if samples.acceptance < LEAST_ACCEPTANCE or not np.isfinite(samples.fits).all():
+        verdict = MODE
+    unknowns = prior.unknowns(samples.hypers).reshape(-1, HYPERS).mean(0)
+    spread, length, excess, memory = np.exp(unknowns[:SPECTRAL]).tolist()
+    exponent = 0.0 if known.prior is None else float(unknowns[-1])
+    possible = (block * prior.cells) ** 2
+    if known.support is not None:
+        possible = int(np.count_nonzero(known.support))
+    return Posterior(
+        verdict, largest, fewest, samples.acceptance, spread, length, 1 + excess, block, point,
+        exponent, possible, prior.windows, _correlation(prior, memory),
+    )  # fmt: skip
+
+
+def _correlation(prior: FieldPrior, memory: float) -> float:
+    """Return the mean correlation of a window's field with the next one's."""
+    if prior.windows == 1:
+        return 1.0
+    power = 1 / (1 + memory**2 * prior.squared_tempos.ravel())
+    waves = fft.idct(np.eye(prior.windows), axis=0, norm="ortho")
+    covariance = (waves * power) @ waves.T
+    return float(np.diag(covariance, 1).mean() / np.diag(covariance).mean())
+
+
+def _histograms(
+    channel: Channel, operators: Stack, known: Known, counts: Array, maps: Array
+) -> Array:
+    """Return the expected histograms by cell of those who reported, given maps by block.
+
+    That is one step of EM from each map. It tells apart the cells of a block as far as these
+    reports do, for which the map is constant on it.
+    """
+    fine = operators.by_cell(channel)
+    counted = fine.counted(counts)
+    empty = np.where(fine.support, 0.0, 1.0)
+    found = np.empty((len(maps), *channel.input_shape))
+    for first in range(0, len(maps), STACK):
+        densities = known.inside(operators, maps[first : first + STACK])
+        reports = np.maximum(fine.forward(densities), LEAST) + empty
+        stepped = densities * fine.adjoint(counted / reports)
+        found[first : first + STACK] = stepped / stepped.sum((1, 2), keepdims=True)
+    return found
+
+
+def _drawn(maps: Array, n: int, rng: np.random.Generator) -> Array:
+    """Return shares of n users drawn from (S, d, d) maps.
+
+    A cell of which a map expects half a user holds none or one. Given the reports, users are less
+    at random than independent draws: intervals of these are as wide as needed, or wider.
+    """
+    flat = maps.reshape(len(maps), -1)
+    order = np.argsort(flat.mean(0), kind="stable")  # what rounds goes to the last, a full cell
+    drawn = np.empty_like(flat)
+    drawn[:, order] = rng.multinomial(n, flat[:, order]) / n
+    return drawn.reshape(maps.shape)
+
+
+def _handed_over(
+    model: FieldModel, around: Gaussian, posterior: Posterior
+) -> tuple[Array, Posterior]:
+    """Return maps around the mode, where chains do not agree."""
+    maps = model.at(around.centre + around.offsets).density
+    whole = bool(np.isfinite(maps).all())
+    if not whole:
+        maps = np.full_like(maps, 1 / maps[0, 0].size)
+    return maps, replace(posterior, verdict=MODE if whole and around.settled else UNTRUSTED)

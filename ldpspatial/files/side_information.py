@@ -1,0 +1,197 @@
+"""What is known of a map before reports come, from files: where people can be, and public maps.
+
+Either is for the arguments of :class:`ldpspatial.Field`.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from client_sdk.kernels import cells_of
+from ldpspatial.errors import InputError
+from ldpspatial.files.map_place import Place
+from ldpspatial.files.map_tables import column_numbers
+from ldpspatial.files.maps import read_map
+from ldpspatial.files.points import LATITUDE_NAMES, LONGITUDE_NAMES, read_points
+from ldpspatial.files.regions import SIDES, read_regions
+from ldpspatial.files.table_layout import (
+    PARQUET_SUFFIXES,
+    TEXT_SUFFIXES,
+    existing_file,
+    find_column,
+    fold,
+    table_layout,
+)
+from ldpspatial.validate import instance
+
+Array = NDArray[np.float64]
+Path_ = str | os.PathLike[str]
+
+TURN = 360.0  # degrees
+SUPPORT_COLUMN, PRIOR_COLUMN = "share", "density"
+PEOPLE_NAMES = ("people", "population", "pop", "inhabitants", "weight")
+
+
+def read_support(path: Path_, grid: Grid) -> Array:
+    r"""Return the share of each cell where people can be.
+
+    Parameters
+    ----------
+    path : path
+        Regions as :func:`ldpspatial.files.regions.read_regions` reads them, whose union counts; or
+        a map of cells as :func:`ldpspatial.files.maps.read_map` reads it, with the numbers 0 to 1
+        in the column share.
+    grid : client_sdk.Grid
+
+    Returns
+    -------
+    (d, d) array in [0, 1]
+
+    Raises
+    ------
+    InputError
+        The file is neither of the two, or of another grid; a share is above 1; nobody could be
+        anywhere.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "land.csv"
+    >>> _ = file.write_text("name,south,west,north,east\nisland,0,0,1,2\n")
+    >>> read_support(file, Grid.plane(0, 0, 2, 2)).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    file = existing_file(path)
+    instance("grid", grid, Grid)
+    if _is_of_regions(file):
+        weights = [region.weights for region in read_regions(file, grid)]
+        return np.asarray(np.minimum(np.sum(weights, axis=0), 1.0))  # regions rarely overlap
+    found = read_map(file, SUPPORT_COLUMN)
+    _check_grid("support", file, found.values, found.place, grid)
+    if found.values.max() > 1:
+        raise InputError(f"support must hold shares from 0 to 1, got {found.values.max():g}")
+    return found.values
+
+
+def read_prior(path: Path_, grid: Grid, column: str | None = None) -> Array:
+    r"""Return a public map of about how many people are in each cell, up to a factor.
+
+    Parameters
+    ----------
+    path : path
+        A map of cells as :func:`ldpspatial.files.maps.read_map` reads it, such as the estimate of
+        another month; one that says where it lies may have other cells, and people are taken as
+        spread evenly in each. Or a table of places with latitude and longitude (y and x), such as
+        towns or venues.
+    grid : client_sdk.Grid
+    column : str, optional
+        Which numbers to read: density in maps; in tables of places people, population, pop,
+        inhabitants or weight, or one a place where there is no such column.
+
+    Returns
+    -------
+    (d, d) array of numbers >= 0
+
+    Raises
+    ------
+    InputError
+        The file is neither of the two, or nothing of it lies in the grid.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "towns.csv"
+    >>> _ = file.write_text("name,y,x,population\nAst,0.5,0.5,900\nBek,1.5,0.2,300\n")
+    >>> read_prior(file, Grid.plane(0, 0, 2, 2)).tolist()
+    [[900.0, 0.0], [300.0, 0.0]]
+    """
+    file = existing_file(path)
+    instance("grid", grid, Grid)
+    if _is_of_points(file):
+        found = _of_points(file, grid, column)
+    else:
+        given = read_map(file, column or PRIOR_COLUMN)
+        if given.place is None:
+            _check_grid("prior", file, given.values, None, grid)
+            found = given.values
+        else:
+            found = _on_grid(given.values, given.place, Place.of_grid(grid), grid.cells)
+    if not found.any():
+        raise InputError(f"prior must hold people inside the square, but {file.name!r} has none")
+    return found
+
+
+def _names(file: Path) -> list[str]:
+    if not file.name.lower().endswith(TEXT_SUFFIXES + PARQUET_SUFFIXES):
+        return []
+    return [fold(name) for name in table_layout(file, plain_row=True).names]
+
+
+def _is_of_regions(file: Path) -> bool:
+    if file.suffix.lower() not in (".geojson", ".json"):
+        return set(SIDES) <= set(_names(file))
+    # Cells are features, too; their properties tell where in the grid they are.
+    return '"row"' not in file.read_text(encoding="utf-8", errors="replace")[:10_000]
+
+
+def _is_of_points(file: Path) -> bool:
+    names = _names(file)
+    is_placed = any(map(names.count, LATITUDE_NAMES)) and any(map(names.count, LONGITUDE_NAMES))
+    return is_placed and not ("row" in names and "col" in names)
+
+
+def _of_points(file: Path, grid: Grid, column: str | None) -> Array:
+    points = read_points(file, plane=grid.kind == "plane")
+    layout = table_layout(file)
+    if column is not None:
+        at = find_column(layout, "column", column)
+    else:
+        names = [fold(name) for name in layout.names]
+        at = next((names.index(name) for name in PEOPLE_NAMES if names.count(name) == 1), -1)
+    weights = np.ones(len(points)) if at < 0 else column_numbers(layout, [at])[0]
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InputError(f"{layout.names[at]!r} must be 0 or more in every row of {file.name!r}")
+    rows, columns, is_inside = cells_of(grid, *points.coordinates.T)
+    flat = rows[is_inside] * grid.cells + columns[is_inside]
+    found = np.bincount(flat, weights[is_inside], minlength=grid.cells**2)
+    return np.asarray(found.reshape(grid.cells, grid.cells))
+
+
+def _check_grid(field: str, file: Path, values: Array, place: Place | None, grid: Grid) -> None:
+    cells = grid.cells
+    if values.shape != (cells, cells):
+        raise InputError(
+            f"{field} must have {cells} x {cells} cells as the collection, but {file.name!r} has "
+            f"{values.shape[0]} x {values.shape[1]}"
+        )
+    if place is not None and not place.is_close(Place.of_grid(grid), values.shape):
+        raise InputError(
+            f"{field} must be of the collection's grid, but the cells of {file.name!r} lie "
+            "elsewhere"
+        )
+
+
+def _on_grid(values: Array, given: Place, wanted: Place, cells: int) -> Array:
+    """Return how much of the cells of a map lies in each cell of a grid, spread evenly."""
+    if given.kind != wanted.kind:
+        raise InputError(f"prior must lie on a {wanted.kind} grid, got one that is {given.kind}")
+    west = given.west
+    if given.kind == "geographic":  # the turn in which both lie
+        west += TURN * np.round((wanted.west + wanted.width / 2 - west - given.width / 2) / TURN)
+    rows = _overlaps(given.south, given.height, values.shape[0], wanted.south, wanted.height, cells)
+    columns = _overlaps(west, given.width, values.shape[1], wanted.west, wanted.width, cells)
+    return np.asarray(rows @ values @ columns.T)
+
+
+def _overlaps(
+    low: float, extent: float, parts: int, wanted: float, length: float, cells: int
+) -> Array:
+    """Return (cells, parts): which share of each part of one axis is in each cell of another."""
+    ends = low + extent * np.arange(parts + 1) / parts
+    edges = wanted + length * np.arange(cells + 1) / cells
+    upper = np.minimum(ends[1:], edges[1:, None])
+    lower = np.maximum(ends[:-1], edges[:-1, None])
+    return np.asarray(np.maximum(upper - lower, 0.0) / (extent / parts))

@@ -1,0 +1,71 @@
+"""``--support`` and ``--prior``: what is known of a place goes into its map, and is told."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ldpspatial.cli import main
+
+SQUARE = ("--plane", "0,0,8", "--cells", "6", "--epsilon", "2")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    people = np.column_stack([rng.uniform(0, 8, 800), rng.uniform(0, 3.9, 800)])
+    lines = [f"{y:.6f},{x:.6f}" for y, x in people]
+    (tmp_path / "people.csv").write_text("\n".join(["y,x", *lines]) + "\n")
+    (tmp_path / "land.csv").write_text("name,south,west,north,east\nwest,0,0,8,4\n")
+    (tmp_path / "towns.csv").write_text("y,x,pop,rooms\n1,1,500,0\n7,3,400,3\n4,7,10,0\n")
+    return tmp_path
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    return result.exit_code, result.output
+
+
+def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -> None:
+    out = place / "out"
+    code, told = run(
+        "simulate", place / "people.csv", *SQUARE, "--rule", "field", "--support",
+        place / "land.csv", "--prior", place / "towns.csv", "--out", out,
+    )  # fmt: skip
+    assert code == 0, told
+    found = json.loads((out / "summary.json").read_text())["estimator"]
+    assert found["possible"] == 18
+    assert found["exponent"] != 0
+    with np.load(out / "estimate.npz") as file:
+        assert file["density"][:, 3:].max() == 0
+        assert file["upper"][:, 3:].max() == 0
+    again = place / "again"
+    code, told = run(
+        "estimate", out / "collection.json", out / "reports.parquet", "--rule", "field", "--prior",
+        place / "towns.csv", "--prior-column", "rooms", "--out", again,
+    )  # fmt: skip
+    assert code == 0, told
+    found = json.loads((again / "summary.json").read_text())["estimator"]
+    assert (found["possible"], found["exponent"] != 0) == (36, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--support", "land.csv"), "--support and --prior need --rule field."),
+        (("--rule", "field", "--prior-column", "pop"), "--prior-column needs --prior."),
+        (("--rule", "field", "--prior", "none.csv"), "none.csv"),
+        (("--rule", "field", "--prior", "land.csv"), "row must name one column"),
+        (("--rule", "field", "--prior", "towns.csv", "--prior-column", "beds"), "'beds'"),
+    ],
+)
+def test_side_information_that_cannot_be_used_is_refused(
+    place: Path, options: tuple[str, ...], message: str
+) -> None:
+    files = [str(place / each) if each.endswith(".csv") else each for each in options]
+    code, told = run("simulate", place / "people.csv", *SQUARE, *files, "--out", place / "out")
+    assert code != 0
+    assert message in " ".join(told.split())
+    assert not (place / "out").exists()

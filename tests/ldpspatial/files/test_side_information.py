@@ -1,0 +1,115 @@
+"""Where people can be, and public maps, from files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk import Collection, Grid
+from ldpspatial import EM, InputError, StampChannel
+from ldpspatial.collecting.results import write_csv, write_geojson, write_npz
+from ldpspatial.files.side_information import read_prior, read_support
+
+GRID = Grid.from_bounds(52.0, 13.0, 0.4, 4)
+PLANE = Grid.plane(0, 0, 4, 4)
+
+
+def rectangles(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join(["name,south,west,north,east", *rows]) + "\n")
+    return path
+
+
+def test_regions_that_overlap_hold_no_cell_more_than_once(tmp_path: Path) -> None:
+    file = rectangles(tmp_path / "land.csv", "a,0,0,2,4", "b,0,0,1.5,2")
+    found = read_support(file, PLANE)
+    np.testing.assert_array_equal(found, np.array([[1] * 4] * 2 + [[0] * 4] * 2))
+
+
+def test_polygons_and_shares_of_cells_are_supports(tmp_path: Path) -> None:
+    pytest.importorskip("shapely")
+    ring = [[0, 0], [4, 0], [4, 1.5], [0, 1.5], [0, 0]]
+    geometry = {"type": "Polygon", "coordinates": [ring]}
+    feature = {"type": "Feature", "properties": {}, "geometry": geometry}
+    document = {"type": "FeatureCollection", "features": [feature]}
+    (tmp_path / "land.geojson").write_text(json.dumps(document))
+    found = read_support(tmp_path / "land.geojson", PLANE)
+    np.testing.assert_allclose(found, np.array([[1] * 4, [0.5] * 4, [0] * 4, [0] * 4]))
+    lines = [f"{r},{c},{found[r, c]}" for r in range(4) for c in range(4)]
+    (tmp_path / "cells.csv").write_text("row,col,share\n" + "\n".join(lines) + "\n")
+    np.testing.assert_allclose(read_support(tmp_path / "cells.csv", PLANE), found)
+
+
+def an_estimate(folder: Path, grid: Grid) -> tuple[np.ndarray, list[Path]]:
+    collection = Collection.create("noon", grid, 3.5, "disk", squared_radius=1)
+    channel = StampChannel(collection.table)
+    truth = np.zeros((grid.cells, grid.cells))
+    truth[1, 2], truth[3, 0] = 0.75, 0.25
+    found = EM().fit(channel, np.round(10_000 * channel.forward(truth)))
+    write_npz(folder / "map.npz", collection, found)
+    write_csv(folder / "map.csv", grid, found)
+    write_geojson(folder / "map.geojson", grid, found)
+    return found.density, [folder / f"map.{suffix}" for suffix in ("npz", "csv", "geojson")]
+
+
+def test_an_earlier_estimate_is_a_prior_in_each_of_its_files(tmp_path: Path) -> None:
+    density, files = an_estimate(tmp_path, GRID)
+    for file in files:
+        np.testing.assert_allclose(read_prior(file, GRID), density, atol=1e-6)
+
+
+def test_a_map_of_other_cells_is_spread_over_these(tmp_path: Path) -> None:
+    """Half of a finer grid's cells: each takes the four that lie in it, and what is beyond goes."""
+    density, (file, *_) = an_estimate(tmp_path, GRID)
+    wide = Grid.from_bounds(52.0, 13.0, 0.8, 4)  # twice the cell, so two by two cells are one
+    coarse = density.reshape(2, 2, 2, 2).sum((1, 3))
+    expected = np.zeros((4, 4))
+    expected[:2, :2] = coarse
+    np.testing.assert_allclose(read_prior(file, wide), expected, atol=1e-6)
+    fine = Grid.from_bounds(52.0, 13.0, 0.2, 4)
+    expected = density[:2, :2].repeat(2, 0).repeat(2, 1) / 4
+    np.testing.assert_allclose(read_prior(file, fine), expected, atol=1e-6)
+
+
+def test_towns_count_with_their_people_or_once_each(tmp_path: Path) -> None:
+    file = tmp_path / "towns.csv"
+    file.write_text("name,lat,lon,pop,rooms\nA,52.05,13.05,900,1\nB,52.35,13.25,300,2\nC,1,1,5,9\n")
+    expected = np.zeros((4, 4))
+    expected[0, 0], expected[3, 2] = 900, 300
+    np.testing.assert_array_equal(read_prior(file, GRID), expected)
+    np.testing.assert_array_equal(
+        read_prior(file, GRID, "rooms"), np.where(expected == 900, 1, np.where(expected, 2, 0))
+    )
+    file.write_text("lat,lon\n52.05,13.05\n52.05,13.06\n")
+    assert read_prior(file, GRID)[0, 0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lat,lon,pop\n52.05,13.05,-1\n", "'pop' must be 0 or more in every row of 'x.csv'"),
+        ("lat,lon,pop\n52.05,13.05,many\n", "'pop' must hold a number in every row"),
+        ("lat,lon\n1,1\n", "prior must hold people inside the square, but 'x.csv' has none"),
+        ("1,2\n3,4\n", "prior must have 4 x 4 cells as the collection, but 'x.csv' has 2 x 2"),
+        ("a,b\n1,2\n", "row must name"),
+    ],
+)
+def test_priors_that_say_nothing_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_prior(file, GRID)
+
+
+def test_supports_of_another_grid_or_beyond_shares_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("1,1\n1,1\n")
+    with pytest.raises(InputError, match="support must have 4 x 4 cells as the collection"):
+        read_support(file, GRID)
+    file.write_text("1,1,1,1\n" * 3 + "1,1,1,2\n")
+    with pytest.raises(InputError, match="support must hold shares from 0 to 1, got 2"):
+        read_support(file, GRID)
+    density, (npz, *_) = an_estimate(tmp_path, Grid.plane(0, 0, 4, 4))
+    with pytest.raises(InputError, match="prior must lie on a geographic grid, got one that is p"):
+        read_prior(npz, GRID)
+    assert read_prior(npz, PLANE) == pytest.approx(density)
