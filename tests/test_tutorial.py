@@ -15,13 +15,13 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 # How far each number of a line may be from the one that the page quotes, by what the block begins
 # with and a word of the line. All others must be equal. Reports are drawn from the operating
-# system: over 30 runs the standard deviation was 0.3 points for the share, 0.8 for its bounds, 2
-# for what is in cut cells, and 0.03 cells for W2, so a false alarm is rarer than one in 1e6.
+# system: over 30 runs the standard deviation was 0.3 points for the share and those of cells inside
+# and touched, 0.8 for its bounds, and 0.03 cells for W2, so a false alarm is rarer than one in 1e6.
 TOLERANCES = {
-    ("ldpspatial estimate", "satellite town"): (100, 100, 100, 50, 100),  # fifty reports: any
+    ("ldpspatial estimate", "satellite town"): (100, 100, 100, 50, 100, 100),  # fifty: any
     ("ldpspatial simulate", "exact W2"): (0.25, 150),
     ("ldpspatial simulate", "check"): (1,),
-    ("ldpspatial ranges", "satellite town"): (5, 5, 5, 1500, 20),
+    ("ldpspatial ranges", "satellite town"): (5, 5, 5, 1500, 5, 5),
 }
 SEEDED = "ldpspatial plan", 0.1  # the same maps and reports everywhere; rounding may move a stop
 
@@ -77,9 +77,9 @@ def numbers(line: str) -> list[float]:
 
 
 def test_lines_are_told_apart() -> None:
-    share = "  satellite town  11.30%  9.46%  12.91%    3390           10%"
-    assert matches("ldpspatial ranges", share, share.replace("11.30", "11.9").replace("  ", " "))
-    assert not matches("ldpspatial ranges", share, share.replace("11.30", "17.0"))
+    share = "  satellite town  11.05%  10.60%  14.04%    3314    9.99% to 12.16%"
+    assert matches("ldpspatial ranges", share, share.replace("11.05", "11.9").replace("  ", " "))
+    assert not matches("ldpspatial ranges", share, share.replace("11.05", "17.0"))
     assert not matches("ldpspatial ranges", share, share.replace("town", "city"))
     assert not matches("ldpspatial estimate", "50 reports", "51 reports")
     assert matches("ldpspatial plan", "W2 205 m", "W2 206 m")

@@ -20,6 +20,7 @@ from ldpspatial.files.regions import read_regions
 from ldpspatial.places.regions import cut_cells
 
 NAME = 40  # characters of a name on the screen
+WHOLE = 0.999  # of an area in the square, beside what files round
 
 
 @click.command()
@@ -60,12 +61,15 @@ def ranges(
     or a GeoJSON FeatureCollection of polygons, longitude first, with the property name. Polygons
     need the extra regions: pip install "ldpspatial[regions]".
 
-    Each region gets its share of all people, an interval, people (share times reports), and how
-    much of its share is in cells that it cuts. A cut cell counts with its covered part, as if its
-    people were spread evenly in it. Intervals cover that share of cells, every one at its level by
-    itself: of 100 at 95 %, about five miss. They account for the noise of the reports, not for
-    where people are within a cell: the people inside a region that cuts cells are missed more
-    often. Draw regions along the edges of cells (those of estimate.geojson), or take finer cells.
+    Each region gets its share of all people, an interval, people (share times reports), and the
+    shares of the cells that it covers wholly and of those that it touches. A cut cell counts with
+    its covered part, as if its people were spread evenly in it; the CSV says how much of the share
+    is in such cells. Of a region that leaves the map, the part in it counts.
+
+    Intervals cover that share of cells, every one at its level by itself: of 100 at 95 %, about
+    five miss. They account for the noise of the reports, not for where people are within a cell:
+    the people inside a region that cuts cells are missed more often. Draw regions along the edges
+    of cells (those of estimate.geojson), or take finer cells.
 
     \b
     Methods:
@@ -121,13 +125,20 @@ def _show(shares: RegionShares) -> None:
         share = row.share
         parts = [f"{each:.2%}" for each in (share.estimate, share.lower, share.upper)]
         name = "".join(filter(str.isprintable, row.region.name))[:NAME]
-        rows.append((name, *parts, f"{row.people:.0f}", f"{row.in_cut_cells:.0%}"))
+        between = f"{row.wholly_inside:.2%} to {row.touched:.2%}"
+        rows.append((name, *parts, f"{row.people:.0f}", between))
     title = f"{100 * shares.level:g} % intervals by {shares.method}, {shares.n} reports"
-    show_table(title, ("region", "share", "lower", "upper", "people", "in cut cells"), rows)
+    show_table(title, ("region", "share", "lower", "upper", "people", "inside to touched"), rows)
     if cutting := sum(bool(cut_cells(row.region.weights).any()) for row in shares.rows):
         click.echo(
             f"Regions that cut cells: {cutting} of {len(rows)}. Their intervals do not know "
             "where in a cell people are: draw regions along the edges of cells, or take finer cells"
+        )
+    if beyond := [row.region for row in shares.rows if row.region.on_map < WHOLE]:
+        click.echo(
+            f"Regions that leave the map: {len(beyond)} of {len(rows)}, "
+            f"{sum(not region.on_map for region in beyond)} of them wholly. Their shares are those "
+            "of their parts in the square"
         )
     if outside := sum(row.is_outside for row in shares.rows):
         click.echo(

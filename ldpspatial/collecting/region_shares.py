@@ -36,12 +36,17 @@ class RegionShare:
     in_cut_cells : float
         How much of the share, from 0 to 1, is in cells that the region covers in part only
         (:func:`ldpspatial.places.regions.cut_cells`).
+    wholly_inside, touched : float
+        Share of all people in the cells that it covers wholly, and in those that it covers at all.
+        Wherever in their cells people are, the map puts its share between the two.
     """
 
     region: Region
     share: Interval
     people: float
     in_cut_cells: float
+    wholly_inside: float
+    touched: float
 
     @property
     def is_outside(self) -> bool:
@@ -124,8 +129,13 @@ def region_shares(
     rows = []
     for region, covered in zip(regions, weights, strict=True):
         share = intervals.of(covered)
-        part = _part_in(cut_cells(covered), covered * density)
-        rows.append(RegionShare(region, share, share.estimate * estimate.n, part))
+        cut = cut_cells(covered)
+        people = share.estimate * estimate.n
+        part = _part_in(cut, covered * density)
+        whole = float(density[(covered > 0) & ~cut].sum())
+        rows.append(
+            RegionShare(region, share, people, part, whole, whole + float(density[cut].sum()))
+        )
         if progress is not None:
             progress(len(rows), len(regions))
     return RegionShares(estimate.n, level, intervals.method, tuple(rows))
@@ -134,7 +144,8 @@ def region_shares(
 def write_csv(path: Path_, shares: RegionShares) -> None:
     """Write a table with a line for each region.
 
-    Columns: name, share, lower, upper, people and in_cut_cells, as in :class:`RegionShare`.
+    Columns: name, share, lower, upper, people, in_cut_cells, wholly_inside and touched, as in
+    :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`.
 
     Parameters
     ----------
@@ -147,7 +158,12 @@ def write_csv(path: Path_, shares: RegionShares) -> None:
         The file cannot be written.
     """
     rows = instance("shares", shares, RegionShares).rows
-    columns = _numbers(rows) | {"in_cut_cells": [row.in_cut_cells for row in rows]}
+    columns = _numbers(rows) | {
+        "in_cut_cells": [row.in_cut_cells for row in rows],
+        "wholly_inside": [row.wholly_inside for row in rows],
+        "touched": [row.touched for row in rows],
+        "on_map": [row.region.on_map for row in rows],
+    }
     write_regions_csv(path, [row.region for row in rows], columns)
 
 

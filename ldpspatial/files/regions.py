@@ -20,7 +20,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.columns import as_numbers, read_columns
 from ldpspatial.files.table_layout import existing_file, table_layout
-from ldpspatial.places.regions import Region, check_regions, polygon, rectangle
+from ldpspatial.places.regions import Region, check_regions
 from ldpspatial.validate import file_path, instance, number_array, shown
 
 Path_ = str | os.PathLike[str]
@@ -45,13 +45,14 @@ def read_regions(path: Path_, grid: Grid) -> list[Region]:
     Returns
     -------
     list of Region
-        In the order of the file. The third is called "region 3" where it has no name.
+        In the order of the file. The third is called "region 3" where it has no name. One that
+        lies outside of the map, or in part, says so (``on_map``).
 
     Raises
     ------
     InputError
         The file is missing, damaged, empty or neither of the two; a number in it is missing or not
-        finite; a region is invalid or misses the map. The message names the row or feature.
+        finite; a region is invalid, or all miss the map. The message names the row or feature.
 
     Examples
     --------
@@ -67,6 +68,11 @@ def read_regions(path: Path_, grid: Grid) -> list[Region]:
     found = read(file, grid)
     if not found:
         raise InputError(f"REGIONS must hold at least one region, but {file.name!r} holds none")
+    if not any(region.on_map for region in found):
+        raise InputError(
+            "REGIONS must hold a region that overlaps the map, but all of "
+            f"{file.name!r} lie outside of its square: are latitude and longitude exchanged?"
+        )
     return found
 
 
@@ -168,16 +174,11 @@ def _rectangles(file: Path, grid: Grid) -> list[Region]:
             if np.isnan(values[row]):
                 raise InputError(f"{place}: {side} must be a number, got {_field(cells[row])}")
         box = [float(values[row]) for values in numbers]
+        text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
         try:
-            weights = rectangle(grid, *box)
+            regions.append(Region.rectangle(_name(text, row + 1), grid, *box))
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
-        south, west, north, east = box
-        east += 360.0 if west > east else 0.0
-        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
-        text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
-        name = _name(text, row + 1)
-        regions.append(Region(name, weights, {"type": "Polygon", "coordinates": [ring]}))
     return regions
 
 
@@ -202,10 +203,9 @@ def _polygons(file: Path, grid: Grid) -> list[Region]:
         try:
             if not isinstance(geometry, dict):
                 raise InputError("geometry must be a GeoJSON Polygon or MultiPolygon, got none")
-            weights = polygon(grid, geometry)
+            regions.append(Region.polygon(_name(given, number), grid, geometry))
         except InputError as error:
             raise InputError(f"feature {number} of {file.name!r}: {error}") from None
-        regions.append(Region(_name(given, number), weights, geometry))
     return regions
 
 

@@ -41,11 +41,37 @@ class Region:
         The share of each cell's area that it covers.
     geometry : mapping, optional
         As GeoJSON, where it is known; its weights need none.
+    on_map : float in [0, 1]
+        The share of its area that lies in the square: nothing is known of the people elsewhere.
     """
 
     name: str
     weights: Array
     geometry: Mapping[str, Any] | None = None
+    on_map: float = 1.0
+
+    @classmethod
+    def rectangle(
+        cls, name: str, grid: Grid, south: float, west: float, north: float, east: float
+    ) -> "Region":
+        """Return a rectangle, which may lie outside of the square in part or as a whole.
+
+        Parameters and errors are else those of :func:`rectangle`.
+        """
+        weights, area = _rectangle(grid, south, west, north, east)
+        east += TURN / UNIT if west > east else 0.0
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        geometry = {"type": "Polygon", "coordinates": [ring]}
+        return cls(name, weights, geometry, _part(weights, area))
+
+    @classmethod
+    def polygon(cls, name: str, grid: Grid, geometry: Mapping[str, Any]) -> "Region":
+        """Return a polygon of GeoJSON, which may lie outside of the square in part or as a whole.
+
+        Parameters and errors are else those of :func:`polygon`.
+        """
+        weights, area = _polygon(grid, geometry)
+        return cls(name, weights, geometry, _part(weights, area))
 
 
 def rectangle(grid: Grid, south: float, west: float, north: float, east: float) -> Array:
@@ -72,6 +98,14 @@ def rectangle(grid: Grid, south: float, west: float, north: float, east: float) 
     >>> rectangle(Grid.plane(0, 0, 4, 2), south=0, west=0, north=1, east=3).tolist()
     [[0.5, 0.25], [0.0, 0.0]]
     """
+    weights, _ = _rectangle(grid, south, west, north, east)
+    return _on_map(weights, "rectangle")
+
+
+def _rectangle(
+    grid: Grid, south: float, west: float, north: float, east: float
+) -> tuple[Array, float]:
+    """Return the weights of a rectangle, and its area in cells."""
     instance("grid", grid, Grid)
     geographic = grid.kind == "geographic"
     sides = {"south": south, "west": west, "north": north, "east": east}
@@ -88,7 +122,7 @@ def rectangle(grid: Grid, south: float, west: float, north: float, east: float) 
     columns = sum(_covered(x0 + turn, x1 + turn, grid.cells) for turn in _turns(grid))
     # A rectangle wider than a turn covers some columns twice.
     weights = np.outer(_covered(y0, y1, grid.cells), np.minimum(columns, 1.0))
-    return _on_map(weights, "rectangle")
+    return weights, float((y1 - y0) * (x1 - x0))
 
 
 def polygon(grid: Grid, geometry: Any) -> Array:
@@ -118,6 +152,12 @@ def polygon(grid: Grid, geometry: Any) -> Array:
     >>> polygon(Grid.plane(0, 0, 2, 2), [(0, 0), (0, 2), (2, 0)]).tolist()
     [[1.0, 0.5], [0.5, 0.0]]
     """
+    weights, _ = _polygon(grid, geometry)
+    return _on_map(weights, "polygon")
+
+
+def _polygon(grid: Grid, geometry: Any) -> tuple[Array, float]:
+    """Return the weights of a polygon, and its area in cells."""
     instance("grid", grid, Grid)
     shapely = _shapely()
     with np.errstate(invalid="ignore"):  # what is not a number is refused below
@@ -132,7 +172,7 @@ def polygon(grid: Grid, geometry: Any) -> Array:
     for turn in _turns(grid):
         weights += _areas(shapely, shapely.affinity.translate(shape, turn), grid)
     # A polygon wider than a turn covers some cells twice.
-    return _on_map(np.minimum(weights, 1.0), "polygon")
+    return np.minimum(weights, 1.0), float(shape.area)
 
 
 def cells(grid: Grid, rows: range, columns: range) -> Array:
@@ -239,6 +279,11 @@ def _covered(low: float, high: float, cells: int) -> Array:
     # Each edge is moved to the nearest point of [low, high]: what stays between two is covered.
     edges = np.clip(np.arange(cells + 1.0), low, high)
     return np.asarray(np.diff(edges))
+
+
+def _part(weights: Array, area: float) -> float:
+    """Return how much of an area in cells is in the square."""
+    return min(float(weights.sum()) / area, 1.0) if area > 0 else 0.0
 
 
 def _on_map(weights: Array, what: str) -> Array:

@@ -202,8 +202,8 @@ def test_a_name_that_utf8_cannot_hold_is_written_all_the_same(played: Path, tmp_
         ),
         (
             "r.csv",
-            HEADER + CENTRE + "far,90,90,91,91\n",
-            "row 2 of 'r.csv': the rectangle must over",
+            HEADER + "far,90,90,91,91\n" + "farther,91,91,92,92\n",
+            "a region that overlaps the map, but all of 'r.csv' lie outside",
         ),
         ("r.csv", HEADER + "a,2,0,1,3\n", "row 1 of 'r.csv': south must lie below north"),
         (

@@ -10,7 +10,7 @@ from client_sdk import Collection, Grid
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.estimation import estimate, region_share
-from ldpspatial.places.regions import rectangle
+from ldpspatial.places.regions import Region, rectangle
 from tests.support.command_line import run, succeed
 from tests.support.files import write_file
 
@@ -43,19 +43,49 @@ def test_how_much_is_in_cut_cells_is_in_the_table(kept: Path, tmp_path: Path) ->
         whole, cut = csv.DictReader(stream)
     assert float(whole["in_cut_cells"]) == 0
     assert float(cut["in_cut_cells"]) == pytest.approx(expected, rel=1e-9)
-    assert lines[1].endswith("in cut cells")
-    assert lines[2].endswith(" 0%")
-    assert lines[3].endswith(f" {expected:.0%}")
+    inside = density[1:3, 1:3].sum()
+    assert float(cut["wholly_inside"]) == pytest.approx(inside)
+    assert float(cut["touched"]) == pytest.approx(inside + 2 * part)
+    assert float(whole["wholly_inside"]) == float(whole["touched"]) == float(whole["share"])
+    assert lines[1].endswith("inside to touched")
+    assert lines[2].endswith(f" {inside:.2%} to {inside:.2%}")
+    assert lines[3].endswith(f" {inside:.2%} to {inside + 2 * part:.2%}")
 
 
 def test_regions_that_cut_cells_are_counted_below_the_table(kept: Path, tmp_path: Path) -> None:
-    third = "corner,5.5,5.5,9,9\n"  # hardly anybody is there: it may be the map that is wrong
+    third = "corner,5.5,5.5,6,6\n"  # hardly anybody is there: it may be the map that is wrong
     regions = write_file(tmp_path, "regions.csv", HEADER + WHOLE + CUT + third)
     said = succeed("ranges", kept, regions).stdout.splitlines()[-1]
     assert said == (
         "Regions that cut cells: 2 of 3. Their intervals do not know where in a cell people are: "
         "draw regions along the edges of cells, or take finer cells"
     )
+
+
+def test_of_regions_that_leave_the_map_the_part_inside_counts(kept: Path, tmp_path: Path) -> None:
+    """Half of one is beyond the edge, and another lies elsewhere: neither keeps the rest back."""
+    regions = write_file(
+        tmp_path, "regions.csv", HEADER + WHOLE + "edge,0,4,6,8\n" + "far,50,50,51,51\n"
+    )
+    table = tmp_path / "shares.csv"
+    said = succeed("ranges", kept, regions, "--csv", table).stdout
+    assert "Regions that leave the map: 2 of 3, 1 of them wholly." in said
+    with table.open(encoding="utf-8", newline="") as stream:
+        whole, edge, far = csv.DictReader(stream)
+    density = read_estimate(kept)[1].density
+    assert [float(each["on_map"]) for each in (whole, edge, far)] == [1, 0.5, 0]
+    assert float(edge["share"]) == pytest.approx(density[:, 4:].sum())
+    assert [float(far[name]) for name in ("share", "lower", "upper", "people")] == [0, 0, 0, 0]
+
+
+def test_polygons_that_leave_the_map_tell_how_much_of_them_is_in_it() -> None:
+    pytest.importorskip("shapely")
+    ring = [[4, 0], [8, 0], [8, 6], [4, 6], [4, 0]]
+    found = Region.polygon("edge", SQUARE.grid, {"type": "Polygon", "coordinates": [ring]})
+    assert found.on_map == pytest.approx(0.5)
+    far = [[x + 50, y] for x, y in ring]
+    found = Region.polygon("far", SQUARE.grid, {"type": "Polygon", "coordinates": [far]})
+    assert (found.on_map, found.weights.max()) == (0, 0)
 
 
 def test_edges_that_a_file_rounds_cut_nothing(kept: Path, tmp_path: Path) -> None:
@@ -72,7 +102,9 @@ def test_a_region_within_a_cell_cuts_it_however_small(
     regions, table = write_file(tmp_path, "regions.csv", HEADER + speck), tmp_path / "shares.csv"
     said = succeed("ranges", kept, regions, "--csv", table).stdout
     assert "Regions that cut cells: 1 of 1" in said
-    assert table.read_text().splitlines()[1].split(",")[-1] in ("1", "1.0")
+    with table.open(encoding="utf-8", newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert float(row["in_cut_cells"]) == 1
 
 
 def test_the_help_says_what_is_covered_and_that_scores_are_for_python(

@@ -49,7 +49,7 @@ def test_each_region_has_the_share_that_it_has_alone(found: Estimate) -> None:
 def test_a_share_is_outside_beyond_rounding(found: Estimate) -> None:
     (row,) = region_shares(found, [Region("all", np.ones((6, 6)))]).rows
     for lower, upper, outside in ((0.2, 0.5, True), (0.2, 1 - 1e-12, False), (1, 1, False)):
-        assert type(row)(row.region, Interval(1.0, lower, upper), 1, 0).is_outside == outside
+        assert type(row)(row.region, Interval(1.0, lower, upper), 1, 0, 1, 1).is_outside == outside
 
 
 def test_bootstrap_needs_and_repeats_its_generator(found: Estimate) -> None:
