@@ -16,7 +16,7 @@ Array = NDArray[Any]  # of float64, or of float32 in a stack of single precision
 
 DENSE_ENTRIES = 600_000  # of a channel's matrix, up to which a product beats transforms
 MOST_CELLS = 32  # a side, beyond which a density may be constant on blocks
-BLOCKS_A_RADIUS = 3  # at least: a wide disk says next to nothing of what is in a block
+BLOCKS_A_RADIUS = 6  # at least: the map is then off by a block or more in any case
 
 
 class Stack(ABC):

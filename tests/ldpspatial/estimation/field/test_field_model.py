@@ -155,7 +155,7 @@ def test_blocks_are_exact_for_a_density_that_is_constant_on_them(radius: int, bl
 
 @pytest.mark.parametrize(
     ("cells", "radius", "side"),
-    [(32, 30, 1), (64, 30, 2), (64, 5, 1), (128, 6, 2), (256, 12, 4), (256, 8, 2), (127, 90, 1)],
+    [(32, 30, 1), (64, 12, 2), (64, 11, 1), (128, 15, 2), (256, 50, 8), (256, 47, 4), (127, 90, 1)],
 )
 def test_blocks_are_narrow_beside_the_disk(cells: int, radius: int, side: int) -> None:
     assert block_side(cells, radius) == side
