@@ -21,8 +21,9 @@ Command = Callable[..., Any]
 INTERVALS = ("auto", "fisher", "bootstrap", "posterior", "none")
 RULE_HELP = (
     f"How to estimate: one of {', '.join(RULES)}. {', '.join(STOPPING_RULES)} say when EM stops; "
-    f"{CROSS_VALIDATED} finds out how smooth the map is as well: nearer to the truth in up to some "
-    "thousand times the time. Only EM takes --smoothing. Estimators of other packages go by the "
+    f"{CROSS_VALIDATED} finds out how smooth the map is as well, in up to some thousand times the "
+    f"time; {FIELD} is a Bayesian model, in seconds on any grid, with samples of what the reports "
+    "leave open. Only EM takes --smoothing. Estimators of other packages go by the "
     "name that they registered, or by module:Name."
 )
 

@@ -53,8 +53,8 @@ def estimate(
     rule : str, StoppingRule or Estimator
         "scaled", "likelihood", "published" or a StoppingRule: :class:`EM` with that rule.
         "cross-validated": :class:`Sieve`, which finds the smoothness of the map and the number of
-        steps by predicting left-out reports; maps are far better, mostly by a third in W2, for
-        some hundreds to thousands of times the work. "field": :class:`Field`, a Bayesian model with
+        steps by predicting left-out reports, for some hundreds to thousands of times the work: far
+        nearer to the truth on smooth maps. "field": :class:`Field`, a Bayesian model with
         samples of what the reports leave open, in seconds on any grid. Or another estimator: the
         name of an entry point, ``module:Name``, or the object itself, which brings its own choices.
     smoothing : None, "binomial", "five-point" or a function, optional
