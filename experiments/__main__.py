@@ -11,6 +11,7 @@ from experiments.papers.trajectories.commands import COMMANDS as TRAJECTORIES
 from experiments.studies.accuracy import accuracy
 from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
+from experiments.studies.city_intervals import city_intervals
 from experiments.studies.claims import claims
 from experiments.studies.coverage import coverage
 from experiments.studies.flagship import flagship
@@ -36,6 +37,7 @@ OWN = (
     attacks,
     benchmarks,
     better_default,
+    city_intervals,
     claims,
     coverage,
     end_to_end,

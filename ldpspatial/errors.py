@@ -25,7 +25,7 @@ class InputError(LdpSpatialError, ValueError):
     message : str
         Where another argument would help, ``{remedy}`` stands for it.
     remedy : (str, object), optional
-        That argument and its value: ``method='bootstrap'`` in Python, and an option for who calls
+        That argument and its value: ``method='posterior'`` in Python, and an option for who calls
         the command line.
     """
 

@@ -142,7 +142,7 @@ def test_an_estimator_takes_two_files(tmp_path: Path) -> None:
         checkout.python("-m", "ldpspatial.cli", "simulate", *people, *way)
         regions = tmp_path / "regions.csv"
         regions.write_text("name,south,west,north,east\ncentre,-2,-2,2,2\n")
-        asked = (tmp_path / "map", regions, "--method", "bootstrap")
+        asked = (tmp_path / "map", regions, "--method", "posterior")
         assert "centre" in checkout.python("-m", "ldpspatial.cli", "ranges", *asked)
 
 

@@ -40,7 +40,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     """
     collection = read_collection(document)
     with (
-        progress("count reports") as (stage, advance),
+        progress("count reports") as (stage, _),
         result_folder(options["out"], options["overwrite"], (document, *reports)) as folder,
     ):
         counted = count_files(reports, collection, options["on_invalid"])
@@ -57,7 +57,6 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
             options["smoothing"],
             options["method"],
             stage,
-            advance,
         )
     show(
         f"{counted.n} reports, each {collection.epsilon:g}-LDP",

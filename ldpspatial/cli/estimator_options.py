@@ -18,7 +18,7 @@ from ldpspatial.estimation.stopping import STOPPING_RULES
 from ldpspatial.files.side_information import read_prior, read_support
 
 Command = Callable[..., Any]
-INTERVALS = ("auto", "fisher", "bootstrap", "posterior", "none")
+INTERVALS = ("auto", "posterior", "fisher", "none")
 RULE_HELP = (
     f"How to estimate: one of {', '.join(RULES)}. {', '.join(STOPPING_RULES)} say when EM stops; "
     f"{CROSS_VALIDATED} finds out how smooth the map is as well, in up to some thousand times the "
@@ -84,8 +84,8 @@ def estimator_options(command: Command) -> Command:
                 type=click.Choice(INTERVALS),
                 default="auto",
                 show_default=True,
-                help="95 % intervals: posterior with rule field; fisher to 20 cells, bootstrap "
-                "beyond.",
+                help="95 % intervals: posterior with rule field; with others fisher to 20 cells "
+                "and none beyond, unless posterior is asked for.",
             ),
             click.option(
                 "--support",

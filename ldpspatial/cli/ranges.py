@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import click
-import numpy as np
 
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.collecting.region_shares import (
@@ -17,7 +16,6 @@ from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
 from ldpspatial.files.regions import read_regions
-from ldpspatial.places.regions import cut_cells
 
 NAME = 40  # characters of a name on the screen
 WHOLE = 0.999  # of an area in the square, beside what files round
@@ -37,13 +35,8 @@ WHOLE = 0.999  # of an area in the square, beside what files round
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(COUNT_METHODS), default="auto", show_default=True,
-    help="auto: posterior with rule field; else fisher to 20 cells a side, likelihood to 32, "
-    "bootstrap beyond. The method scores, "
-    "for reports that are sets, is there for objects in Python only.",
-)  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of what bootstrap draws: the same seed gives the same intervals.",
+    help="auto is posterior. The method scores, for reports that are sets, is there for objects in "
+    "Python only.",
 )  # fmt: skip
 def ranges(
     estimate: Path,
@@ -52,7 +45,6 @@ def ranges(
     drawn: Path | None,
     level: float,
     method: str,
-    seed: int,
 ) -> None:
     """Tell how many people are in rectangles and polygons.
 
@@ -66,18 +58,15 @@ def ranges(
     its covered part, as if its people were spread evenly in it; the CSV says how much of the share
     is in such cells. Of a region that leaves the map, the part in it counts.
 
-    Intervals cover that share of cells, every one at its level by itself: of 100 at 95 %, about
-    five miss. They account for the noise of the reports, not for where people are within a cell:
-    the people inside a region that cuts cells are missed more often. Draw regions along the edges
-    of cells (those of estimate.geojson), or take finer cells.
+    Intervals cover the people in the region, every one at its level by itself: of 100 at 95 %,
+    about five miss. They account for the noise of the reports and for where people may be within a
+    cell. Fine cells make them narrow.
 
     \b
     Methods:
-      fisher      right for every map, and wide on fine grids; to 64 cells a side
-      likelihood  narrower, as no cell holds fewer than 0 people; to 64 cells a side; too
-                  narrow where nearly all people crowd into a few cells
-      bootstrap   any size; too narrow at every peak
-      posterior   any size, for maps of rule field: from its samples
+      posterior   any size, narrow: from the samples of rule field; where the estimate has
+                  none, a field is fitted to its counts, in seconds
+      fisher      right for every map, and wide; to 64 cells a side
 
     \b
     A table of two regions of the map that simulate --map normal draws:
@@ -98,8 +87,7 @@ def ranges(
         stage("regions")
         found = read_regions(regions, collection.grid)
         stage("intervals")
-        rng = np.random.default_rng(seed)
-        shares = region_shares(result, found, level, method, rng, advance)
+        shares = region_shares(result, found, level, method, advance)
     if table is not None:
         write_csv(table, shares)
     if drawn is not None:
@@ -129,11 +117,6 @@ def _show(shares: RegionShares) -> None:
         rows.append((name, *parts, f"{row.people:.0f}", between))
     title = f"{100 * shares.level:g} % intervals by {shares.method}, {shares.n} reports"
     show_table(title, ("region", "share", "lower", "upper", "people", "inside to touched"), rows)
-    if cutting := sum(bool(cut_cells(row.region.weights).any()) for row in shares.rows):
-        click.echo(
-            f"Regions that cut cells: {cutting} of {len(rows)}. Their intervals do not know "
-            "where in a cell people are: draw regions along the edges of cells, or take finer cells"
-        )
     if beyond := [row.region for row in shares.rows if row.region.on_map < WHOLE]:
         click.echo(
             f"Regions that leave the map: {len(beyond)} of {len(rows)}, "

@@ -19,7 +19,7 @@ from ldpspatial.cli.options import (
     mechanism_options,
     wanted_squared_radius,
 )
-from ldpspatial.cli.output import Advance, Stage, progress, result_folder, show
+from ldpspatial.cli.output import Stage, progress, result_folder, show
 from ldpspatial.collecting.mapping import intervals
 from ldpspatial.collecting.report_files import write_reports
 from ldpspatial.collecting.results import estimate_summary, fit_verdict, real_radius, write_estimate
@@ -79,7 +79,7 @@ def simulate(**options: Any) -> None:
     """
     inputs = [options["points"]] if options["points"] else []
     with (
-        progress("read positions") as (stage, advance),
+        progress("read positions") as (stage, _),
         result_folder(options["out"], options["overwrite"], inputs) as folder,
     ):
         people, grid, name = _people_and_grid(options)
@@ -91,7 +91,7 @@ def simulate(**options: Any) -> None:
             options["radius"],
             squared_radius=wanted_squared_radius(options),
         )
-        summary = _run(folder, collection, people, options, stage, advance)
+        summary = _run(folder, collection, people, options, stage)
     _report(options["out"], summary)
 
 
@@ -128,13 +128,13 @@ def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
         "method": "auto",
     }
     with (
-        progress("draw a city") as (stage, advance),
+        progress("draw a city") as (stage, _),
         result_folder(out, overwrite=True) as folder,
     ):
         points = Points(city(people, np.random.default_rng()))
         grid = Grid.from_center(*CITY_CENTER, CITY_SIDE_M, cells)
         collection = Collection.create("synthetic city", grid, epsilon)
-        summary = _run(folder, collection, points, options, stage, advance)
+        summary = _run(folder, collection, points, options, stage)
     _report(out, summary)
 
 
@@ -181,7 +181,6 @@ def _run(
     people: Points,
     options: dict[str, Any],
     stage: Stage,
-    advance: Advance,
 ) -> dict[str, Any]:
     """Simulate, write all files into the folder, and return the summary."""
     began = time.perf_counter()
@@ -196,7 +195,7 @@ def _run(
     )
     stage("intervals")
     played = time.perf_counter()
-    uncertainty = intervals(run.estimate, options["method"], advance)
+    uncertainty = intervals(run.estimate, options["method"])
     seconds = {"intervals": time.perf_counter() - played, "all": time.perf_counter() - began}
     stage("write files")
     ids = np.frombuffer(os.urandom(16 * run.n), np.uint8).reshape(-1, 16)

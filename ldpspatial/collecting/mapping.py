@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from client_sdk import Collection
@@ -15,25 +14,24 @@ from ldpspatial.estimation import Estimate, cell_intervals
 from ldpspatial.estimation import estimate as recover
 from ldpspatial.estimation.estimate import Rule
 from ldpspatial.estimation.intervals import Uncertainty
+from ldpspatial.estimation.intervals.fisher import informative
 
-REPLICATES = 40
-SEED = 0  # of the replicates, so that the same reports give the same intervals
+LEVEL = 0.95
 
 Stage = Callable[[str], None]
-Advance = Callable[[int, int], None]
 
 
-def intervals(estimate: Estimate, method: str, advance: Advance) -> Uncertainty | None:
-    """Return 95 % intervals by a method of ``cell_intervals``, or None for "none"."""
+def intervals(estimate: Estimate, method: str) -> Uncertainty | None:
+    """Return 95 % intervals by a method of ``cell_intervals``, or None for "none".
+
+    "auto" makes no field for an estimate without samples: beyond the sides that fisher takes a
+    quick look stays without intervals.
+    """
     if method == "none":
         return None
-    return cell_intervals(
-        estimate,
-        method=method,
-        rng=np.random.default_rng(SEED),
-        replicates=REPLICATES,
-        progress=lambda done: advance(done, REPLICATES),
-    )
+    if method == "auto" and estimate.samples is None:
+        return informative(estimate, LEVEL)
+    return cell_intervals(estimate, LEVEL, method)
 
 
 def write_map(
@@ -45,7 +43,6 @@ def write_map(
     smoothing: str | None = None,
     method: str = "auto",
     stage: Stage = lambda name: None,
-    advance: Advance = lambda done, total: None,
 ) -> dict[str, Any]:
     """Estimate the map and write all that ``ldpspatial estimate`` writes; return the summary.
 
@@ -62,14 +59,14 @@ def write_map(
         As of :func:`ldpspatial.estimate`.
     method : str
         Of the intervals.
-    stage, advance : functions
-        Are told what is being done, and how far it is.
+    stage : function
+        Is told what is being done.
     """
     began = time.perf_counter()
     stage("estimate")
     result = recover(StampChannel(collection.table), counts, rule, smoothing)
     stage("intervals")
-    uncertainty = intervals(result, method, advance)
+    uncertainty = intervals(result, method)
     stage("write files")
     summary = {
         **estimate_summary(collection, result),

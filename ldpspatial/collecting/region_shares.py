@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from ldpspatial.estimation.intervals.cells import Interval
+from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.regions import check_weights, share_intervals
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.regions import write_regions_csv, write_regions_geojson
@@ -83,7 +83,6 @@ def region_shares(
     regions: Sequence[Region],
     level: float = 0.95,
     method: str = "auto",
-    rng: np.random.Generator | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> RegionShares:
     """Return the share of the people in each region, with confidence intervals.
@@ -97,16 +96,15 @@ def region_shares(
     regions : sequence of Region
         At least one, as :func:`ldpspatial.files.regions.read_regions` returns them.
     level : float in (0, 1)
-    method : {"auto", "likelihood", "fisher", "bootstrap", "posterior", "scores"}
+    method : {"auto", "posterior", "fisher", "scores"}
         As in :func:`ldpspatial.estimation.intervals.regions.region_share`.
-    rng : numpy.random.Generator
-        Needed by "bootstrap" only.
     progress : callable (regions done, regions in all), optional
 
     Raises
     ------
     InputError
-        A bad argument; more cells than the method takes; too few reports for "fisher".
+        A bad argument; a channel or more cells than the method takes; too few reports for
+        "fisher".
 
     Examples
     --------
@@ -119,13 +117,14 @@ def region_shares(
     >>> shares = region_shares(EM().fit(channel, counts), [Region("west", weights)])
     >>> (west,) = shares.rows
     >>> shares.method, round(west.share.estimate, 1), round(west.in_cut_cells, 1)
-    ('fisher', 0.5, 0.2)
+    ('posterior', 0.5, 0.2)
     """
-    density = instance("estimate", estimate, Estimate).density
+    shape = instance("estimate", estimate, Estimate).density.shape
     check_regions(regions)
     callback("progress", progress)
-    weights = [check_weights(region.weights, density.shape) for region in regions]
-    intervals = share_intervals(estimate, level, method, rng)
+    weights = [check_weights(region.weights, shape) for region in regions]
+    intervals = share_intervals(estimate, level, method)
+    density = intervals.density
     rows = []
     for region, covered in zip(regions, weights, strict=True):
         share = intervals.of(covered)

@@ -24,7 +24,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit
 from ldpspatial.estimation.estimate import restored
-from ldpspatial.estimation.intervals.cells import Uncertainty
+from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.estimation.sieve import Kernels
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection

@@ -97,13 +97,6 @@ class EM(Estimator):
         )
         return fit.estimate(channel, checked, self, Smoothing(_name_of(smooth)))
 
-    def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
-        """Return the density that other counts give by the same rule."""
-        stop = stopping_rule(self.stop, found.channel)
-        smooth = smoother(self.smoothing)
-        fit = expectation_maximisation(found.channel, counts, stop, max_iterations, smooth)
-        return fit.density
-
     @classmethod
     def named(cls, name: str, smoothing: "str | Smoother | None", max_iterations: int) -> Estimator:
         """Return EM with the stopping rule of this name; see :meth:`Estimator.named`."""

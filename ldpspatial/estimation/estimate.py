@@ -179,14 +179,9 @@ class Lost(Estimator):
         if self.called in STOPPING_RULES:
             why = "its smoothing is a function, which no file holds"
         else:
-            why = (
-                f"its file names the rule {self.called!r}, which cannot be made again from that "
-                "name alone: it is of another package, or has choices that are not in the file"
-            )
+            why = "it is of another package, or has choices that are not in the file"
         raise InputError(
-            f"method bootstrap estimates again, which ESTIMATE does not allow: {why}. Use --method "
-            "fisher or likelihood; or, in Python, cell_intervals or region_share on the estimate "
-            "that the estimator returned"
+            f"rule {self.called!r} cannot be made again from the name in a file: {why}"
         )
 
 

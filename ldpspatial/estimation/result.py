@@ -72,14 +72,6 @@ class Estimator(ABC):
             be used with this channel.
         """
 
-    def again(self, found: "Estimate", counts: Array, max_iterations: int) -> Array:
-        """Return the density that other counts of the same channel give, found in the same way.
-
-        For intervals, which do so many times: what an estimator has chosen by looking at the counts
-        may be taken from ``found``.
-        """
-        return self.fit(found.channel, counts).density
-
     @classmethod
     def named(
         cls, name: str, smoothing: "str | Smoother | None", max_iterations: int
@@ -211,11 +203,6 @@ class Estimate:
     def facts(self) -> Facts:
         """The details as numbers and texts by name, for files and tables."""
         return {} if self.details is None else asdict(self.details)
-
-    def again(self, counts: Array, max_iterations: int) -> Array:
-        """Return the density that other counts of the same channel give, found in the same way."""
-        limit = whole_number("max_iterations", max_iterations, 1)
-        return self.estimator.again(self, check_counts(self.channel, counts), limit)
 
 
 def _samples(samples: object, shape: tuple[int, ...]) -> Array | None:

@@ -109,15 +109,6 @@ class Sieve(Estimator):
         kernels = Kernels(choice.width, choice.sparsity)
         return replace(fit, converged=not choice.is_cut).estimate(channel, checked, self, kernels)
 
-    def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
-        """Return the density that other counts give with the same kernels and number of steps."""
-        if not isinstance(found.details, Kernels):
-            return super().again(found, counts, max_iterations)
-        kernels = found.details
-        steps = found.iterations - 1  # the last one is on cells
-        fit = fit_sieve(found.channel, counts, kernels.width, steps, kernels.sparsity)
-        return fit.density
-
     @classmethod
     def named(cls, name: str, smoothing: "str | Smoother | None", max_iterations: int) -> Estimator:
         """Return the sieve with this limit; see :meth:`Estimator.named`."""

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.intervals.cells import Uncertainty
+from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.files.atomic import replacing
 from ldpspatial.places.cell_maps import cell_map
 from ldpspatial.plotting.scale_bar import Extent, add_scale_bar, round_number

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from client_sdk import Collection
-from ldpspatial.collecting.mapping import SEED, Advance, Stage, write_map
+from ldpspatial.collecting.mapping import Stage, write_map
 from ldpspatial.collecting.results import read_estimate, write_json
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.estimation.estimate import Rule
@@ -27,9 +27,12 @@ from ldpspatial.service.closing import Counted
 from ldpspatial.service.maps import REFUSED, Order
 
 REPEATS = 3
+SEED = 0  # of the reports that are played: the same map has the same expected error
 SHARE = 1e-7  # of all people: what 1 stands for in map.json
 UNIT = 1e7  # grid units of a degree or plane unit
 THIS_MAP = "this map"
+Advance = Callable[[int, int], None]
+
 NICENESS = 10  # reports come first
 
 
@@ -58,7 +61,7 @@ def make_map(
     """
     facts = counted.facts()
     summary = write_map(
-        folder, collection, counted.counts, facts, rule, smoothing, intervals, stage, advance
+        folder, collection, counted.counts, facts, rule, smoothing, intervals, stage
     )
     stage("expected error")
     if isinstance(rule, Field):  # the maps that plans are made on lie elsewhere

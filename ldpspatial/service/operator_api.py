@@ -36,7 +36,7 @@ ENTRY_POINTS = "ldpspatial.estimators"
 MAP_OPTIONS = {
     "rule": RULES,
     "smoothing": ("binomial", "five-point"),
-    "intervals": ("auto", "fisher", "bootstrap", "posterior", "none"),
+    "intervals": ("auto", "posterior", "fisher", "none"),
 }
 # What can be asked for of a map, by name; each stands in the folder of the map.
 MAP_FILES = {

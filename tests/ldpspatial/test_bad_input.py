@@ -386,11 +386,6 @@ RECORDS = {
             "samples": (3, "text", [], [0.5], np.full((2, 2), 0.25), np.full((2, 5, 5), 1.5)),
         },
     ),
-    "Estimate.again": Row(
-        lambda counts, max_iterations: estimate().again(counts, max_iterations),
-        lambda _: {"counts": counts(), "max_iterations": 2},
-        {"counts": COUNTS, "max_iterations": whole(1)},
-    ),
 }
 
 ESTIMATION = {
@@ -466,17 +461,11 @@ ESTIMATION = {
         estimation.cell_intervals,
         lambda _: {
             "estimate": estimate(),
-            "method": "bootstrap",
-            "rng": rng(),
-            "replicates": 20,
         },
         {
             "estimate": NO_ESTIMATE,
             "level": SHARE,
             "method": NAME,
-            "rng": RNG,
-            "replicates": whole(20),
-            "progress": CALLBACK,
         },
     ),
     "estimation.cell_intervals(...).region": Row(
@@ -489,15 +478,12 @@ ESTIMATION = {
         lambda _: {
             "estimate": estimate(),
             "region_weights": MAP / 3,
-            "method": "bootstrap",
-            "rng": rng(),
         },
         {
             "estimate": NO_ESTIMATE,
             "region_weights": (*NO_ARRAYS, 5.0, 2 * MAP, -MAP, nan * MAP, np.ones((2, 2))),
             "level": SHARE,
             "method": NAME,
-            "rng": RNG,
         },
     ),
 }
@@ -927,14 +913,12 @@ DOCUMENTED = {
         region_shares.region_shares,
         lambda _: {
             **{"estimate": estimate(), "regions": squares()},
-            **{"method": "bootstrap", "rng": rng()},
         },
         {
             "estimate": NO_ESTIMATE,
             "regions": (*NO_REGIONS, [regions.Region("other grid", np.ones((2, 2)))]),
             "level": SHARE,
             "method": NAME,
-            "rng": RNG,
             "progress": CALLBACK,
         },
         {"regions": "regions region_weights"},

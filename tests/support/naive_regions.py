@@ -2,8 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.stats import chi2
 
 Array = NDArray[np.float64]
 Point = tuple[float, float]
@@ -53,42 +51,3 @@ def range_error(truth: Array, density: Array, rectangles: NDArray[np.int64]) -> 
                 error += density[row, col] - truth[row, col]
         errors.append(abs(error))
     return float(np.mean(errors))
-
-
-def profile_interval(
-    matrix: Array, counts: Array, weights: Array, level: float
-) -> tuple[float, float]:
-    """Smallest and largest weights.f among densities that the likelihood ratio does not reject."""
-    seen = counts > 0
-    law, reports = matrix[seen], counts[seen]
-    size = law.shape[1]
-    simplex = {"type": "eq", "fun": lambda f: f.sum() - 1, "jac": lambda f: np.ones(size)}
-
-    def likelihood(f: Array) -> float:
-        return float(reports @ np.log(law @ np.maximum(f, 0)))
-
-    def slope(f: Array) -> Array:
-        return np.asarray((reports / (law @ np.maximum(f, 0))) @ law)
-
-    options = {"ftol": 1e-13, "maxiter": 2000}
-    flat = np.full(size, 1 / size)
-    n = reports.sum()
-    best = minimize(
-        lambda f: -likelihood(f) / n, flat, jac=lambda f: -slope(f) / n, bounds=[(0, 1)] * size,
-        constraints=[simplex], method="SLSQP", options=options,
-    )  # fmt: skip
-    least = -n * best.fun - chi2.ppf(level, 1) / 2
-    likely = {"type": "ineq", "fun": lambda f: likelihood(f) - least, "jac": slope}
-    ends = []
-    for sign in (1, -1):
-        # From some way inside: at the maximum itself the constraint has no slope to go by.
-        for inside in (0.02, 0.1, 0.3):
-            start = (1 - inside) * best.x + inside * flat
-            found = minimize(
-                lambda f, s=sign: s * weights @ f, start, jac=lambda f, s=sign: s * weights,
-                bounds=[(0, 1)] * size, constraints=[simplex, likely], method="SLSQP",
-                options=options,
-            )  # fmt: skip
-            if likelihood(found.x) > least - 1e-6:
-                ends.append(float(weights @ found.x))
-    return min(ends), max(ends)

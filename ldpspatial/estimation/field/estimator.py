@@ -189,21 +189,6 @@ class Field(Estimator):
         side = operators.block
         return _normal(mean * ratio.repeat(side, axis=0).repeat(side, axis=1))
 
-    def again(self, found: Estimate, counts: Array, max_iterations: int) -> Array:
-        """Return the map of other counts; see :meth:`Estimator.again`."""
-        told = found.details
-        if not isinstance(told, Posterior):
-            raise InputError("method bootstrap estimates again, which needs what a field found")
-        if told.windows > 1:
-            raise InputError("method bootstrap estimates again, which needs all windows at once")
-        is_known = told.exponent != 0 or told.possible < found.density.size
-        if is_known and self.support is None and self.prior is None:
-            raise InputError(
-                "method bootstrap estimates again, which needs the support or prior that this "
-                "estimate was made with, and no file holds them: use --method posterior"
-            )
-        return super().again(found, counts, max_iterations)
-
     @classmethod
     def restored(
         cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]

@@ -1,9 +1,10 @@
 """Intervals of shares from scores, an unbiased estimate of the share from each report alone.
 
-For channels that know only the reports that came (``conditional`` in
-:mod:`ldpspatial.estimation.intervals.cells`), but know what these tell on average. Scores of
-different people are independent, so their mean has the share as expectation and their spread over
-sqrt(n) as standard error, for every density: nothing of EM, and no law of all reports, is needed.
+A channel may know only the reports that came, as far as their likelihoods go: its attribute
+``conditional`` is then True, and the law of all reports cannot be had from it. But it knows what
+its reports tell on average. Scores of different people are independent, so their mean has the
+share as expectation and their spread over sqrt(n) as standard error, for every density: nothing of
+EM, and no law of all reports, is needed.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.intervals.cells import cut_to_shares, scaled_bounds, standard_errors
+from ldpspatial.estimation.intervals.interval import cut_to_shares, scaled_bounds, standard_errors
 
 Array = NDArray[np.float64]
 

@@ -92,12 +92,12 @@ def test_the_ways_to_estimate_are_options(played: Path, tmp_path: Path) -> None:
     assert not np.array_equal(found["density"], arrays(played)["density"])
 
 
-def test_the_same_reports_give_the_same_bootstrap_intervals(played: Path, tmp_path: Path) -> None:
+def test_the_same_reports_give_the_same_posterior_intervals(played: Path, tmp_path: Path) -> None:
     inputs = "estimate", played / "collection.json", played / "reports.parquet"
     for name in ("one", "two"):
-        succeed(*inputs, "--intervals", "bootstrap", "--out", tmp_path / name)
+        succeed(*inputs, "--intervals", "posterior", "--out", tmp_path / name)
     one, two = arrays(tmp_path / "one"), arrays(tmp_path / "two")
-    assert str(one["method"]) == "bootstrap"
+    assert str(one["method"]) == "posterior"
     for bound in ("lower", "upper"):
         np.testing.assert_array_equal(one[bound], two[bound])
 

@@ -187,11 +187,11 @@ def test_a_grid_too_fine_for_the_exact_distance_says_so(tmp_path: Path) -> None:
     assert found["w2_note"] == "exact W2 is computed up to 256 cells a side"
 
 
-def test_beyond_fisher_the_intervals_come_from_the_bootstrap(tmp_path: Path) -> None:
+def test_a_quick_look_at_a_fine_grid_has_no_intervals(tmp_path: Path) -> None:
     arguments = ("--map", "normal", "--people", 50, "--cells", 257, "--epsilon", 7)
     simulate(tmp_path / "out", *arguments)
     with np.load(tmp_path / "out" / "estimate.npz", allow_pickle=False) as npz:
-        assert npz["method"] == "bootstrap"
+        assert "lower" not in npz
 
 
 def test_a_disk_of_one_cell_is_warned_of_once_on_standard_error(tmp_path: Path) -> None:

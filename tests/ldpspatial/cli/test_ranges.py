@@ -12,7 +12,7 @@ import pytest
 from client_sdk import Grid
 from ldpspatial.cli import main
 from ldpspatial.collecting.results import read_estimate
-from ldpspatial.estimation import EM, Sieve, region_share
+from ldpspatial.estimation import EM, Sieve, cell_intervals, region_share
 from ldpspatial.places.regions import polygon, rectangle
 from tests.support.command_line import refusal, run, succeed
 from tests.support.files import write_file
@@ -66,9 +66,8 @@ def test_a_cross_validated_estimate_is_read_as_it_was_written(tmp_path: Path) ->
     with np.load(tmp_path / "r" / "estimate.npz") as held:
         assert (found.estimator, found.facts["width"]) == (Sieve(), held["width"])
         assert found.facts["sparsity"] == held["sparsity"]
-    np.testing.assert_array_equal(found.again(found.counts, 1), found.density)
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
-    for method in ("auto", "bootstrap"):
+    for method in ("auto", "fisher"):
         succeed("ranges", tmp_path / "r", regions, "--method", method)
 
 
@@ -79,7 +78,7 @@ def test_an_older_file_has_kernels_of_no_width(played: Path, tmp_path: Path) -> 
     _, found = read_estimate(tmp_path / "old.npz")
     assert (found.facts, found.rule) == ({"smoothing": "none"}, "scaled")
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
-    succeed("ranges", tmp_path / "old.npz", regions, "--method", "bootstrap")
+    succeed("ranges", tmp_path / "old.npz", regions, "--method", "fisher")
 
 
 def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
         numbers = [float(row[key]) for key in ("share", "lower", "upper", "people")]
         expected = [share.estimate, share.lower, share.upper, share.estimate * 2_000]
         np.testing.assert_allclose(numbers, expected, rtol=1e-12)
-    assert result.stdout.startswith("90 % intervals by fisher, 2000 reports\n")
+    assert result.stdout.startswith("90 % intervals by posterior, 2000 reports\n")
     assert f"{float(rows[0]['share']):.2%}" in result.stdout
     assert "100.00%  100.00%  100.00%    2000" in result.stdout
 
@@ -103,22 +102,22 @@ def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
 def test_polygons_of_a_document(played: Path, tmp_path: Path) -> None:
     regions = write_file(tmp_path, "regions.geojson", GEOJSON)
     out = tmp_path / "shares.geojson"
-    succeed("ranges", played / "estimate.npz", regions, "--geojson", out, "--method", "likelihood")
+    succeed("ranges", played / "estimate.npz", regions, "--geojson", out, "--method", "fisher")
     written = json.loads(out.read_text())
     assert written["type"] == "FeatureCollection"
-    assert (written["level"], written["method"]) == (0.95, "likelihood")
+    assert (written["level"], written["method"]) == (0.95, "fisher")
     assert (written["reports"], written["plane"]) == (2_000, True)
     (only,) = written["features"]
     assert only["geometry"] == {"type": "Polygon", "coordinates": [TRIANGLE]}
     collection, found = read_estimate(played)
     corners = [(y, x) for x, y in TRIANGLE[:-1]]
-    share = region_share(found, polygon(collection.grid, corners), method="likelihood")
+    share = region_share(found, polygon(collection.grid, corners), method="fisher")
     assert only["properties"] == {
         "name": "triangle", "share": share.estimate, "lower": share.lower, "upper": share.upper,
         "people": share.estimate * 2_000,
     }  # fmt: skip
     again = tmp_path / "again.geojson"  # what is written can be read
-    succeed("ranges", played, out, "--geojson", again, "--method", "likelihood")
+    succeed("ranges", played, out, "--geojson", again, "--method", "fisher")
     assert again.read_bytes() == out.read_bytes()
 
 
@@ -130,32 +129,19 @@ def test_rectangles_become_polygons_with_longitude_first(played: Path, tmp_path:
     assert only["geometry"]["coordinates"] == [[[-1, 0], [3, 0], [3, 2], [-1, 2], [-1, 0]]]
 
 
-def test_bootstrap_is_a_method_too(played: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_that_was_not_asked_for(played: Path, tmp_path: Path) -> None:
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
-    result = succeed("ranges", played, regions, "--method", "bootstrap")
-    assert result.stdout.startswith("95 % intervals by bootstrap")
+    result = succeed("ranges", played, regions, "--method", "fisher")
+    assert result.stdout.startswith("95 % intervals by fisher")
     assert list(tmp_path.iterdir()) == [regions]
-
-
-def test_bootstrap_repeats_itself_with_its_seed(played: Path, tmp_path: Path) -> None:
-    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
-    written = []
-    for name, seed in (("a", ()), ("b", ()), ("c", ("--seed", 0)), ("d", ("--seed", 1))):
-        out = tmp_path / f"{name}.csv"
-        succeed("ranges", played, regions, "--csv", out, "--method", "bootstrap", *seed)
-        written.append(rows_of(out)[0])
-    assert written[0] == written[1] == written[2]
-    assert written[3]["lower"] != written[0]["lower"]
-    assert written[3]["share"] == written[0]["share"]
-    assert "--seed" in refusal("ranges", played, regions, "--seed", -1)
 
 
 def test_a_method_that_cannot_names_the_option(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldpspatial.estimation.intervals.regions.LIKELIHOOD_CELLS", 5)
+    monkeypatch.setattr("ldpspatial.estimation.intervals.fisher.FISHER_CELLS", 5)
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
-    assert "use --method bootstrap" in refusal("ranges", played, regions, "--method", "likelihood")
+    assert "use --method posterior" in refusal("ranges", played, regions, "--method", "fisher")
 
 
 def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,5 +269,6 @@ def test_a_map_in_degrees_takes_regions_in_degrees(tmp_path: Path) -> None:
     assert properties["lower"] < (places[:, 0] > 48).mean() < properties["upper"]
     collection, found = read_estimate(tmp_path / "r")
     assert collection.grid == Grid.from_center(48, 11, 10_000, 5)
-    north = found.density[3:].sum() + found.density[2].sum() / 2
+    density = cell_intervals(found, method="posterior").density
+    north = density[3:].sum() + density[2].sum() / 2
     assert properties["share"] == pytest.approx(north, abs=1e-5)

@@ -12,7 +12,7 @@ from client_sdk import Collection, Grid
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import EM, Estimate, cell_intervals, estimate, five_point, region_share
+from ldpspatial.estimation import EM, Estimate, estimate, five_point, region_share
 from ldpspatial.estimation.smoothing import SMOOTHERS
 from ldpspatial.places.regions import rectangle
 from tests.support.command_line import refusal, run, succeed
@@ -52,7 +52,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("smoothing", [None, *SMOOTHERS])
-def test_bootstrap_estimates_again_with_the_smoothing_of_the_estimate(
+def test_the_shares_of_a_file_are_those_of_its_counts(
     smoothing: str | None, tmp_path: Path
 ) -> None:
     found = estimate(StampChannel(SQUARE.table), COUNTS, smoothing=smoothing)
@@ -61,10 +61,9 @@ def test_bootstrap_estimates_again_with_the_smoothing_of_the_estimate(
         assert held["smoothing"] == found.facts["smoothing"] == (smoothing or "none")
     assert read_estimate(files[0])[1].estimator == found.estimator
     out = tmp_path / "shares.csv"
-    succeed("ranges", *files, "--method", "bootstrap", "--csv", out)
+    succeed("ranges", *files, "--csv", out)
     centre, everywhere = rows_of(out)
-    weights = rectangle(SQUARE.grid, 1, 1, 3, 3)
-    share = region_share(found, weights, method="bootstrap", rng=np.random.default_rng(0))
+    share = region_share(found, rectangle(SQUARE.grid, 1, 1, 3, 3))
     assert (float(centre["lower"]), float(centre["upper"])) == (share.lower, share.upper)
     assert [everywhere[key] for key in ("share", "lower", "upper")] == ["1"] * 3
 
@@ -90,25 +89,24 @@ class Own:
     [
         (
             lambda channel: estimate(channel, COUNTS, smoothing=five_point(0.1)),
-            "its smoothing is a function, which no file holds. Use --method fisher or likelihood",
+            "its smoothing is a function, which no file holds",
         ),
         (
             lambda channel: estimate(channel, COUNTS, Own()),
-            "its file names the rule 'own', which cannot be made again from that name alone",
+            "it is of another package, or has choices",
         ),
     ],
     ids=["smoothing", "rule"],
 )
-def test_bootstrap_is_refused_where_the_file_cannot_hold_how_to_estimate_again(
+def test_a_file_that_cannot_hold_how_to_estimate_again_is_read_and_says_so(
     make: Callable[[StampChannel], Estimate], why: str, tmp_path: Path
 ) -> None:
     files = kept(tmp_path, make(StampChannel(SQUARE.table)))
-    assert why in refusal("ranges", *files, "--method", "bootstrap")
-    for method in ("auto", "fisher", "likelihood"):
+    for method in ("auto", "fisher"):
         succeed("ranges", *files, "--method", method)
     _, found = read_estimate(files[0])
-    with pytest.raises(InputError, match="bootstrap estimates again, which ESTIMATE does not"):
-        cell_intervals(found, method="bootstrap", rng=np.random.default_rng(1))
+    with pytest.raises(InputError, match="cannot be made again from the name in a file: " + why):
+        found.estimator.fit(found.channel, found.counts)
 
 
 def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
@@ -117,7 +115,7 @@ def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
         older = {name: held[name] for name in held if name != "smoothing"}
     np.savez(files[0], **older)
     assert read_estimate(files[0])[1].facts == {"smoothing": "none"}
-    succeed("ranges", *files, "--method", "bootstrap")
+    succeed("ranges", *files, "--method", "fisher")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,7 @@ def test_kernels_that_are_never_found_are_refused(
     with np.load(files[0]) as held:
         entries = {**held, **spoilt}
     np.savez(files[0], **{name: held for name, held in entries.items() if held is not None})
-    for method in ("auto", "bootstrap"):
+    for method in ("auto", "fisher"):
         error = refusal("ranges", *files, "--method", method)
         assert "ESTIMATE must be an estimate.npz of simulate or estimate" in error
 
@@ -162,4 +160,4 @@ def test_shares_outside_of_their_intervals_are_counted_below_the_table(tmp_path:
     write_file(tmp_path, "regions.csv", REGIONS + "crowd,1,1,2,2\n")
     lines = succeed("ranges", *files, "--method", "fisher").stdout.splitlines()
     assert lines[-1].startswith("Shares outside of their intervals: 1 of 3. The counts speak")
-    assert "outside" not in succeed("ranges", *files, "--method", "bootstrap").stdout
+    assert "outside" not in succeed("ranges", *files, "--method", "posterior").stdout

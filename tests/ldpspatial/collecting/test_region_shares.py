@@ -9,7 +9,7 @@ from client_sdk import Collection, Grid
 from ldpspatial import EM, Estimate, StampChannel, region_share
 from ldpspatial.collecting.region_shares import region_shares, write_csv, write_geojson
 from ldpspatial.collecting.results import read_estimate, write_npz
-from ldpspatial.estimation.intervals.cells import Interval
+from ldpspatial.estimation.intervals import Interval
 from ldpspatial.files.regions import read_regions
 from ldpspatial.places.regions import Region, rectangle
 from tests.support.command_line import succeed
@@ -31,13 +31,11 @@ def test_each_region_has_the_share_that_it_has_alone(found: Estimate) -> None:
     boxes = {"whole": (1, 1, 3, 3), "cut": (1, 1, 3, 3.5), "all": (0, 0, 6, 6)}
     regions = [Region(name, rectangle(SQUARE.grid, *box)) for name, box in boxes.items()]
     calls = []
-    shares = region_shares(
-        found, regions, 0.9, "likelihood", progress=lambda *done: calls.append(done)
-    )
-    assert (shares.n, shares.level, shares.method) == (found.n, 0.9, "likelihood")
+    shares = region_shares(found, regions, 0.9, "fisher", progress=lambda *done: calls.append(done))
+    assert (shares.n, shares.level, shares.method) == (found.n, 0.9, "fisher")
     for row, region in zip(shares.rows, regions, strict=True):
         assert row.region is region
-        assert row.share == region_share(found, region.weights, 0.9, "likelihood")
+        assert row.share == region_share(found, region.weights, 0.9, "fisher")
         assert row.people == row.share.estimate * found.n
         assert not row.is_outside
     part = found.density[1:3, 3].sum() / 2
@@ -50,15 +48,6 @@ def test_a_share_is_outside_beyond_rounding(found: Estimate) -> None:
     (row,) = region_shares(found, [Region("all", np.ones((6, 6)))]).rows
     for lower, upper, outside in ((0.2, 0.5, True), (0.2, 1 - 1e-12, False), (1, 1, False)):
         assert type(row)(row.region, Interval(1.0, lower, upper), 1, 0, 1, 1).is_outside == outside
-
-
-def test_bootstrap_needs_and_repeats_its_generator(found: Estimate) -> None:
-    region = Region("corner", rectangle(SQUARE.grid, 0, 0, 2, 2))
-    first, again = (
-        region_shares(found, [region], method="bootstrap", rng=np.random.default_rng(1))
-        for _ in range(2)
-    )
-    assert first.rows[0].share == again.rows[0].share
 
 
 def test_python_and_the_command_write_the_same_files(found: Estimate, tmp_path: Path) -> None:

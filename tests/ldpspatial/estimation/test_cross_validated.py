@@ -13,7 +13,7 @@ from ldpspatial.channels.protocol import Channel
 from ldpspatial.channels.smooth import ALL, WIDTHS
 from ldpspatial.collecting.results import finite_width
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import cell_intervals, region_share
+from ldpspatial.estimation import region_share
 from ldpspatial.estimation.estimate import RULES
 from ldpspatial.estimation.sieve import CROSS_VALIDATED
 from ldpspatial.release.local.sets.set_reports import SetChannel
@@ -140,47 +140,13 @@ def test_smoothing_is_refused_and_every_rule_is_named() -> None:
     assert estimate(CHANNEL, counts).facts == {"smoothing": "none"}
 
 
-# Again, and intervals.
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("truth", [slope((5, 5)), spots(5)], ids=["slope", "spots"])
-def test_again_gives_the_same_map_for_the_same_counts(rule: str, truth: Array) -> None:
-    found = estimate(CHANNEL, counts_of(CHANNEL, truth, 5_000, seed=4), rule)
-    np.testing.assert_array_equal(found.again(found.counts, 10_000), found.density)
-    other = found.again(counts_of(CHANNEL, truth, 5_000, seed=5), 10_000)
-    assert other.sum() == pytest.approx(1, abs=1e-12)
-    assert not np.array_equal(other, found.density)
-
-
-def test_kernels_of_all_widths_are_found_again_and_named() -> None:
+def test_kernels_of_all_widths_are_named() -> None:
     found = estimate(PEAKS, PEAK_COUNTS, CROSS_VALIDATED)
     assert (found.facts["width"], finite_width(found.facts["width"])) == (ALL, "all")
-    np.testing.assert_array_equal(found.again(PEAK_COUNTS, 10_000), found.density)
     region = np.zeros((12, 12))
     region[:6] = 1
     share = region_share(found, region, 0.95, "fisher")
     assert share.lower <= spots(12)[:6].sum() <= share.upper
-
-
-@pytest.mark.parametrize("conditional", [False, True])
-def test_the_bootstrap_keeps_width_and_steps(conditional: bool) -> None:
-    channel = subset_reports(800) if conditional else CHANNEL
-    counts = np.ones(800) if conditional else counts_of(CHANNEL, slope((5, 5)), 800, seed=6)
-    found = estimate(channel, counts, CROSS_VALIDATED)
-    intervals = cell_intervals(found, 0.9, "bootstrap", np.random.default_rng(1), replicates=20)
-    again = cell_intervals(found, 0.9, "bootstrap", np.random.default_rng(1), replicates=20)
-    np.testing.assert_array_equal(intervals.lower, again.lower)
-    assert (intervals.lower <= found.density).all()
-    assert (found.density <= intervals.upper).all()
-    assert intervals.width.min() > 0
-    rng, law = np.random.default_rng(1), channel.forward(found.density)[channel.support]
-    law = np.ones(800) if conditional else law
-    draws = np.zeros((20, *channel.support.shape))
-    draws[:, channel.support] = rng.multinomial(800, law / law.sum(), 20)
-    spread = np.std([found.again(draw, 1) for draw in draws], axis=0, ddof=1)
-    reach = (intervals.upper - found.density)[intervals.upper < 1]
-    np.testing.assert_allclose(reach, 1.6448536 * spread[intervals.upper < 1], rtol=1e-6)
 
 
 # What it is worth.

@@ -10,7 +10,6 @@ from scipy import fft, ndimage
 
 from client_sdk import Collection, Grid, response_table
 from ldpspatial import (
-    EM,
     Field,
     InputError,
     StampChannel,
@@ -291,17 +290,15 @@ def test_one_window_is_a_map_like_any_other() -> None:
     np.testing.assert_array_equal(window.density, Field().fit(CHANNEL, counts).density)
 
 
-def test_a_field_that_knew_more_than_its_file_tells_is_not_made_again(tmp_path: Path) -> None:
+def test_what_a_field_knew_is_in_its_file_as_far_as_it_is_told(tmp_path: Path) -> None:
     collection = Collection.create("noon", Grid.from_bounds(52.0, 13.0, 0.1, D), 2)
     channel = StampChannel(collection.table)
     counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(9), channel)
     found = Field(support=np.eye(D)).fit(channel, counts)
-    assert found.again(counts, 1).sum() == pytest.approx(1)
     write_npz(tmp_path / "estimate.npz", collection, found)
     _, read = read_estimate(tmp_path / "estimate.npz")
     assert read.details == found.details
-    with pytest.raises(InputError, match="needs the support or prior that this estimate was made"):
-        read.again(counts, 1)
+    assert read.details.possible == D
 
 
 def test_fields_are_equal_where_their_choices_are() -> None:
@@ -354,8 +351,6 @@ def test_what_a_field_does_not_take_is_refused() -> None:
         Field("b")
     with pytest.raises(InputError, match="smoothing must be left out"):
         estimate(CHANNEL, counts, "field", smoothing="binomial")
-    with pytest.raises(InputError, match="method posterior needs samples, and rule scaled draws"):
-        cell_intervals(EM().fit(CHANNEL, counts), method="posterior")
     found = Field().fit(CHANNEL, counts)
     with pytest.raises(InputError, match="samples must"):
         replace(found, samples=np.full((3, D, D), 2.0))

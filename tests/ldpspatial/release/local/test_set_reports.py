@@ -212,30 +212,11 @@ def test_local_privacy_of_a_large_map_needs_no_table_of_pairs() -> None:
         assert 100 < release.local_privacy(256, 2.0) < 140
 
 
-def spread(found_by: SetReports | Array, epsilon: float) -> Array:
-    """Widths of bootstrap intervals of single cells reported by 3 x 3 users."""
-    if isinstance(found_by, SetReports):
-        found = estimate(SetChannel(found_by, (3, 3)), np.ones(len(found_by)))
-    else:
-        found = estimate(StampChannel(response_table("dam", epsilon, 3, 0)), found_by)
-    return cell_intervals(found, 0.9, "bootstrap", np.random.default_rng(1), 300).width
-
-
-def test_bootstrap_draws_again_from_the_reports_that_came() -> None:
-    # Sets of one cell are k-RR, whose channel is known as a whole. Spreads of 300 replicates are
-    # within 4 % (one standard error); both bootstraps of k-RR differ by little.
-    rng = np.random.default_rng(2)
-    values = rng.choice(9, 2000, p=np.arange(1, 10) / 45)
-    reports = SubsetSelection().reports(values, 9, 3.0, rng)
-    assert set(np.diff(reports.starts)) == {1}
-    counts = np.bincount(reports.cells, minlength=9).reshape(3, 3)
-    ratio = spread(reports, 3.0) / spread(counts, 3.0)
-    assert np.abs(ratio - 1).max() < 0.25
-
-
 def test_what_needs_the_law_of_all_reports_is_refused() -> None:
     found = estimate(SetChannel(drawn([[0], [1, 2], []], 4, 1.0), (2, 2)), np.ones(3))
-    with pytest.raises(InputError, match="method must be bootstrap where the channel knows only"):
+    with pytest.raises(InputError, match="method must not be fisher where the channel knows only"):
+        cell_intervals(found, method="fisher")
+    with pytest.raises(InputError, match="method must not be posterior where"):
         cell_intervals(found)
     with pytest.raises(InputError, match="goodness_of_fit needs a channel that knows all"):
         goodness_of_fit(found)

@@ -1,0 +1,183 @@
+"""How often intervals hold the truth in real cities, by city: cells, rectangles, polygons."""
+
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import click
+import numpy as np
+from matplotlib.path import Path as Outline
+from numpy.typing import NDArray
+
+from client_sdk import response_table
+from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
+from experiments.papers.distributed.setup import Setup, experiment
+from experiments.progress import tracked
+from experiments.tables import DOCS, markdown, replace_block
+from ldpspatial import Field, StampChannel, estimate, recommended
+from ldpspatial.channels.playing import play
+from ldpspatial.estimation.intervals import cell_intervals, share_intervals
+from ldpspatial.estimation.result import Estimate
+from ldpspatial.places.regions import polygon
+
+Array = NDArray[np.float64]
+
+SIDES = (15, 32, 64)
+BEFORE = 20  # cells a side up to which fisher intervals were the default
+USERS = (10_000, 100_000, 1_000_000)
+EPSILONS = (1.0, 2.0, 3.5)
+RECTANGLES = 100
+POLYGONS = 20
+PEAKS = 0.05  # the fullest twentieth of the cells
+COLUMNS = ("cells", "peaks", "rectangles", "polygons", "polygon width", "over fisher's",
+           "polygon error", "over that of EM")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the intervals of one collection held, and how wide they were.
+
+    Attributes
+    ----------
+    city : str
+    cells, users : int
+    epsilon : float
+    numbers : tuple of float
+        Coverage of cells, peaks, rectangles and polygons; mean width and error of polygons, with
+        those of fisher at 20 cells a side and of EM's shares there.
+    """
+
+    city: str
+    cells: int
+    users: int
+    epsilon: float
+    numbers: tuple[float, ...]
+
+
+@experiment("city-intervals", repeats=1)
+@click.option("--most-users", default=USERS[-1], show_default=True, help="More are left out.")
+def city_intervals(setup: Setup, most_users: int) -> None:
+    """Coverage of 95 % intervals from the field in eleven squares of eight cities.
+
+    Cells, their fullest twentieth, 100 random rectangles and 20 polygons; 15, 32 and 64 cells a
+    side, 10,000 to 1,000,000 users, epsilon 1, 2 and 3.5. Polygons are held against the points
+    themselves, and beside fisher intervals at 20 cells a side.
+    """
+    users = [n for n in USERS if n <= most_users]
+    cases = list(product(SQUARES, SIDES, users, EPSILONS, range(setup.repeats)))
+    work = partial(measured, setup)
+    with ProcessPoolExecutor(setup.jobs) as pool:
+        found = list(tracked(pool.map(work, cases), setup.name, total=len(cases)))
+    text = "\n\n".join(
+        f"{title}\n\n{summary(found, names)}"
+        for title, names in (
+            ("Cities that nothing was chosen on:", HELD_BACK),
+            ("Cities that the field and its intervals were chosen on:", TUNED),
+        )
+    )
+    click.echo(text)
+    if setup.write:
+        replace_block(DOCS / "ranges.md", "city-intervals", text)
+
+
+def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> Held:
+    """Play one collection in a city and ask for intervals."""
+    name, cells, n, epsilon, _ = case
+    (city,) = cities(setup.data, (name,))
+    number = [int(1000 * each) for each in case[1:]]
+    rng = np.random.default_rng([setup.seed, list(SQUARES).index(name), *number])
+    people = city.people(n, rng)
+    found = collected(city, people, cells, epsilon, rng)
+    found = Field().fit(found.channel, found.counts)
+    law = city.law(cells)
+    sure = cell_intervals(found)
+    inside = (sure.lower <= law) & (law <= sure.upper)
+    peaks = law >= np.sort(law.ravel())[-max(1, round(PEAKS * law.size))]
+    shares = share_intervals(found, 0.95, "posterior")
+    hits = []
+    for mask in rectangles(cells, RECTANGLES, rng):
+        share = shares.of(mask)
+        hits.append(share.lower <= (mask * law).sum() <= share.upper)
+    before = collected(city, people, BEFORE, epsilon, rng)
+    fisher = share_intervals(before, 0.95, "fisher")
+    rows = []
+    for corners in polygons(city, np.random.default_rng(list(SQUARES).index(name))):
+        truth = float(Outline(corners).contains_points(city.points).mean())
+        south, west, side = city.square
+        at = [(south + side * y, west + side * x) for y, x in corners]
+        share = shares.of(polygon(city.grid(cells), at))
+        wide = fisher.of(polygon(city.grid(BEFORE), at))
+        rows.append(
+            (
+                share.lower <= truth <= share.upper,
+                share.upper - share.lower, wide.upper - wide.lower,
+                abs(share.estimate - truth), abs(wide.estimate - truth),
+            )
+        )  # fmt: skip
+    held = (float(inside.mean()), float(inside[peaks].mean()), float(np.mean(hits)))
+    return Held(name, cells, n, epsilon, (*held, *map(float, np.mean(rows, axis=0))))
+
+
+def collected(
+    city: City, people: Array, cells: int, epsilon: float, rng: np.random.Generator
+) -> Estimate:
+    """Return EM's estimate of what people reported under the recommended disk."""
+    square = recommended(cells, epsilon, len(people)).squared_radius
+    table = response_table("disk", epsilon, cells, squared_radius=square)
+    counts = city.histogram(people, cells)
+    rows, cols = np.nonzero(counts)
+    times = counts[rows, cols]
+    channel = StampChannel(table)
+    return estimate(channel, play(table, rows.repeat(times), cols.repeat(times), rng), "scaled")
+
+
+def rectangles(cells: int, number: int, rng: np.random.Generator) -> Iterable[Array]:
+    """Yield masks of random rectangles of whole cells."""
+    for _ in range(number):
+        (south, north), (west, east) = (
+            np.sort(rng.choice(cells + 1, 2, replace=False)) for _ in range(2)
+        )
+        mask = np.zeros((cells, cells))
+        mask[south:north, west:east] = 1
+        yield mask
+
+
+def polygons(city: City, rng: np.random.Generator) -> Iterable[Array]:
+    """Yield stars of 5 to 19 corners that hold .5 to 95 % of a city's points.
+
+    Half of them around a point, half around anywhere; (corners, 2) in sides of the square.
+    """
+    found = 0
+    while found < POLYGONS:
+        anyone = city.points[rng.integers(len(city.points))]
+        centre = anyone if found % 2 else rng.random(2)
+        corners = int(rng.integers(5, 20))
+        turns = np.sort(rng.random(corners)) * 2 * np.pi
+        if np.diff([*turns, turns[0] + 2 * np.pi]).max() > 2.8:  # else the centre may lie outside
+            continue
+        reach = rng.uniform(0.06, 0.4) * np.exp(0.25 * rng.standard_normal(corners))
+        outline = centre + np.column_stack([reach * np.sin(turns), reach * np.cos(turns)])
+        if 0.005 < Outline(outline).contains_points(city.points).mean() < 0.95:
+            found += 1
+            yield outline
+
+
+def summary(found: Iterable[Held], names: Iterable[str]) -> str:
+    """Return a table by city, with a line for all, and one by cells."""
+    kept = [each for each in found if each.city in set(names)]
+    groups = [("all", kept)]
+    groups += [(name, [each for each in kept if each.city == name]) for name in names]
+    groups += [(f"{d} cells", [each for each in kept if each.cells == d]) for d in SIDES]
+    lines = [[name, *_line(group)] for name, group in groups if group]
+    return markdown(["", *COLUMNS], lines)
+
+
+def _line(group: list[Held]) -> list[str]:
+    numbers = np.mean([each.numbers for each in group], axis=0)
+    width, fisher, error, before = numbers[4:]
+    held = [f"{each:.3f}" for each in numbers[:4]]
+    return [
+        *held, f"{width:.2%}", f"{width / fisher:.2f}", f"{error:.2%}", f"{error / before:.2f}",
+    ]  # fmt: skip

@@ -1,0 +1,122 @@
+"""Intervals from the inverse Fisher information: for every density, and wide.
+
+EM's bias is left out of account altogether. The interval surrounds the efficient unbiased linear
+estimate, whose covariance is Cov = ((M^T diag(1/g) M)^-1 - f f^T) / n. It covers at its level for
+every density, and is the wider one, because it does not use f >= 0. (z / n)^2 is added to every
+variance, so that a share of which no report was seen may be as large as in Wilson's interval,
+z^2 / n.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from ldpspatial.channels.protocol import Channel, operators
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.intervals.interval import (
+    Uncertainty,
+    cut_to_shares,
+    is_conditional,
+    standard_errors,
+)
+from ldpspatial.estimation.result import Estimate
+
+Array = NDArray[np.float64]
+# Beyond it the interval of a cell is wider than what any cell holds (docs/estimation.md).
+INFORMATIVE_CELLS = 20
+FISHER_CELLS = 64  # the information matrix has d^4 entries: 134 MB at 64, and some copies
+LEAST_CONDITION = 1e-12  # below it the inverse has fewer than four digits
+POSTERIOR = ("method", "posterior")  # what to use where this one cannot tell
+
+
+def informative(estimate: Estimate, level: float) -> Uncertainty | None:
+    """Return the intervals where they are informative.
+
+    They are so up to 20 cells a side, where the counts determine every cell.
+    """
+    if is_conditional(estimate.channel) or max(estimate.channel.input_shape) > INFORMATIVE_CELLS:
+        return None
+    try:
+        return fisher(estimate, level)
+    except InputError:  # the counts do not determine every cell
+        return None
+
+
+def fisher(estimate: Estimate, level: float) -> Uncertainty:
+    """Return intervals from the inverse Fisher information at the estimate."""
+    channel = estimate.channel
+    n = estimate.n
+    shape = channel.input_shape
+    support = channel.support
+    forward, adjoint = operators(channel)  # unchecked: a precision may be infinite, see below
+    if is_conditional(channel):
+        raise InputError(
+            "method must not be fisher where the channel knows only the reports that came: ask "
+            "for shares of regions, which have method scores"
+        )
+    if max(shape) > FISHER_CELLS:
+        raise InputError(
+            f"method fisher takes at most {FISHER_CELLS} cells a side, got {max(shape)}: "
+            "use {remedy}",
+            remedy=POSTERIOR,
+        )
+    # Where a prediction underflows, _inverse refuses what comes of it.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        law = np.where(support, forward(estimate.density), 1)
+        precision = np.where(support, 1 / law, 0)
+        information = _information(channel, precision)
+    inverse = _inverse(information)
+    # (M^T W M)^-1 M^T W c / n with W = diag(1/g). It is unbiased, as c / n has mean M f.
+    unbiased = (inverse @ adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
+    # f is the EM density here too, whose information was inverted: only then is no variance
+    # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
+    variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
+    z = standard_errors(level)
+    least = (z / n) ** 2
+    if unbiased.size > 1:  # a single cell is the whole map
+        variance += least
+    lower, upper = cut_to_shares(unbiased, z * np.sqrt(np.maximum(variance, 0)))  # by rounding
+
+    def of_unit(unit: Array) -> tuple[float, float]:
+        flat = unit.ravel()
+        share = float((unit * estimate.density).sum())
+        # inverse @ 1 = f, since M^T 1 = 1, so inverse - f f^T is >= 0 but for rounding.
+        spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
+        middle = np.float64((unit * unbiased).sum())
+        low, high = cut_to_shares(middle, z * float(np.sqrt(spread + least)))
+        return float(low), float(high)
+
+    return Uncertainty(level, "fisher", lower, upper, estimate.density, of_unit)
+
+
+def _information(channel: Channel, precision: Array) -> Array:
+    """Return M^T diag(precision) M, column by column through the channel."""
+    size = channel.input_shape[0] * channel.input_shape[1]
+    information = np.empty((size, size))
+    unit = np.zeros(channel.input_shape)
+    forward, adjoint = operators(channel)
+    for k in range(size):
+        unit.flat[k] = 1
+        # Column k of a symmetric matrix, which is its row k.
+        information[k] = adjoint(precision * forward(unit)).ravel()
+        unit.flat[k] = 0
+    # FFTs round the two triangles differently, and Cholesky reads only one of them.
+    return np.asarray((information + information.T) / 2)
+
+
+def _inverse(information: Array) -> Array:
+    """Return the inverse of a symmetric matrix that must be far enough from singular."""
+    try:
+        factor, lower = linalg.cho_factor(information, lower=True)
+    except (linalg.LinAlgError, ValueError):  # ValueError: entries that are not finite
+        condition = 0.0
+    else:
+        norm1 = np.abs(information).sum(axis=0).max()
+        # The reciprocal of the condition number. Above its diagonal the factor holds rubbish.
+        condition, _ = linalg.lapack.dpocon(factor, norm1, uplo="L")
+    if condition < LEAST_CONDITION:
+        raise InputError(
+            "the counts do not determine every cell at this epsilon: use fewer cells, or {remedy}",
+            remedy=POSTERIOR,
+        )
+    return np.asarray(linalg.cho_solve((factor, lower), np.eye(len(information))))

@@ -1,0 +1,66 @@
+"""Intervals in cities, on a small folder of invented data."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
+from experiments.studies import city_intervals as study
+from ldpspatial.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the columns of the real files, 300 points a square."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(1)
+    rows: dict[str, list[str]] = {}
+    for file, (south, west, side) in SQUARES.values():
+        at = np.array([south, west]) + side * rng.beta(3, 2, (300, 2))
+        rows.setdefault(file, []).extend(f"{y:.5f},{x:.5f}" for y, x in at)
+    for file, lines in rows.items():
+        with gzip.open(folder / file, "wt") as stream:
+            stream.write("\n".join(["lat,lon", *lines]) + "\n")
+    return folder
+
+
+def test_a_city_is_its_points_in_its_square(data: Path) -> None:
+    assert set(TUNED) | set(HELD_BACK) == set(SQUARES)
+    assert not set(TUNED) & set(HELD_BACK)
+    (city,) = cities(data, ("stockholm",))
+    assert ((city.points >= 0) & (city.points < 1)).all()
+    assert city.law(4).sum() == pytest.approx(1)
+    people = city.people(50, np.random.default_rng(1))
+    assert city.histogram(people, 3).sum() == 50
+    assert city.grid(5).cells == 5
+    with pytest.raises(InputError, match="--data must hold"):
+        cities(data / "nowhere")
+
+
+def test_polygons_hold_some_of_the_people_and_rectangles_some_cells() -> None:
+    rng = np.random.default_rng(2)
+    city = City("invented", (0, 0, 1), rng.beta(2, 2, (500, 2)))
+    outlines = list(study.polygons(city, rng))
+    assert len(outlines) == study.POLYGONS
+    for mask in study.rectangles(6, 30, rng):
+        rows, columns = mask.any(1).sum(), mask.any(0).sum()
+        assert mask.sum() == rows * columns > 0
+
+
+def test_the_command_writes_a_table_for_each_group(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("SIDES", (5,)), ("EPSILONS", (2.0,)), ("DOCS", tmp_path)):
+        monkeypatch.setattr(study, name, value)
+    page = tmp_path / "ranges.md"
+    page.write_text("<!-- city-intervals -->\n<!-- /city-intervals -->\n")
+    options = ("--data", data, "--out", tmp_path / "out", "--most-users", 10_000, "--jobs", 1)
+    ran = CliRunner().invoke(study.city_intervals, [*map(str, options), "--write"])
+    assert ran.exit_code == 0, ran.output
+    text = page.read_text()
+    assert text.count("| all | ") == 2
+    for name in SQUARES:
+        assert text.count(f"| {name} | ") == 1
