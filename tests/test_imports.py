@@ -16,6 +16,7 @@ CLIENT = ROOT / "client_sdk" / "python" / "client_sdk"
 SERVER = ROOT / "ldpspatial"
 
 FLOOR = {room: k for k, rooms in enumerate(FLOORS) for room in rooms}
+FAST = {"kernels.py": {"numpy", "numba"}, "cipher_entropy.py": {"cryptography"}}
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
@@ -62,14 +63,16 @@ def server_files() -> list[Path]:
 def test_the_client_imports_only_itself_and_the_standard_library() -> None:
     allowed = {"client_sdk", *sys.stdlib_module_names}
     for path in CLIENT.rglob("*.py"):
-        extra = {"numpy", "numba"} if path.name == "kernels.py" else set()
+        extra = FAST.get(path.name, set())
         outside = {top(m) for m in imports(path)} - allowed - extra
         assert not outside, f"{path.name} imports {outside}"
 
 
-def test_only_the_kernels_of_the_client_know_numpy_and_nothing_imports_them() -> None:
+def test_what_a_device_runs_imports_neither_the_kernels_nor_their_entropy() -> None:
     for path in CLIENT.rglob("*.py"):
         assert "client_sdk.kernels" not in imports(path), path.name
+        is_kernel = path.name == "kernels.py"
+        assert ("client_sdk.cipher_entropy" in imports(path)) == is_kernel, path.name
 
 
 def test_nothing_but_tests_imports_the_testing_module_and_the_bridge_to_ports() -> None:

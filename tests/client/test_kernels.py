@@ -11,6 +11,7 @@ from client_sdk import Grid, ParameterError, PositionError, ResponseTable, kerne
 from client_sdk.mechanisms import MECHANISMS
 from client_sdk.sampling import Sampler
 from client_sdk.testing import FixedEntropy, StreamEntropy
+from tests.support import naive_aes
 from tests.support import naive_sampling as naive
 
 TABLES = [
@@ -82,18 +83,16 @@ def test_no_entropy_is_left_over() -> None:
     assert entropy.used == 35
 
 
-def test_public_function_draws_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def system(n: int) -> bytes:
-        asked.append(n)
-        return bytes(n)
-
-    monkeypatch.setattr("client_sdk.entropy.system", system)
+def test_public_function_draws_under_a_key_of_the_operating_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     table = response_table("dam", 3.5, 15)
-    rows, cols = kernels.randomize_many(table, [3, 4], [5, 6])
-    assert asked == [14]
-    assert list(zip(rows, cols, strict=True)) == [table.output_cell(0)] * 2
+    cells = np.arange(15)
+    monkeypatch.setattr("client_sdk.entropy.system", StreamEntropy("keys"))
+    found = kernels.randomize_many(table, cells, cells)
+    keys = StreamEntropy("keys")  # and nothing but keys is asked for
+    expected = kernels.draw_many(table, cells, cells, lambda n: naive_aes.stream(keys(32), n))
+    assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("empty", [[], np.array([], np.int64), np.empty(0)])

@@ -2,8 +2,8 @@
 
 For simulations, audits and benchmarks: one process holds many positions there. The only module
 of the package that needs numpy and numba; install ``ldpspatial-client[fast]``. Entropy comes
-from the operating system, the arithmetic is on 64-bit integers, and for the same entropy the
-reports equal those of the scalar code.
+from a cipher under keys of the operating system (:mod:`client_sdk.cipher_entropy`), the arithmetic
+is on 64-bit integers, and for the same entropy the reports equal those of the scalar code.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,13 @@ try:
     import numpy as np
     from numba import njit
     from numpy.typing import ArrayLike, NDArray
+
+    from client_sdk import cipher_entropy
 except ImportError as error:
     raise ImportError(
-        "client_sdk.kernels needs numpy and numba: install ldpspatial-client[fast]"
+        "client_sdk.kernels needs numpy, numba and cryptography: install ldpspatial-client[fast]"
     ) from error
 
-from client_sdk import entropy as os_entropy
 from client_sdk.entropy import DRAW_BYTES, Entropy
 from client_sdk.errors import ParameterError, PositionError
 from client_sdk.grid import PLANE_FAR, TURN, UNIT, Grid
@@ -42,6 +43,10 @@ def compiled(function: Callable[..., Any]) -> Any:
 def randomize_many(table: ResponseTable, rows: ArrayLike, cols: ArrayLike) -> tuple[Ints, Ints]:
     """Draw one report for each input cell.
 
+    No seed repeats the reports: their random bits come from AES-256 in counter mode, under keys
+    that the operating system gives afresh. For simulation; a device draws from the operating
+    system itself.
+
     Parameters
     ----------
     table : ResponseTable
@@ -57,8 +62,10 @@ def randomize_many(table: ResponseTable, rows: ArrayLike, cols: ArrayLike) -> tu
     ------
     ParameterError
         Arrays of different length, not integer, or cells outside the square.
+    OSError, NotImplementedError
+        The operating system gives no random bytes.
     """
-    return draw_many(table, rows, cols, os_entropy.system)
+    return draw_many(table, rows, cols, cipher_entropy.system_keyed)
 
 
 def draw_many(
