@@ -58,6 +58,10 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
     """
     support, prior, column = (options.get(name) for name in ("support", "prior", "prior_column"))
     rule: Rule = options["rule"]
+    layers = {name: options.get(f"{name}_layer") for name in ("support", "prior")}
+    for name, file in (("support", support), ("prior", prior)):
+        if layers[name] is not None and file is None:
+            raise click.UsageError(f"--{name}-layer needs --{name}.")
     if column is not None and prior is None:
         raise click.UsageError("--prior-column needs --prior.")
     if support is None and prior is None:
@@ -65,13 +69,13 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
     if rule != FIELD:
         raise click.UsageError(f"--support and --prior need --rule {FIELD}.")
     return Field(
-        support=None if support is None else read_support(support, grid),
-        prior=None if prior is None else read_prior(prior, grid, column),
+        support=None if support is None else read_support(support, grid, layers["support"]),
+        prior=None if prior is None else read_prior(prior, grid, column, layers["prior"]),
     )
 
 
 def estimator_options(command: Command) -> Command:
-    """Add --rule, --smoothing, --intervals, --support and --prior."""
+    """Add --rule, --smoothing, --intervals, --support and --prior, and what goes with these."""
     for option in reversed(
         (
             click.option(
@@ -90,16 +94,20 @@ def estimator_options(command: Command) -> Command:
             click.option(
                 "--support",
                 type=click.Path(path_type=Path),
-                help="Where people can be, for rule field: regions (.geojson, or a table with "
-                "south, west, north, east), or the share of each cell (columns row, col, share).",
+                help="Where people can be, for rule field: regions as the command ranges reads "
+                "them, or the share of each cell (columns row, col, share).",
+            ),
+            click.option(
+                "--support-layer", help="Layer of --support, where a GIS file has several."
             ),
             click.option(
                 "--prior",
                 type=click.Path(path_type=Path),
                 help="A public map, for rule field: an earlier estimate.npz or another map of "
-                "cells, or a table of towns or venues with latitude and longitude. How much it "
-                "says of these people is learned.",
+                "cells, a table of towns or venues with latitude and longitude, or polygons with "
+                "their people. How much it says of these people is learned.",
             ),
+            click.option("--prior-layer", help="Layer of --prior, where a GIS file has several."),
             click.option("--prior-column", help="Which numbers of --prior to read."),
         )
     ):

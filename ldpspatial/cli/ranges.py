@@ -11,6 +11,7 @@ from ldpspatial.collecting.region_shares import (
     region_shares,
     write_csv,
     write_geojson,
+    write_geopackage,
 )
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
@@ -30,6 +31,14 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     help="Regions with their shares to write, .geojson.",
 )  # fmt: skip
 @click.option(
+    "--gpkg", "packed", type=click.Path(path_type=Path),
+    help="The same for a GIS, as the layer regions of a GeoPackage, .gpkg.",
+)  # fmt: skip
+@click.option("--layer", help="Layer of REGIONS to read, where a GIS file has several.")
+@click.option(
+    "--name-column", help="Column or property of REGIONS with the names.  [default: name]"
+)
+@click.option(
     "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
     show_default=True, help="Probability with which one interval covers the truth.",
 )  # fmt: skip
@@ -43,6 +52,9 @@ def ranges(
     regions: Path,
     table: Path | None,
     drawn: Path | None,
+    packed: Path | None,
+    layer: str | None,
+    name_column: str | None,
     level: float,
     method: str,
 ) -> None:
@@ -50,8 +62,10 @@ def ranges(
 
     ESTIMATE is the folder that simulate or estimate wrote, or the estimate.npz in it. REGIONS is a
     table (CSV, TSV or Parquet) of rectangles with the columns name, south, west, north and east,
-    or a GeoJSON FeatureCollection of polygons, longitude first, with the property name. Polygons
-    need the extra regions: pip install "ldpspatial[regions]".
+    or a file of polygons. GeoJSON, longitude first, needs the extra regions: pip install
+    "ldpspatial[regions]". Shapefile (.shp or .zip), GeoPackage, FlatGeobuf, KML, MapInfo and
+    GeoParquet need the extra gis: pip install "ldpspatial[gis]"; their coordinates are turned to
+    degrees where the map is on the globe, and taken as they are on a plane.
 
     Each region gets its share of all people, an interval, people (share times reports), and the
     shares of the cells that it covers wholly and of those that it touches. A cut cell counts with
@@ -78,22 +92,25 @@ def ranges(
     Examples:
       ldpspatial ranges result regions.csv --csv shares.csv --geojson shares.geojson
       ldpspatial ranges result/estimate.npz districts.geojson --level 0.9 --csv shares.csv
+      ldpspatial ranges result city.gpkg --layer districts --name-column NAMN --gpkg shares.gpkg
     """
-    for option, path, suffix in (("--csv", table, ".csv"), ("--geojson", drawn, ".geojson")):
+    for option, path in (("--csv", table), ("--geojson", drawn), ("--gpkg", packed)):
         if path is not None:
-            _check_output(option, path, suffix, (estimate, regions))
+            _check_output(option, path, f".{option[2:]}", (estimate, regions))
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
         stage("regions")
-        found = read_regions(regions, collection.grid)
+        found = read_regions(regions, collection.grid, layer, name_column)
         stage("intervals")
         shares = region_shares(result, found, level, method, advance)
     if table is not None:
         write_csv(table, shares)
     if drawn is not None:
         write_geojson(drawn, collection.grid, shares)
+    if packed is not None:
+        write_geopackage(packed, collection.grid, shares)
     _show(shares)
-    for written in filter(None, (table, drawn)):
+    for written in filter(None, (table, drawn, packed)):
         click.echo(f"Written to {written}")
 
 

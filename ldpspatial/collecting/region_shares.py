@@ -12,7 +12,11 @@ from client_sdk import Grid
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.regions import check_weights, share_intervals
 from ldpspatial.estimation.result import Estimate
-from ldpspatial.files.regions import write_regions_csv, write_regions_geojson
+from ldpspatial.files.regions import (
+    write_regions_csv,
+    write_regions_geojson,
+    write_regions_geopackage,
+)
 from ldpspatial.places.regions import Region, check_regions, cut_cells
 from ldpspatial.validate import callback, instance
 
@@ -192,6 +196,30 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionShares) -> None:
     if grid.kind == "plane":
         members["plane"] = True
     write_regions_geojson(path, [row.region for row in rows], _numbers(rows), members)
+
+
+def write_geopackage(path: Path_, grid: Grid, shares: RegionShares) -> None:
+    """Write the regions with their shares as the layer ``regions`` of a GeoPackage.
+
+    Its columns are those of :func:`write_geojson`. Coordinates of a geographic grid are WGS 84,
+    and those of a plane have no named system.
+
+    Parameters
+    ----------
+    path : path
+    grid : client_sdk.Grid
+        Of the map.
+    shares : RegionShares
+
+    Raises
+    ------
+    InputError
+        The file cannot be written, or the extra ``gis`` is missing.
+    """
+    is_geographic = instance("grid", grid, Grid).kind == "geographic"
+    rows = instance("shares", shares, RegionShares).rows
+    regions = [row.region for row in rows]
+    write_regions_geopackage(path, regions, _numbers(rows), is_geographic)
 
 
 def _numbers(rows: Sequence[RegionShare]) -> dict[str, list[float]]:

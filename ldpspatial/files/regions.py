@@ -1,14 +1,13 @@
-"""Regions in files: rectangles in tables and polygons in GeoJSON, read, and written with numbers.
+"""Regions in files: rectangles in tables, polygons in GIS files, read, and written with numbers.
 
 Messages call the file REGIONS, as the command ``ranges`` does.
 """
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,40 +18,65 @@ from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.columns import as_numbers, read_columns
-from ldpspatial.files.table_layout import existing_file, table_layout
+from ldpspatial.files.features import Column, Feature, no_layers
+from ldpspatial.files.gis import FEATURE_SUFFIXES, geopackage, has_features, read_features
+from ldpspatial.files.table_layout import (
+    PARQUET_SUFFIXES,
+    TEXT_SUFFIXES,
+    existing_file,
+    find_column,
+    table_layout,
+)
 from ldpspatial.places.regions import Region, check_regions
-from ldpspatial.validate import file_path, instance, number_array, shown
+from ldpspatial.validate import file_path, instance, number_array, shown, true_or_false
 
 Path_ = str | os.PathLike[str]
 
 SIDES = ("south", "west", "north", "east")
-GEOJSON = (".geojson", ".json")
 
 
-def read_regions(path: Path_, grid: Grid) -> list[Region]:
-    r"""Read the regions of a table of rectangles or of a GeoJSON document of polygons.
+def read_regions(
+    path: Path_,
+    grid: Grid,
+    layer: str | None = None,
+    name_column: str | None = None,
+    named: bool = True,
+) -> list[Region]:
+    r"""Read the regions of a table of rectangles or of a file of polygons.
 
     Parameters
     ----------
     path : path
         A table (.csv, .tsv, each also gzipped, .parquet, .pq) with the columns name, south, west,
-        north and east, a rectangle a row; or a GeoJSON FeatureCollection (.geojson, .json) of
-        Polygons and MultiPolygons, longitude first, with the property name. Polygons need the
-        extra ``regions``.
+        north and east, a rectangle a row; or Polygons and MultiPolygons: a GeoJSON
+        FeatureCollection (.geojson, .json), longitude first (extra ``regions``), or a Shapefile
+        (.shp beside its parts, or .zip), GeoPackage (.gpkg), FlatGeobuf (.fgb), KML (.kml, .kmz),
+        MapInfo (.tab, .mif) or GeoParquet (.parquet, .pq, .geoparquet) file (extra ``gis``).
     grid : client_sdk.Grid
-        Of the map whose cells the regions cover.
+        Of the map whose cells the regions cover. To a geographic one coordinates of GIS files are
+        taken from the system that the file names; on a plane they are taken as they are.
+    layer : str, optional
+        Which layer of a GIS file; needed where there are several.
+    name_column : str, optional
+        Which column, or property, names the regions: else the one called name. A GIS file with
+        columns must have it, in any case of its letters.
+    named : bool
+        Whether names are wanted. Without them, a GIS file needs no column of names.
 
     Returns
     -------
     list of Region
         In the order of the file. The third is called "region 3" where it has no name. One that
-        lies outside of the map, or in part, says so (``on_map``).
+        lies outside of the map, or in part, says so (``on_map``). Geometries are GeoJSON in the
+        coordinates of the grid.
 
     Raises
     ------
     InputError
-        The file is missing, damaged, empty or neither of the two; a number in it is missing or not
-        finite; a region is invalid, or all miss the map. The message names the row or feature.
+        The file is missing, damaged, empty or none of these, or its extra is not installed; there
+        is no such layer or column; its coordinate system is unknown, or one of degrees for a plane;
+        a number is missing or not finite; a region is no polygon or an invalid one, or all miss the
+        map. The message names the row or feature.
 
     Examples
     --------
@@ -64,8 +88,19 @@ def read_regions(path: Path_, grid: Grid) -> list[Region]:
     """
     file = existing_file(path)
     instance("grid", grid, Grid)
-    read = _polygons if file.suffix.lower() in GEOJSON else _rectangles
-    found = read(file, grid)
+    for field, text in (("layer", layer), ("name_column", name_column)):
+        if text is not None:
+            instance(field, text, str)
+    true_or_false("named", named)
+    if has_features(file):
+        column = Column("name_column", name_column, ("name",)) if named else None
+        found = _polygons(file, grid, read_features(file, grid, layer, column))
+    elif file.name.lower().endswith((*TEXT_SUFFIXES, *PARQUET_SUFFIXES)):
+        no_layers(file, layer)
+        found = _rectangles(file, grid, name_column)
+    else:
+        known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *FEATURE_SUFFIXES)
+        raise InputError(f"path must end in one of {', '.join(known)}, got {file.name!r}")
     if not found:
         raise InputError(f"REGIONS must hold at least one region, but {file.name!r} holds none")
     if not any(region.on_map for region in found):
@@ -149,9 +184,46 @@ def write_regions_geojson(
         stream.write(f'{head}, "features": [\n{lines}\n]}}\n'.encode())
 
 
-def _rectangles(file: Path, grid: Grid) -> list[Region]:
+def write_regions_geopackage(
+    path: Path_,
+    regions: Sequence[Region],
+    properties: Mapping[str, ArrayLike],
+    in_degrees: bool,
+) -> None:
+    """Write a GeoPackage of one layer, ``regions``, which every GIS opens.
+
+    Parameters
+    ----------
+    path : path
+    regions : sequence of Region
+        One without a geometry becomes a row without a place.
+    properties : mapping of str to (n,) array of finite numbers
+        Columns beside ``name``.
+    in_degrees : bool
+        Whether coordinates are WGS 84; else they are of a plane that has no name.
+
+    Raises
+    ------
+    InputError
+        There is no region, a property has another length, a geometry is not GeoJSON, the file
+        cannot be written, or the extra ``gis`` is missing.
+    """
+    file = file_path("path", path)
+    numbers = _numbers("properties", properties, check_regions(regions))
+    names = [region.name.encode("utf-8", "replace").decode() for region in regions]
+    columns = {"name": np.array(names, object), **numbers}
+    geometries = [region.geometry for region in regions]
+    content = geopackage(geometries, columns, true_or_false("in_degrees", in_degrees))
+    with replacing(file) as stream:
+        stream.write(content)
+
+
+def _rectangles(file: Path, grid: Grid, name_column: str | None) -> list[Region]:
     layout = table_layout(file)
-    wanted = ("name", *SIDES)
+    called = "name"
+    if name_column is not None:
+        called = layout.names[find_column(layout, "name_column", name_column)]
+    wanted = (called, *SIDES)
     missing = [name for name in wanted if layout.names.count(name) != 1]
     if missing:
         raise InputError(
@@ -159,7 +231,7 @@ def _rectangles(file: Path, grid: Grid) -> list[Region]:
             f"but {file.name!r} lacks or repeats {', '.join(missing)}"
         )
     # As labels, so that a message can tell what stands in the place of a number.
-    columns = read_columns(layout, [], [layout.names.index(name) for name in (*SIDES, "name")])
+    columns = read_columns(layout, [], [layout.names.index(name) for name in (*SIDES, called)])
     if columns.ragged:
         raise InputError(
             f"REGIONS must have {len(layout.names)} fields in every row, "
@@ -182,28 +254,14 @@ def _rectangles(file: Path, grid: Grid) -> list[Region]:
     return regions
 
 
-def _polygons(file: Path, grid: Grid) -> list[Region]:
-    try:
-        document = json.loads(
-            file.read_text(encoding="utf-8"), parse_constant=_not_finite, parse_float=_finite
-        )
-        features = [
-            (each["geometry"], each.get("properties") or {}, each.get("id"))
-            for each in document["features"]
-        ]
-        named = [(geometry, properties.get("name", key)) for geometry, properties, key in features]
-    except InputError as error:
-        raise InputError(f"{error} in {file.name!r}") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise InputError(
-            f"REGIONS must be a GeoJSON FeatureCollection, but {file.name!r} is not"
-        ) from None
+def _polygons(file: Path, grid: Grid, features: Sequence[Feature]) -> list[Region]:
     regions = []
-    for number, (geometry, given) in enumerate(named, 1):
+    for number, feature in enumerate(features, 1):
         try:
-            if not isinstance(geometry, dict):
-                raise InputError("geometry must be a GeoJSON Polygon or MultiPolygon, got none")
-            regions.append(Region.polygon(_name(given, number), grid, geometry))
+            if feature.geometry is None:
+                raise InputError("geometry must be a Polygon or MultiPolygon, got none")
+            name = _name(feature.key if feature.value is None else feature.value, number)
+            regions.append(Region.polygon(name, grid, feature.geometry))
         except InputError as error:
             raise InputError(f"feature {number} of {file.name!r}: {error}") from None
     return regions
@@ -222,17 +280,6 @@ def _field(cell: Any) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     empty = text is None or (isinstance(text, str) and not text.strip())
     return "an empty field" if empty else shown(text)
-
-
-def _finite(text: str) -> float:
-    """Return a number of a JSON document; Python reads 1e999 as infinite."""
-    number = float(text)
-    return number if math.isfinite(number) else _not_finite(text)
-
-
-def _not_finite(text: str) -> NoReturn:
-    """Refuse a number that Python reads and that could not be written again as JSON."""
-    raise InputError(f"REGIONS must hold finite numbers, got {shown(text)}")
 
 
 def _numbers(

@@ -5,13 +5,16 @@ Either is for the arguments of :class:`ldpspatial.Field`.
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import Grid
+from client_sdk import Grid, PositionError
 from client_sdk.kernels import cells_of
 from ldpspatial.errors import InputError
+from ldpspatial.files.features import GEOJSON, Column, no_layers
+from ldpspatial.files.gis import has_features, read_features
 from ldpspatial.files.map_place import Place
 from ldpspatial.files.map_tables import column_numbers
 from ldpspatial.files.maps import read_map
@@ -25,7 +28,8 @@ from ldpspatial.files.table_layout import (
     fold,
     table_layout,
 )
-from ldpspatial.validate import instance
+from ldpspatial.places.regions import Region
+from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
 Path_ = str | os.PathLike[str]
@@ -35,7 +39,7 @@ SUPPORT_COLUMN, PRIOR_COLUMN = "share", "density"
 PEOPLE_NAMES = ("people", "population", "pop", "inhabitants", "weight")
 
 
-def read_support(path: Path_, grid: Grid) -> Array:
+def read_support(path: Path_, grid: Grid, layer: str | None = None) -> Array:
     r"""Return the share of each cell where people can be.
 
     Parameters
@@ -45,6 +49,8 @@ def read_support(path: Path_, grid: Grid) -> Array:
         a map of cells as :func:`ldpspatial.files.maps.read_map` reads it, with the numbers 0 to 1
         in the column share.
     grid : client_sdk.Grid
+    layer : str, optional
+        Which layer of a GIS file of regions; needed where there are several.
 
     Returns
     -------
@@ -67,8 +73,10 @@ def read_support(path: Path_, grid: Grid) -> Array:
     file = existing_file(path)
     instance("grid", grid, Grid)
     if _is_of_regions(file):
-        weights = [region.weights for region in read_regions(file, grid)]
+        regions = read_regions(file, grid, layer, named=False)
+        weights = [region.weights for region in regions]
         return np.asarray(np.minimum(np.sum(weights, axis=0), 1.0))  # regions rarely overlap
+    no_layers(file, layer)
     found = read_map(file, SUPPORT_COLUMN)
     _check_grid("support", file, found.values, found.place, grid)
     if found.values.max() > 1:
@@ -76,7 +84,9 @@ def read_support(path: Path_, grid: Grid) -> Array:
     return found.values
 
 
-def read_prior(path: Path_, grid: Grid, column: str | None = None) -> Array:
+def read_prior(
+    path: Path_, grid: Grid, column: str | None = None, layer: str | None = None
+) -> Array:
     r"""Return a public map of about how many people are in each cell, up to a factor.
 
     Parameters
@@ -85,11 +95,16 @@ def read_prior(path: Path_, grid: Grid, column: str | None = None) -> Array:
         A map of cells as :func:`ldpspatial.files.maps.read_map` reads it, such as the estimate of
         another month; one that says where it lies may have other cells, and people are taken as
         spread evenly in each. Or a table of places with latitude and longitude (y and x), such as
-        towns or venues.
+        towns or venues. Or a file of polygons, such as districts, in which people are taken as
+        spread evenly, as :func:`ldpspatial.files.regions.read_regions` reads it; it may also hold
+        points.
     grid : client_sdk.Grid
     column : str, optional
-        Which numbers to read: density in maps; in tables of places people, population, pop,
-        inhabitants or weight, or one a place where there is no such column.
+        Which numbers to read: density in maps; in tables of places and in files of polygons
+        people, population, pop, inhabitants or weight, or one a place where a table has no such
+        column.
+    layer : str, optional
+        Which layer of a file of polygons; needed where there are several.
 
     Returns
     -------
@@ -98,7 +113,8 @@ def read_prior(path: Path_, grid: Grid, column: str | None = None) -> Array:
     Raises
     ------
     InputError
-        The file is neither of the two, or nothing of it lies in the grid.
+        The file is none of these, lacks the column, holds a number below 0, or nothing of it lies
+        in the grid.
 
     Examples
     --------
@@ -110,9 +126,13 @@ def read_prior(path: Path_, grid: Grid, column: str | None = None) -> Array:
     """
     file = existing_file(path)
     instance("grid", grid, Grid)
-    if _is_of_points(file):
+    if _is_of_features(file):
+        found = _of_features(file, grid, column, layer)
+    elif _is_of_points(file):
+        no_layers(file, layer)
         found = _of_points(file, grid, column)
     else:
+        no_layers(file, layer)
         given = read_map(file, column or PRIOR_COLUMN)
         if given.place is None:
             _check_grid("prior", file, given.values, None, grid)
@@ -131,8 +151,12 @@ def _names(file: Path) -> list[str]:
 
 
 def _is_of_regions(file: Path) -> bool:
-    if file.suffix.lower() not in (".geojson", ".json"):
-        return set(SIDES) <= set(_names(file))
+    return _is_of_features(file) or set(SIDES) <= set(_names(file))
+
+
+def _is_of_features(file: Path) -> bool:
+    if file.suffix.lower() not in GEOJSON:
+        return has_features(file)
     # Cells are features, too; their properties tell where in the grid they are.
     return '"row"' not in file.read_text(encoding="utf-8", errors="replace")[:10_000]
 
@@ -158,6 +182,33 @@ def _of_points(file: Path, grid: Grid, column: str | None) -> Array:
     flat = rows[is_inside] * grid.cells + columns[is_inside]
     found = np.bincount(flat, weights[is_inside], minlength=grid.cells**2)
     return np.asarray(found.reshape(grid.cells, grid.cells))
+
+
+def _of_features(file: Path, grid: Grid, column: str | None, layer: str | None) -> Array:
+    """Return people spread over the polygons, or at the points, of a file."""
+    found = np.zeros((grid.cells, grid.cells))
+    chosen = Column("column", column, PEOPLE_NAMES)
+    for number, feature in enumerate(read_features(file, grid, layer, chosen), 1):
+        try:
+            people = number_in(chosen.field, feature.value, "[0, inf)")
+            found += people * _spread(feature.geometry, grid)
+        except (InputError, PositionError) as error:
+            raise InputError(f"feature {number} of {file.name!r}: {error}") from None
+    return found
+
+
+def _spread(geometry: Any, grid: Grid) -> Array:
+    """Return which share of the people of a geometry is in each cell."""
+    if getattr(geometry, "geom_type", None) == "Point" and not geometry.is_empty:
+        rows, columns, is_inside = cells_of(grid, [geometry.y], [geometry.x])
+        share = np.zeros((grid.cells, grid.cells))
+        share[rows[0], columns[0]] = is_inside[0]
+        return share
+    if geometry is None:
+        raise InputError("geometry must be a Polygon, MultiPolygon or Point, got none")
+    region = Region.polygon("", grid, geometry)
+    covered = float(region.weights.sum())
+    return np.asarray(region.weights * (region.on_map / covered if covered else 0.0))
 
 
 def _check_grid(field: str, file: Path, values: Array, place: Place | None, grid: Grid) -> None:

@@ -65,12 +65,15 @@ class Region:
         return cls(name, weights, geometry, _part(weights, area))
 
     @classmethod
-    def polygon(cls, name: str, grid: Grid, geometry: Mapping[str, Any]) -> "Region":
-        """Return a polygon of GeoJSON, which may lie outside of the square in part or as a whole.
+    def polygon(cls, name: str, grid: Grid, geometry: Any) -> "Region":
+        """Return a polygon, of GeoJSON or shapely, which may leave the square or miss it.
 
         Parameters and errors are else those of :func:`polygon`.
         """
         weights, area = _polygon(grid, geometry)
+        if not isinstance(geometry, Mapping):
+            shapely = _shapely()
+            geometry = shapely.geometry.mapping(_shape(shapely, geometry))
         return cls(name, weights, geometry, _part(weights, area))
 
 

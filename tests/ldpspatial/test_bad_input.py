@@ -966,6 +966,11 @@ DOCUMENTED = {
         lambda place: {"path": place / "a.geojson", "grid": GRID, "shares": shares()},
         {"path": WRITTEN, "grid": NO_GRID, "shares": (None, 3, squares())},
     ),
+    "collecting.region_shares.write_geopackage": Row(
+        region_shares.write_geopackage,
+        lambda place: {"path": place / "a.gpkg", "grid": GRID, "shares": shares()},
+        {"path": WRITTEN, "grid": NO_GRID, "shares": (None, 3, squares())},
+    ),
     "collecting.results.write_estimate": Row(
         results.write_estimate,
         lambda place: {
@@ -1031,9 +1036,24 @@ DOCUMENTED = {
         region_files.read_regions,
         lambda place: {
             "path": file_with(place, "r.csv", "name,south,west,north,east\na,0,0,1,1\n"),
-            "grid": GRID,
+            **{"grid": GRID, "layer": None, "name_column": "name", "named": True},
         },
-        {"path": READ, "grid": NO_GRID},
+        {
+            **{"path": READ, "grid": NO_GRID, "named": FLAG},
+            **{"layer": (*TEXT, "nothing"), "name_column": (*TEXT, "nothing")},
+        },
+    ),
+    "files.regions.write_regions_geopackage": Row(
+        region_files.write_regions_geopackage,
+        lambda place: {
+            **{"path": place / "a.gpkg", "regions": squares(), "properties": {"n": [1, 2.5]}},
+            "in_degrees": False,
+        },
+        {
+            "path": WRITTEN,
+            "regions": (*NO_REGIONS, [regions.Region("a", MAP, {"type": nan})] * 2),
+            **{"properties": NO_COLUMNS, "in_degrees": FLAG},
+        },
     ),
     "files.regions.write_regions_csv": Row(
         region_files.write_regions_csv,

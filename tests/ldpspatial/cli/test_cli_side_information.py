@@ -56,6 +56,10 @@ def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -
     [
         (("--support", "land.csv"), "--support and --prior need --rule field."),
         (("--rule", "field", "--prior-column", "pop"), "--prior-column needs --prior."),
+        (("--rule", "field", "--prior-layer", "pop"), "--prior-layer needs --prior."),
+        (("--rule", "field", "--support-layer", "pop"), "--support-layer needs --support."),
+        (("--rule", "field", "--support", "land.csv", "--support-layer", "pop"), "got 'pop'"),
+        (("--rule", "field", "--prior", "towns.csv", "--prior-layer", "pop"), "got 'pop'"),
         (("--rule", "field", "--prior", "none.csv"), "none.csv"),
         (("--rule", "field", "--prior", "land.csv"), "row must name one column"),
         (("--rule", "field", "--prior", "towns.csv", "--prior-column", "beds"), "'beds'"),
