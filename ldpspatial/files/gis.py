@@ -42,6 +42,7 @@ GEOPARQUET = ".geoparquet"
 FEATURE_SUFFIXES = (*GEOJSON, *GDAL_SUFFIXES, GEOPARQUET)
 DEGREES = "OGC:CRS84"  # WGS 84, longitude first
 LONGEST = 10_000.0  # metres: a straight side of a projection is at most some 3 m off a shorter one
+MOST_CORNERS = 1_000_000  # to add to one polygon: sides beyond the Earth are in a wrong unit
 
 
 @dataclass(frozen=True)
@@ -293,20 +294,28 @@ def _in_degrees(shapely: Any, transformer: Any, step: float | None, shape: Any) 
     if shape.geom_type not in ("Polygon", "MultiPolygon"):
         return shapely.transform(shape, transformer.transform, interleaved=False)
     parts = []
-    for part in shapely.get_parts(shape):
+    for part in (each for each in shapely.get_parts(shape) if not each.is_empty):
         middle, _ = transformer.transform(*shapely.get_coordinates(part.representative_point())[0])
 
         def moved(x: Array, y: Array, middle: float = middle) -> tuple[Array, Array]:
             east, north = transformer.transform(x, y)
             return east - 360.0 * np.round((east - middle) / 360.0), north
 
-        # GEOS would mend what crosses itself, which is to be refused.
-        fine = shapely.segmentize(part, step) if step and part.is_valid else part
-        there = shapely.transform(fine, moved, interleaved=False)
-        if step and _jumps(shapely, there):
+        fine = part if step is None else _fine(shapely, part, step)
+        with np.errstate(invalid="ignore"):  # what is beyond the Earth is refused for what it is
+            there = shapely.transform(fine, moved, interleaved=False)
+            jumps = step is not None and _jumps(shapely, there)
+        if jumps:
             raise InputError("geometry must not go around a pole, where longitudes meet")
         parts.append(there)
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
+
+
+def _fine(shapely: Any, part: Any, step: float) -> Any:
+    """Return a polygon with corners along its sides, one a step, and no more than memory holds."""
+    if not (part.is_valid and math.isfinite(part.length)):
+        return part  # GEOS would mend what crosses itself, which is to be refused
+    return shapely.segmentize(part, max(step, part.length / MOST_CORNERS))
 
 
 def _jumps(shapely: Any, part: Any) -> bool:

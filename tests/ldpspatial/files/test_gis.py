@@ -132,6 +132,20 @@ def test_a_polygon_around_a_pole_is_refused(tmp_path: Path) -> None:
         read_regions(write(tmp_path / "a.gpkg", [moved(WEST, "EPSG:3413"), cap], "EPSG:3413"), GRID)
 
 
+@pytest.mark.parametrize("far", [1e14, 1e300, np.inf, np.nan])
+def test_coordinates_beyond_the_earth_are_refused(far: float, tmp_path: Path) -> None:
+    with np.errstate(invalid="ignore"):
+        wrong = shapely.Polygon([(4e5, 5.7e6), (far, 5.7e6), (4e5, 5.8e6)])
+        file = write(tmp_path / "a.gpkg", [moved(WEST, "EPSG:25833"), wrong], "EPSG:25833")
+    with pytest.raises(InputError, match=r"^feature 2 of 'a.gpkg': geometry"):
+        read_regions(file, GRID)
+
+
+def test_empty_parts_are_left_out(tmp_path: Path) -> None:
+    parts = shapely.MultiPolygon([moved(WEST, "EPSG:25833"), shapely.Polygon()])
+    check(read_regions(write(tmp_path / "a.gpkg", [parts], "EPSG:25833"), GRID), [WEST])
+
+
 def test_planes_take_coordinates_as_they_are(tmp_path: Path) -> None:
     box = shapely.box(5, 10, 20, 30)
     for system in (None, "EPSG:25833"):
