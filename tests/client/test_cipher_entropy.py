@@ -132,6 +132,20 @@ def test_without_the_operating_system_there_is_no_report(
         kernels.randomize_many(response_table("dam", 3.5, 15), [3], [4])
 
 
+def test_without_the_package_devices_work_and_the_kernels_say_what_to_install() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['cryptography'] = None\n"
+        "import client_sdk\n"
+        "try:\n"
+        "    import client_sdk.kernels\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    needs = "client_sdk.kernels needs numpy, numba and cryptography"
+    assert run(script) == f"{needs}: install ldpspatial-client[fast]\n"
+
+
 def misfit(found: tuple[np.ndarray, np.ndarray], table: ResponseTable, cell: int) -> float:
     """Return Pearson's statistic of reports about one cell over the 1e-6 point of its law."""
     counts = Counter(zip(*(array.tolist() for array in found), strict=True))

@@ -145,7 +145,7 @@ def test_vectors_that_cannot_be() -> None:
 def test_without_cryptography_the_message_names_the_extra() -> None:
     code = """
 import sys
-sys.modules["cryptography"] = None
+sys.modules["cryptography.hazmat.primitives.asymmetric.x25519"] = None
 import ldpspatial.release.distributed.sums.secure_aggregation as package
 from ldpspatial.errors import InputError
 try:
