@@ -16,6 +16,7 @@ from ldpspatial.collecting.region_shares import (
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
+from ldpspatial.files.gis import check_installed
 from ldpspatial.files.regions import read_regions
 
 NAME = 40  # characters of a name on the screen
@@ -97,6 +98,8 @@ def ranges(
     for option, path in (("--csv", table), ("--geojson", drawn), ("--gpkg", packed)):
         if path is not None:
             _check_output(option, path, f".{option[2:]}", (estimate, regions))
+    if packed is not None:
+        check_installed()
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
         stage("regions")

@@ -126,6 +126,11 @@ def read_features(
     return features
 
 
+def check_installed() -> None:
+    """Refuse where a package of the extra ``gis`` is missing."""
+    _Libraries()
+
+
 def geopackage(
     geometries: Sequence[Any], columns: dict[str, NDArray[Any]], in_degrees: bool
 ) -> bytes:

@@ -1,5 +1,6 @@
 """``ldpspatial ranges`` with GIS files in and out."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,15 @@ def test_what_is_missing_is_told_before_any_work(city: Path, tmp_path: Path) -> 
     assert "--gpkg must not replace an input" in refusal(
         "ranges", city / "r", regions, *named, "--gpkg", regions
     )
+
+
+def test_a_missing_package_is_told_before_any_file_is_written(
+    city: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regions = tmp_path / "a.csv"
+    regions.write_text("name,south,west,north,east\nbox,52.1,13.1,52.2,13.2\n")
+    monkeypatch.setitem(sys.modules, "pyogrio", None)
+    outputs = ("--csv", tmp_path / "b.csv", "--gpkg", tmp_path / "b.gpkg")
+    error = refusal("ranges", city / "r", regions, *outputs)
+    assert error == "GIS files need pyogrio, pyproj and shapely: install ldpspatial[gis]"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv"]
