@@ -100,8 +100,10 @@ def test_a_parent_and_its_children_never_draw_the_same() -> None:
 def test_a_fork_in_the_middle_of_a_call_repeats_no_draw_after_it() -> None:
     """A handler of a signal may fork between two pieces of entropy: both processes go on."""
     script = (
-        "import os\n"
+        "import os, warnings\n"
         "import numpy as np\n"
+        # Its BLAS has threads, of which Python warns whoever forks.
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"
         "from client_sdk import cipher_entropy, kernels, response_table\n"
         "reader, writer = os.pipe()\n"
         "calls = []\n"

@@ -204,19 +204,13 @@ def _offsets(part: Excess) -> Ints:
 
 @compiled
 def _fill(data, mask, plan, cells_in, cells_out, done):  # type: ignore[no-untyped-def]
-    """Fill reports from ``done`` on until the entropy is used up; return how many are done."""
+    """Fill reports from ``done`` on, of which there are at least as many as draws in the entropy.
+
+    Return how many are done then.
+    """
     total, (low_end, base, cells), (high_end, high_excess, high), mixed_part = plan
     ends, excess, starts, mixed = mixed_part
-    n = cells_in[0].size
-    for k in range(data.size // DRAW_BYTES):
-        if done == n:
-            break
-        u = np.int64(0)
-        for j in range(DRAW_BYTES * k, DRAW_BYTES * (k + 1)):
-            u = (u << 8) | np.int64(data[j])
-        u &= mask  # 56 bits were read, so u never was negative
-        if u >= total:
-            continue
+    for u in _accepted(data, mask, total):
         if u < low_end:
             index = u // base
             cells_out[0][done] = cells[index, 0]
@@ -234,3 +228,19 @@ def _fill(data, mask, plan, cells_in, cells_out, done):  # type: ignore[no-untyp
             cells_out[1][done] = cells_in[1][done] + mixed[index, 1]
         done += 1
     return done
+
+
+@compiled
+def _accepted(data, mask, total):  # type: ignore[no-untyped-def]
+    """Return the integers of the entropy, in order, that are below the total."""
+    found = np.empty(data.size // DRAW_BYTES, np.int64)
+    count = 0
+    for k in range(found.size):
+        u = np.int64(0)
+        for j in range(DRAW_BYTES * k, DRAW_BYTES * (k + 1)):
+            u = (u << 8) | np.int64(data[j])
+        u &= mask  # 56 bits were read, so u never was negative
+        # A comparison that is counted, not a branch: no processor guesses random numbers.
+        found[count] = u
+        count += u < total
+    return found[:count]
