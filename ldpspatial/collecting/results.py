@@ -391,6 +391,10 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
             "expected": fit.expected,
             "p_value": fit.p_value,
             "plausible": fit.is_plausible(),
+            # What they look like is worth telling of counts that do not fit alone.
+            "misfit": None if fit.is_plausible() else fit.misfit,
+            "share": None if fit.is_plausible() else fit.share,
+            "interval": None if fit.is_plausible() else fit.interval,
         },
     }
 
@@ -434,5 +438,13 @@ def fit_verdict(summary: dict[str, Any]) -> str:
         return f"the counts fit this collection ({p})"
     return (
         f"THE COUNTS DO NOT FIT THIS COLLECTION ({p}): other parameters on the devices, "
-        "unrandomised, forged or mixed reports"
+        f"unrandomised, forged or mixed reports{_likeness(fit)}"
     )
+
+
+def _likeness(fit: dict[str, Any]) -> str:
+    """Return what counts that do not fit look most like, and how many reports would be of it."""
+    if fit.get("interval") is None:  # files of before have no such entry
+        return ""
+    low, high = fit["interval"]
+    return f"; most like {fit['misfit']}, {low:.1%} to {high:.1%} of all"

@@ -1,5 +1,6 @@
 """From counts of reports to a density, and how sure it is."""
 
+from ldpspatial.estimation.best_power import best_power
 from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.estimate import estimate
@@ -21,6 +22,7 @@ __all__ = [
     "Published",
     "Sieve",
     "StoppingRule",
+    "best_power",
     "binomial",
     "cell_intervals",
     "check_counts",

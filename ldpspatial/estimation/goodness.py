@@ -1,36 +1,65 @@
 """Whether counts can have come from a channel at all.
 
-The likelihood ratio (deviance) of the counts against the best-fitting density of the channel. At
-the maximum of the likelihood it is no larger than against the true density. How large that one may
-be is computed cell by cell, for expected counts of any size. So the p-value errs on the side of
-no alarm, with two qualifications:
+The check looks at what no density can explain (:mod:`.unexplained`), whose law hardly depends on
+where people are. Five questions are asked of it:
 
-- The expected counts are those of the fit, not of the truth. Unlike Pearson's statistic, which
-  counts a report where a hundredth of one was expected as a hundred, the deviance hardly changes.
-- EM may stop short of the maximum. What the likelihood can still gain takes twice as much off
-  the statistic, so twice an estimate of it is taken off before the p-value.
+- ``unrandomised``: is a share of the reports the true cells of the people? One sum of counts.
+- ``shapes``: does a share have one of the shapes of :mod:`.misfits`? The largest of many sums,
+  whose joint law is normal with a known covariance.
+- ``rest``: is the sum of squares too large? It sees what has no shape, with less power.
+- ``deficit`` and ``holes``: are there fewer reports than people can be too few for? Least squares
+  gives a density of any sign. Where the truth is positive it is larger than noise alone, so the law
+  where nobody is anywhere bounds the p-value: these two err on the side of no alarm.
 
-An alarm means that the reports were not drawn from this table: another epsilon or radius on the
-devices, unrandomised or forged reports, or reports of several collections mixed.
+Each has a weight, and the p-value is that of the smallest weighted one, as if they were
+independent. An alarm means that the reports were not drawn from this table: another epsilon or
+radius on the devices, unrandomised or forged reports, or reports of several collections mixed.
 """
 
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc, gammaln, xlogy
+from scipy.stats import norm
+from scipy.stats import t as student
 
+from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import expectation_maximisation
+from ldpspatial.estimation.misfits import TILES, UNRANDOMISED, shapes
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.stopping import LikelihoodGain
+from ldpspatial.estimation.tails import gamma_tail, least_of_many, upper_tail
+from ldpspatial.estimation.unexplained import Unexplained
 from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
-TIGHT_GAIN = 1e-2  # nats a step: what is still to come is then mostly below the statistic's noise
-STEPS = 2_000
-LEAST_REPORTS = 20  # two moments do not describe the deviance of two or three
+
+LEAST_REPORTS = 20  # fewer have no law that is near any of those below
+MANY_REPORTS = 200  # in a sum, whose variance the pilot then foretells
+PILOT_GAIN = 0.2  # nats a step, at which EM stops: the pilot sets no more than variances
+PILOT_STEPS = 300
+
+WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {"unrandomised": 0.4, "shapes": 0.25, "rest": 0.25, "deficit": 0.05, "holes": 0.05}
+)
+UNNAMED = "no shape that is known"
+TOO_FEW = "too few reports where nobody is"
+
+SIMULATED = 200  # collections under the pilot, where the channel is small
+SIMULATED_LARGE = 10  # where it is not, and each costs as much as a map
+STILL_SEEN = 0.02  # of a direction's norm, below which densities explain it
+LEAST_DIMENSIONS = 0.5  # expected sum of squares below which nothing is left
+LEAST_HOLES = 50  # collections from which the law of the holes is known
+LEAST_EXPECTED = 5.0  # reports in an output cell, for the deficit: fewer are far from normal
+CAP = 2.0  # standard deviations of a cell that count for the deficit
+OCCUPIED = 3.0  # beyond which people are there, and the cell tells nothing
+
+LEVEL_OF_SHARE = 0.95
+FIRST_ORDER = 0.25  # of a share, by which its estimate may be off where it is not small
 
 
 @dataclass(frozen=True)
@@ -40,20 +69,33 @@ class GoodnessOfFit:
     Attributes
     ----------
     statistic : float
-        Deviance, 2 sum over output cells of c ln(c / expected).
+        Sum of squares that no density explains, each in units of its variance.
     expected : float
-        Its mean where the counts come from the channel: near the number of output cells.
+        Its mean where the counts come from the channel: near the number of output cells less the
+        number of cells of the map that reports can tell apart.
     p_value : float
-        Probability of so large a statistic where they do; errs on the large side.
-        1 where there are fewer than 20 reports.
+        Uniform on [0, 1] where the counts come from the channel, whatever the density; larger where
+        outputs are no more than cells. 1 where there are fewer than 20 reports.
     residuals : array
-        (counts - expected) / sqrt(expected) by output cell: where the misfit lies.
+        (counts - explained) / sqrt(expected + 1) by output cell: where the misfit lies.
+    misfit : str
+        What the counts look most like if they do not come from the channel.
+    share : float or None
+        Share of all reports that would then be of that kind, if it is a shape.
+    interval : (float, float) or None
+        A 95 % interval for it, wide enough for an estimate that is of first order.
+    parts : mapping of names to float
+        The p-value of each question that could be asked.
     """
 
     statistic: float
     expected: float
     p_value: float
     residuals: Array
+    misfit: str = UNNAMED
+    share: float | None = None
+    interval: tuple[float, float] | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     def is_plausible(self, false_alarm: float = 1e-4) -> bool:
         """Tell whether the counts can have come from the channel, at this rate of false alarms."""
@@ -63,7 +105,8 @@ class GoodnessOfFit:
 def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
     """Check whether the counts can have come from the channel under any density.
 
-    The density is refined by EM from where the estimate stopped, with a user more in every cell.
+    Only channel and counts matter, and not how the map was estimated. Simulated counts have a seed
+    made of the counts: equal counts give equal answers.
 
     Parameters
     ----------
@@ -95,75 +138,166 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
             "goodness_of_fit needs a channel that knows all possible reports, got a "
             f"{type(channel).__name__}, which knows only those that came"
         )
-    support = channel.support
-    n = float(counts.sum())
-    start = _nowhere_empty(estimate.density, n)
-    fit = expectation_maximisation(channel, counts, LikelihoodGain(TIGHT_GAIN), STEPS, start=start)
-    seen = counts[support]
-    expected = n * channel.forward(fit.density)[support]
-    residuals = np.zeros(support.shape)
-    residuals[support] = (seen - expected) / np.sqrt(expected)
-    present = seen > 0
-    # The deviance's linear term, 2 sum (expected - c), is 0, as both sum to n.
-    statistic = 2 * float(seen[present] @ np.log(seen[present] / expected[present]))
-    mean, variance = _deviance_moments(expected)
-    p_value = 1.0
-    if variance > 0 and n >= LEAST_REPORTS:
-        reached = statistic - 2 * _gain_to_come(fit.trace, estimate.iterations)
-        # A gamma law with these moments: the chi-square law where all expected counts are large.
-        p_value = float(gammaincc(mean**2 / variance, max(reached, 0.0) / (variance / mean)))
-    return GoodnessOfFit(statistic, mean, p_value, residuals)
-
-
-def _nowhere_empty(density: Array, n: float) -> Array:
-    """Return the density with one user more in each cell.
-
-    EM never fills a cell that is empty. Sparse estimates leave cells empty where people may be, and
-    would stay below the maximum of the likelihood.
-    """
-    users = n * density + 1
-    return np.asarray(users / users.sum())
-
-
-def _gain_to_come(trace: list[float], steps: int) -> float:
-    """Return about how many nats EM would still gain after its last step.
-
-    EM's gain falls like 1 / k^2 before it falls geometrically (its likelihood is within
-    O(1 / k) of the maximum), so the rest of the sum is about k times the last gain.
-    """
-    return (steps + len(trace) - 1) * max(trace[-1] - trace[-2], 0.0)
-
-
-def _deviance_moments(expected: Array) -> tuple[float, float]:
-    """Return mean and variance of the deviance of counts with these expectations.
-
-    The counts are independent Poisson numbers given their sum. Their deviances are summed cell by
-    cell, and what their joint dependence on the sum adds to the variance is taken off.
-    """
-    # Beyond the table the law is that of chi-square: mean 1, variance 2, no covariance.
-    means, *moments = _cell_moments()
-    place = np.log(np.clip(expected, means[0], means[-1]))
-    mean, variance, covariance = (
-        np.interp(place, np.log(means), moment).sum() for moment in moments
+    seen = _Remainder(channel, counts)
+    residuals = np.zeros(counts.shape)
+    residuals[channel.support] = seen.rest
+    parts = seen.parts() if estimate.n >= LEAST_REPORTS else {}
+    statistic = float((seen.rest**2).sum())
+    expected = float(seen.squares.mean())
+    if not parts:
+        return GoodnessOfFit(statistic, expected, 1.0, residuals)
+    spoke, p_value = _combined(parts)
+    misfit, share, interval = seen.named(spoke)
+    return GoodnessOfFit(
+        statistic, expected, p_value, residuals, misfit, share, interval, MappingProxyType(parts)
     )
-    # Regression of the deviance on the sum, whose variance is that of a Poisson number: its mean.
-    return float(mean), float(max(variance - covariance**2 / expected.sum(), 0.0))
 
 
-@cache
-def _cell_moments() -> tuple[Array, Array, Array, Array]:
-    """Return a table by the mean of a Poisson count.
+def _combined(parts: Mapping[str, float]) -> tuple[str, float]:
+    """Return the part with the smallest weighted p-value, and the p-value of that one."""
+    whole = sum(WEIGHTS[name] for name in parts)
+    weights = {name: WEIGHTS[name] / whole for name in parts}
+    spoke = min(parts, key=lambda name: parts[name] / weights[name])
+    least = parts[spoke] / weights[spoke]
+    none = sum(np.log1p(-min(weight * least, 1 - 1e-16)) for weight in weights.values())
+    return spoke, float(-np.expm1(none))
 
-    The mean of the count, mean and variance of its deviance, and their covariance.
+
+class _Remainder:
+    """What densities leave of the counts, of the shapes, and of simulated collections.
+
+    Attributes
+    ----------
+    rest : (N,) array
+        Of the counts.
+    squares : (S,) array
+        Sums of squares of what is left of simulated collections.
     """
-    means = np.geomspace(1e-12, 300, 600)
-    counts = np.arange(600.0)  # to 17 standard deviations above the largest mean
-    # In what follows rows are means, columns are counts.
-    law = means[:, None]
-    mass = np.exp(xlogy(counts, law) - gammaln(counts + 1) - law)  # Poisson
-    # xlogy takes 0 ln 0 as 0: a count of 0 has a deviance of twice the mean.
-    deviance = 2 * (xlogy(counts, counts / means[:, None]) - counts + means[:, None])
-    mean = (mass * deviance).sum(axis=1)
-    variance = (mass * deviance**2).sum(axis=1) - mean**2
-    covariance = (mass * deviance * counts).sum(axis=1) - mean * means
-    return means, mean, variance, covariance
+
+    def __init__(self, channel: Channel, counts: Array):
+        n = int(counts.sum())
+        pilot = expectation_maximisation(
+            channel, counts, LikelihoodGain(PILOT_GAIN), PILOT_STEPS
+        ).density
+        fit = Unexplained(channel, pilot, n)
+        law = fit.expected / n
+        named = shapes(channel, pilot, law, TILES if fit.is_dense else 0)
+        self._names = list(named)
+        # By how much a share of 1 moves the whitened counts.
+        moved = n * (np.stack(list(named.values()), axis=1) - law[:, None])
+        moved /= np.sqrt(fit.variance)[:, None]
+        self._unit = np.linalg.norm(moved, axis=0)
+        directions = moved / np.maximum(self._unit, np.finfo(float).tiny)
+        runs = SIMULATED if fit.is_dense else SIMULATED_LARGE
+        played = generator_of(counts).multinomial(n, law, size=runs).T
+        collections = fit.whitened(np.column_stack([counts[channel.support], played]))
+        # Directions have norm 1, collections about one in each output cell.
+        tolerance = np.repeat([1e-2, 1e-1, 1e-4], [1, runs, len(self._names)])
+        left = fit.left(np.column_stack([collections, directions]), tolerance)
+
+        self.rest = left.rest[:, 0]
+        simulated = left.rest[:, 1 : 1 + runs]
+        self.squares = (simulated**2).sum(axis=0)
+        self._variance = _variance_of_squares(fit, float(self.squares.mean()), runs)
+        self._density = pilot.ravel() + left.density[:, 0]
+        self._least = float(fit.expected.min())
+        self._noise = left.density[:, 1 : 1 + runs]
+        self._look_along(left.rest[:, 1 + runs :], counts[channel.support], fit)
+
+    def _look_along(self, kept: Array, counts: Array, fit: Unexplained) -> None:
+        """Find how far the counts go along what is left of each direction."""
+        weights = kept / np.sqrt(fit.variance)[:, None]
+        n = counts.sum()
+        law = fit.expected / n
+        centred = weights - law @ weights
+        self._covariance = n * (centred.T * law) @ centred
+        variance = np.diag(self._covariance)
+        # A sum to which few reports contribute: those that came say more of its variance than the
+        # pilot, which may have expected next to none of them.
+        few = n * (law @ centred**4) * MANY_REPORTS > variance**2
+        seen = counts @ centred**2
+        self._spread = np.sqrt(np.where(few, np.maximum(variance, seen), variance))
+        self._along = kept.T @ self.rest
+        self._per_share = self._unit * (kept**2).sum(axis=0)
+        third = n * (law @ centred**3)
+        self._usable = np.flatnonzero((kept**2).sum(axis=0) > STILL_SEEN**2)
+        usable = self._usable
+        skewness = third[usable] / self._spread[usable] ** 3
+        self._p = np.ones(len(self._names))
+        self._p[usable] = upper_tail(self._along[usable] / self._spread[usable], skewness)
+
+    def parts(self) -> dict[str, float]:
+        """Return the p-value of each question that can be asked."""
+        found = {}
+        named = [k for k in self._usable if self._names[k] == UNRANDOMISED]
+        others = [k for k in self._usable if self._names[k] != UNRANDOMISED]
+        if named:
+            found["unrandomised"] = float(self._p[named[0]])
+        if others:
+            correlation = self._covariance[np.ix_(others, others)]
+            found["shapes"] = least_of_many(self._p[others], correlation)
+        mean = float(self.squares.mean())
+        if mean > LEAST_DIMENSIONS:
+            statistic = float((self.rest**2).sum())
+            found["rest"] = gamma_tail(statistic, mean, self._variance)
+        return found | self._too_few()
+
+    def _too_few(self) -> dict[str, float]:
+        """Return p-values of a density that is too far below 0."""
+        # One half tells how much each cell varies, the other what that makes of the sums.
+        half = self._noise.shape[1] // 2
+        squares = (self._noise[:, :half] ** 2).mean(axis=1)
+        spread = np.sqrt(np.maximum(squares, np.finfo(float).tiny))[:, None]
+        noise = self._noise[:, half:] / spread
+        here = self._density[:, None] / spread
+        deficits = _deficit(noise)
+        scale = deficits.std(ddof=1) * np.sqrt(1 + 1 / half)
+        found = {}
+        # Where outputs are more than cells, other sums see a deficit better, and cells are so
+        # entangled that its law has long tails.
+        is_asked = self.squares.mean() <= LEAST_DIMENSIONS and self._least >= LEAST_EXPECTED
+        if is_asked and scale > 0:
+            excess = (_deficit(here)[0] - deficits.mean()) / scale
+            found["deficit"] = float(student.sf(excess, half - 1))
+        if half >= LEAST_HOLES:
+            holes = (np.minimum(noise, 0) ** 2).sum(axis=0)
+            statistic = float((np.minimum(here, 0) ** 2).sum())
+            variance = holes.var(ddof=1) * (1 + 1 / half)
+            found["holes"] = gamma_tail(statistic, float(holes.mean()), float(variance))
+        return found
+
+    def named(self, part: str) -> tuple[str, float | None, tuple[float, float] | None]:
+        """Return what spoke, the share of reports of its kind, and an interval for that."""
+        if part not in ("unrandomised", "shapes"):
+            return (TOO_FEW if part == "deficit" else UNNAMED), None, None
+        candidates = [
+            k for k in self._usable if (self._names[k] == UNRANDOMISED) == (part == "unrandomised")
+        ]
+        k = min(candidates, key=lambda each: self._p[each])
+        share = self._along[k] / self._per_share[k]
+        reach = norm.isf((1 - LEVEL_OF_SHARE) / 2) * self._spread[k] / self._per_share[k]
+        reach += FIRST_ORDER * max(share, 0)
+        low, middle, high = np.clip([share - reach, share, share + reach], 0, 1)
+        return self._names[k], float(middle), (float(low), float(high))
+
+
+def _deficit(deviations: Array) -> Array:
+    """Return by how many standard deviations cells where nobody seems to be are below 0.
+
+    In standard deviations of the cell. One with somebody has a larger mean of what is summed, never
+    a smaller one, or is left out, which counts as 0: about the mean of an empty cell.
+    """
+    counted = np.where(deviations < OCCUPIED, np.minimum(deviations, CAP), 0)
+    return np.asarray(-counted.sum(axis=0))
+
+
+def _variance_of_squares(fit: Unexplained, mean: float, runs: int) -> float:
+    """Return the variance of the sum of squares about its simulated mean.
+
+    Twice the mean for normal numbers; counts near 0 make it smaller or larger, by the factor that
+    they have in the sum of squares of all, which is that of independent Poisson counts.
+    """
+    expected = fit.expected
+    whole = (expected / fit.variance).sum()
+    spread = ((expected + 2 * expected**2) / fit.variance**2).sum()
+    return float(mean * spread / whole * (1 + 1 / runs))

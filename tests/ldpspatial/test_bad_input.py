@@ -457,6 +457,25 @@ ESTIMATION = {
     "estimation.goodness_of_fit": Row(
         estimation.goodness_of_fit, lambda _: {"estimate": estimate()}, {"estimate": NO_ESTIMATE}
     ),
+    "estimation.best_power": Row(
+        estimation.best_power,
+        lambda _: {
+            "channel": channel(),
+            "density": MAP / MAP.sum(),
+            "forged": channel().forward(MAP / MAP.sum()),
+            "share": 0.1,
+            "n": 100,
+            "false_alarm": 0.01,
+        },
+        {
+            "channel": NO_CHANNEL,
+            "density": DENSITY,
+            "forged": DENSITY,
+            "share": SHARE[2:],
+            "n": whole(1, 1 << 53),
+            "false_alarm": SHARE,
+        },
+    ),
     "estimation.cell_intervals": Row(
         estimation.cell_intervals,
         lambda _: {

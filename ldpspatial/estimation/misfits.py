@@ -1,0 +1,84 @@
+"""What reports look like that were not drawn from the table: shapes the check of the fit looks for.
+
+A shape is a distribution over output cells. Reports of which a share has that shape differ from
+all that the channel gives in its direction, and one sum of counts along it sees them with far more
+power than the sum of all squares does.
+"""
+
+from collections.abc import Iterator
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_cdt
+
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.protocol import Channel
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+UNRANDOMISED = "unrandomised reports"
+RINGS = 4
+TILES = 6  # along a side
+
+
+def shapes(channel: Channel, density: Array, law: Array, tiles: int) -> dict[str, Array]:
+    """Return shapes by name, (N,) distributions in the order of the support's entries.
+
+    Parameters
+    ----------
+    channel : Channel
+    density : array shaped like the channel's input
+        Where people are, as far as known: unrandomised reports are spread like it.
+    law : (N,) array
+        Its distribution of reports.
+    tiles : int
+        Parts along a side in which single spots and blocks are looked for; 0 for none.
+    """
+    support = channel.support
+    # What is likelier than everywhere alike: the part of reports that tells of the place.
+    found = {"the same everywhere": np.ones(len(law)), "the disk alone": law - law.min()}
+    if isinstance(channel, StampChannel):
+        radius = channel.table.radius
+        found[UNRANDOMISED] = np.pad(density, radius)[support]
+        found |= {name: mask[support] for name, mask in _around(support, radius)}
+    if support.ndim == 2:
+        found |= {name: mask[support] for name, mask in _patterns(support, tiles)}
+    return {name: shape / shape.sum() for name, shape in found.items() if shape.sum() > 0}
+
+
+def _around(support: Mask, radius: int) -> Iterator[tuple[str, Mask]]:
+    """Yield the margin of the square, and rings of it."""
+    inside = np.zeros(support.shape, bool)
+    inside[radius : len(support) - radius, radius : len(support) - radius] = True
+    margin = support & ~inside
+    yield "the margin", margin
+    width = max(1, ceil(radius / RINGS))
+    far = distance_transform_cdt(~inside, "chessboard")
+    for start in range(0, radius, width):
+        ring = margin & (far > start) & (far <= start + width)
+        yield f"the margin, {start + 1} to {start + width} cells from the square", ring
+
+
+def _patterns(support: Mask, tiles: int) -> Iterator[tuple[str, Mask]]:
+    """Yield checkerboards and tiles."""
+    rows, cols = np.indices(support.shape)
+    for side in (1, 2):
+        even = (rows // side + cols // side) % 2 == 0
+        yield f"a checkerboard of {side} x {side} cells", support & even
+        yield f"the other checkerboard of {side} x {side} cells", support & ~even
+    # Two tilings, half a tile apart: a spot on the edge of one lies within the other.
+    for moved in (0.0, 0.5) if tiles else ():
+        down = np.floor(rows * tiles / support.shape[0] + moved).astype(int)
+        across = np.floor(cols * tiles / support.shape[1] + moved).astype(int)
+        for row in range(down.max() + 1):
+            for col in range(across.max() + 1):
+                tile = support & (down == row) & (across == col)
+                if tile.any():
+                    yield _extent(tile), tile
+
+
+def _extent(tile: Mask) -> str:
+    rows, cols = np.nonzero(tile)
+    return f"rows {rows.min()} to {rows.max()}, columns {cols.min()} to {cols.max()} of outputs"
