@@ -14,6 +14,7 @@ from experiments.studies.better_default import better_default
 from experiments.studies.city_intervals import city_intervals
 from experiments.studies.claims import claims
 from experiments.studies.coverage import coverage
+from experiments.studies.fit_check import fit_check
 from experiments.studies.flagship import flagship
 from experiments.studies.forged_reports import forged_reports
 from experiments.studies.ledger_attacks import ledger_attacks
@@ -41,6 +42,7 @@ OWN = (
     claims,
     coverage,
     end_to_end,
+    fit_check,
     forged_reports,
     ledger_attacks,
     orderings,

@@ -22,7 +22,7 @@ from ldpspatial.validate import density_array, instance, number_in, whole_number
 Array = NDArray[np.float64]
 
 GAIN = 1e-4  # nats a step, at which the search for the closest density stops
-STEPS = 5_000
+STEPS = 1_000
 FILL = 0.01  # users that the search begins with in each cell, as EM never fills an empty one
 
 

@@ -15,7 +15,7 @@ from ldpspatial import StampChannel
 from ldpspatial import estimate as recover
 from ldpspatial.cli.output import RESULTS
 from ldpspatial.collecting import counting
-from ldpspatial.collecting.results import finite_width
+from ldpspatial.collecting.results import finite_width, fit_verdict
 from tests.support.command_line import refusal, run, succeed, write_people
 from tests.support.files import write_file
 
@@ -200,7 +200,17 @@ def test_reports_that_no_population_can_have_sent_are_called_out(
     result = run("estimate", played / "collection.json", file, "--out", tmp_path / "map")
     assert result.exit_code == 0
     assert "THE COUNTS DO NOT FIT THIS COLLECTION" in result.stdout
-    assert summary_of(tmp_path / "map")["fit"]["plausible"] is False
+    fit = summary_of(tmp_path / "map")["fit"]
+    assert fit["plausible"] is False
+    assert fit["misfit"]
+
+
+def test_a_verdict_names_what_counts_look_like() -> None:
+    fit = {"p_value": 1e-9, "plausible": False, "misfit": "the margin", "interval": [0.02, 0.06]}
+    assert fit_verdict({"fit": fit}).endswith("; most like the margin, 2.0% to 6.0% of all")
+    unnamed = fit_verdict({"fit": fit | {"interval": None}})
+    assert unnamed.endswith("forged or mixed reports")
+    assert fit_verdict({"fit": fit | {"p_value": 0.5, "plausible": True}}).endswith("(p = 0.5)")
 
 
 @pytest.mark.parametrize(
