@@ -29,7 +29,7 @@ from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import expectation_maximisation
-from ldpspatial.estimation.misfits import TILES, UNRANDOMISED, shapes
+from ldpspatial.estimation.misfits import BROAD, PATTERNS, SPOTS, UNRANDOMISED, shapes
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.stopping import LikelihoodGain
 from ldpspatial.estimation.tails import gamma_tail, least_of_many, upper_tail
@@ -50,7 +50,9 @@ UNNAMED = "no shape that is known"
 TOO_FEW = "too few reports where nobody is"
 
 SIMULATED = 200  # collections under the pilot, where the channel is small
-SIMULATED_LARGE = 10  # where it is not, and each costs as much as a map
+SIMULATED_LARGE = 10  # where it is not, and each takes about as long as a map
+SIMULATED_HUGE = 5
+HUGE_SIDE = 64  # cells of a side, beyond which each takes a second and more
 STILL_SEEN = 0.02  # of a direction's norm, below which densities explain it
 LEAST_DIMENSIONS = 0.5  # expected sum of squares below which nothing is left
 LEAST_HOLES = 50  # collections from which the law of the holes is known
@@ -180,15 +182,15 @@ class _Remainder:
             channel, counts, LikelihoodGain(PILOT_GAIN), PILOT_STEPS
         ).density
         fit = Unexplained(channel, pilot, n)
+        runs, detail = _effort(fit, pilot.size)
         law = fit.expected / n
-        named = shapes(channel, pilot, law, TILES if fit.is_dense else 0)
+        named = shapes(channel, pilot, law, detail)
         self._names = list(named)
         # By how much a share of 1 moves the whitened counts.
         moved = n * (np.stack(list(named.values()), axis=1) - law[:, None])
         moved /= np.sqrt(fit.variance)[:, None]
         self._unit = np.linalg.norm(moved, axis=0)
         directions = moved / np.maximum(self._unit, np.finfo(float).tiny)
-        runs = SIMULATED if fit.is_dense else SIMULATED_LARGE
         played = generator_of(counts).multinomial(n, law, size=runs).T
         collections = fit.whitened(np.column_stack([counts[channel.support], played]))
         # Directions have norm 1, collections about one in each output cell.
@@ -279,6 +281,15 @@ class _Remainder:
         reach += FIRST_ORDER * max(share, 0)
         low, middle, high = np.clip([share - reach, share, share + reach], 0, 1)
         return self._names[k], float(middle), (float(low), float(high))
+
+
+def _effort(fit: Unexplained, cells: int) -> tuple[int, int]:
+    """Return how many collections are simulated, and how finely shapes are looked for."""
+    if fit.is_dense:
+        return SIMULATED, SPOTS
+    if cells <= HUGE_SIDE**2:
+        return SIMULATED_LARGE, PATTERNS
+    return SIMULATED_HUGE, BROAD
 
 
 def _deficit(deviations: Array) -> Array:

@@ -21,9 +21,12 @@ Mask = NDArray[np.bool_]
 UNRANDOMISED = "unrandomised reports"
 RINGS = 4
 TILES = 6  # along a side
+BROAD = 0  # how finely is looked: what all densities are compared with
+PATTERNS = 1  # rings and checkerboards, too
+SPOTS = 2  # tiles, too, in which single spots and blocks are
 
 
-def shapes(channel: Channel, density: Array, law: Array, tiles: int) -> dict[str, Array]:
+def shapes(channel: Channel, density: Array, law: Array, detail: int) -> dict[str, Array]:
     """Return shapes by name, (N,) distributions in the order of the support's entries.
 
     Parameters
@@ -33,8 +36,8 @@ def shapes(channel: Channel, density: Array, law: Array, tiles: int) -> dict[str
         Where people are, as far as known: unrandomised reports are spread like it.
     law : (N,) array
         Its distribution of reports.
-    tiles : int
-        Parts along a side in which single spots and blocks are looked for; 0 for none.
+    detail : {BROAD, PATTERNS, SPOTS}
+        How many shapes are worth their time.
     """
     support = channel.support
     # What is likelier than everywhere alike: the part of reports that tells of the place.
@@ -42,18 +45,22 @@ def shapes(channel: Channel, density: Array, law: Array, tiles: int) -> dict[str
     if isinstance(channel, StampChannel):
         radius = channel.table.radius
         found[UNRANDOMISED] = np.pad(density, radius)[support]
-        found |= {name: mask[support] for name, mask in _around(support, radius)}
-    if support.ndim == 2:
-        found |= {name: mask[support] for name, mask in _patterns(support, tiles)}
+        found |= {name: mask[support] for name, mask in _around(support, radius, detail)}
+    if support.ndim == 2 and detail >= PATTERNS:
+        found |= {name: mask[support] for name, mask in _patterns(support)}
+    if support.ndim == 2 and detail >= SPOTS:
+        found |= {name: mask[support] for name, mask in _tiles(support)}
     return {name: shape / shape.sum() for name, shape in found.items() if shape.sum() > 0}
 
 
-def _around(support: Mask, radius: int) -> Iterator[tuple[str, Mask]]:
+def _around(support: Mask, radius: int, detail: int) -> Iterator[tuple[str, Mask]]:
     """Yield the margin of the square, and rings of it."""
     inside = np.zeros(support.shape, bool)
     inside[radius : len(support) - radius, radius : len(support) - radius] = True
     margin = support & ~inside
     yield "the margin", margin
+    if detail < PATTERNS:
+        return
     width = max(1, ceil(radius / RINGS))
     far = distance_transform_cdt(~inside, "chessboard")
     for start in range(0, radius, width):
@@ -61,17 +68,21 @@ def _around(support: Mask, radius: int) -> Iterator[tuple[str, Mask]]:
         yield f"the margin, {start + 1} to {start + width} cells from the square", ring
 
 
-def _patterns(support: Mask, tiles: int) -> Iterator[tuple[str, Mask]]:
-    """Yield checkerboards and tiles."""
+def _patterns(support: Mask) -> Iterator[tuple[str, Mask]]:
+    """Yield checkerboards."""
     rows, cols = np.indices(support.shape)
     for side in (1, 2):
         even = (rows // side + cols // side) % 2 == 0
         yield f"a checkerboard of {side} x {side} cells", support & even
         yield f"the other checkerboard of {side} x {side} cells", support & ~even
-    # Two tilings, half a tile apart: a spot on the edge of one lies within the other.
-    for moved in (0.0, 0.5) if tiles else ():
-        down = np.floor(rows * tiles / support.shape[0] + moved).astype(int)
-        across = np.floor(cols * tiles / support.shape[1] + moved).astype(int)
+
+
+def _tiles(support: Mask) -> Iterator[tuple[str, Mask]]:
+    """Yield two tilings, half a tile apart: a spot on the edge of one lies within the other."""
+    rows, cols = np.indices(support.shape)
+    for moved in (0.0, 0.5):
+        down = np.floor(rows * TILES / support.shape[0] + moved).astype(int)
+        across = np.floor(cols * TILES / support.shape[1] + moved).astype(int)
         for row in range(down.max() + 1):
             for col in range(across.max() + 1):
                 tile = support & (down == row) & (across == col)
