@@ -192,6 +192,12 @@ PAGES: Mapping[str, Page] = {
             "release; the two under geo-indistinguishability are dashed and hollow"
         },
     ),
+    "fit-check": Page(
+        "The check of the fit: false alarms and power",
+        "fit-check --data FOLDER --repeats 7 --forged-repeats 3",
+        "experiments/fit-check.md",
+        {},
+    ),
     "forged-reports": Page(
         "Forged reports: how far they move a map, and when they are noticed",
         "forged-reports --data FOLDER",

@@ -11,10 +11,11 @@ from scipy.stats import kstest
 
 from client_sdk import Grid, ResponseTable, response_table
 from client_sdk.kernels import cells_of
+from experiments.generated import write_page
 from experiments.places import Place, places
 from experiments.progress import tracked
 from experiments.sources import CABS, data_option, gowalla, table, tokyo
-from experiments.tables import DOCS, markdown, replace_block
+from experiments.tables import DOCS, markdown
 from ldpspatial import StampChannel
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.estimation import EM, LikelihoodGain, best_power, goodness_of_fit
@@ -59,7 +60,7 @@ class Checks:
 @click.option("--forged-repeats", default=2, show_default=True, type=click.IntRange(1),
               help="The same with forged reports.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
-@click.option("--write", is_flag=True, help="Put the tables into docs/experiments/fit-check.md.")
+@click.option("--write", is_flag=True, help="Write the page in docs/generated.")
 def fit_check(data: Path, repeats: int, forged_repeats: int, seed: int, write: bool) -> None:
     """Show false alarms and power of the check of the fit.
 
@@ -72,11 +73,10 @@ def fit_check(data: Path, repeats: int, forged_repeats: int, seed: int, write: b
         powers = powers_of(data, forged_repeats, rng)
     except LdpSpatialError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{rates}\n\n{powers}")
+    page = f"## False alarms\n\n{rates}\n\n## Power\n\n{powers}"
+    click.echo(page)
     if write:
-        page = DOCS / "experiments" / "fit-check.md"
-        replace_block(page, "fit-check-rates", rates)
-        replace_block(page, "fit-check-powers", powers)
+        write_page(DOCS, "fit-check", page)
 
 
 def maps_of(cells: int, data: Path) -> dict[str, Array]:
