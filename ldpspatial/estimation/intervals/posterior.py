@@ -4,14 +4,16 @@ No prior is right for every city. Real ones have peaks of single cells, and edge
 field takes for less than they are, so the bare quantiles hold the truth too seldom. Their distances
 from the mean are therefore stretched: by 1.2 for a region of many cells; for a single cell by 2
 upwards, where a peak may be, and not at all downwards; in between by the effective number of cells,
-(sum w f)^2 / sum (w f)^2. The three numbers were found on six maps of three places and hold on five
-other cities (docs/estimation.md has both). They are no theorem: a map unlike all of these, such as
+(sum w f)^2 / sum (w f)^2, of the region or of all that is not in it, where that is fewer. The three
+numbers were found on six squares of two cities and hold on five others (docs/estimation.md has
+both). They are no theorem: a map unlike all of these, such as
 one with everybody in a few cells, may lie outside more often.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.intervals.interval import (
@@ -27,29 +29,18 @@ STRETCH = 1.2  # of an interval of many cells, to either side
 CELL_UP, CELL_DOWN = 2.0, 1.0  # of a single cell
 
 
-def sampled(estimate: Estimate) -> Estimate:
-    """Return the estimate, or that of a field from the same counts where it has no samples.
+def posterior(estimate: Estimate, level: float) -> Uncertainty:
+    """Return intervals from the samples of an estimate, or of a field from its counts.
 
     Raises
     ------
     InputError
-        The field does not take the channel, or nobody measured its intervals there.
+        There are no samples, and the field does not take the channel, or nobody measured its
+        intervals there.
     """
-    if estimate.samples is not None:
-        return estimate
-    if is_conditional(estimate.channel):
-        raise InputError(
-            "method must not be posterior where the channel knows only the reports that came: ask "
-            "for shares of regions, which have method scores"
-        )
-    return Field().fit(estimate.channel, estimate.counts)
-
-
-def posterior(estimate: Estimate, level: float) -> Uncertainty:
-    """Return intervals from the samples of an estimate, or of a field from its counts."""
-    samples = sampled(estimate).samples
-    if samples is None:  # a field always has some
-        raise TypeError("a field without samples")
+    samples = estimate.samples
+    if samples is None:
+        samples = _samples_of_a_field(estimate.channel, estimate.counts)
     mean = samples.mean(0)
     flat = samples.reshape(len(samples), -1)
     read = min(level, MOST_LEVEL)
@@ -57,17 +48,25 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
     farther = standard_errors(level) / standard_errors(read)
 
     def of_unit(unit: Array) -> tuple[float, float]:
-        parts = unit * mean
-        share = float(parts.sum())
-        squares = float((parts**2).sum())
-        cells = share**2 / squares if squares > 0 else 1.0
+        inside = _effective_cells(unit * mean)
+        outside = _effective_cells((1 - unit) * mean)
+        if outside < inside:  # what is known of a peak is known of all that is not in it
+            lower, upper = of_unit(1 - unit)
+            return 1 - upper, 1 - lower
         low, high = np.quantile(flat @ unit.ravel(), ends)
-        lower, upper = _stretched(np.float64(share), low, high, max(cells, 1.0), farther)
-        return float(lower), float(upper)
+        share = np.float64((unit * mean).sum())
+        lower, upper = map(float, _stretched(share, low, high, inside, farther))
+        return lower, upper
 
     low, high = np.quantile(samples, ends, axis=0)
     lower, upper = _stretched(mean, low, high, 1.0, farther)
     return Uncertainty(level, "posterior", lower, upper, mean, of_unit)
+
+
+def _effective_cells(people: Array) -> float:
+    """Return of how many cells, all alike, the people could be; at least 1."""
+    squares = float((people**2).sum())
+    return max(float(people.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0
 
 
 def _stretched(
@@ -80,3 +79,12 @@ def _stretched(
     lower = np.minimum(low, mean - down * (mean - low))
     upper = np.maximum(high, mean + up * (high - mean))
     return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def _samples_of_a_field(channel: Channel, counts: Array) -> Array:
+    if is_conditional(channel):
+        raise InputError(
+            "method must not be posterior where the channel knows only the reports that came: ask "
+            "for shares of regions, which have method scores"
+        )
+    return np.asarray(Field().fit(channel, counts).samples)

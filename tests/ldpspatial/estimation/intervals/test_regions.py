@@ -81,6 +81,18 @@ def test_quantiles_are_stretched_by_the_number_of_cells() -> None:
     assert cell_intervals(found).lower[2, 3] == region_share(found, single).lower
 
 
+def test_what_is_known_of_a_region_is_known_of_the_rest() -> None:
+    samples = np.random.default_rng(3).dirichlet(np.full(25, 2.0), 200).reshape(-1, 5, 5)
+    found = dataclasses.replace(example(), samples=samples)
+    rng = np.random.default_rng(4)
+    for held in (1, 3, 12, 20, 24):
+        mask = np.zeros(25, bool)
+        mask[rng.choice(25, held, replace=False)] = True
+        share = region_share(found, mask.reshape(5, 5))
+        rest = region_share(found, ~mask.reshape(5, 5))
+        assert (rest.lower, rest.upper) == pytest.approx((1 - share.upper, 1 - share.lower))
+
+
 @pytest.mark.parametrize("lumps", ["smooth", "spots"])
 def test_posterior_intervals_cover_and_are_narrower_than_fisher(lumps: str) -> None:
     # At least .9 of the blocks of a level of .95. Half as wide ones cover some .7 and would not
