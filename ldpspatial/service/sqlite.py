@@ -14,7 +14,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -158,11 +158,14 @@ class SqliteDatabase:
 
     def _changed(self, statement: Statement) -> int:
         sql = _with_question_marks(statement.sql)
-        if len(statement.rows) == 1:
-            cursor = self._writing.execute(sql, statement.rows[0])
-        else:
-            cursor = self._writing.executemany(sql, statement.rows)
-        changed = max(cursor.rowcount, 0)
+        # Closed in this thread: one that an error takes along is freed by another, which resets a
+        # statement of SQLite that the next transaction may be using.
+        with closing(self._writing.cursor()) as cursor:
+            if len(statement.rows) == 1:
+                cursor.execute(sql, statement.rows[0])
+            else:
+                cursor.executemany(sql, statement.rows)
+            changed = max(cursor.rowcount, 0)
         if statement.expected not in (None, changed):
             raise ChangedStoreError("another process changed the store meanwhile")
         return changed

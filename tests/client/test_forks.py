@@ -402,6 +402,9 @@ signal.signal(signal.SIGUSR1, handler)
 made = client_sdk.Ledger(path)
 
 def draw():
+    # Until the other thread waits for this one: while it waits for the interpreter it may have what
+    # guards the interpreter's lock, and nobody would give that back in the child.
+    time.sleep(0.1)
     is_child = not (libc.fork() if how == "C code" else os.fork())
     time.sleep(float(child_s if is_child else parent_s))
     who.append("child" if is_child else "parent")
@@ -412,7 +415,7 @@ def work():
         told = made.spend("c", 1_000_000, None, draw)
     except client_sdk.LedgerError as error:
         told = f"refused: {error}"
-    print(who[0], told, sep="|", flush=True)
+    os.write(1, f"{who[0]}|{told}\\n".encode())  # at once: parent and child write to one pipe
     if who[0] == "child":
         os._exit(0)
 

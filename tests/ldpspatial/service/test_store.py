@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import subprocess
+import traceback
 from contextlib import closing
 from pathlib import Path
 
@@ -168,6 +169,25 @@ def test_a_transaction_that_finds_less_than_it_expects_does_nothing(location: st
         assert (await close_collection(store, COLLECTION.digest)).n == 4
 
     on(location, act, make=True)
+
+
+def test_a_transaction_that_failed_leaves_no_cursor_behind(tmp_path: Path) -> None:
+    # Its error, freed in another thread, would reset a statement that the next one is using.
+    async def act() -> list[sqlite3.Cursor]:
+        store = await make_store(str(tmp_path / "store.db"))
+        with pytest.raises(ChangedStoreError) as error:
+            await store.database.run(
+                [Statement("DELETE FROM chunks WHERE part = $1", [(1,), (2,)], expected=3)]
+            )
+        await store.close()
+        frames = [frame for frame, _ in traceback.walk_tb(error.value.__traceback__)]
+        values = [value for frame in frames for value in frame.f_locals.values()]
+        return [value for value in values if isinstance(value, sqlite3.Cursor)]
+
+    found = asyncio.run(act())
+    assert len(found) == 1
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        found[0].fetchone()
 
 
 def test_two_processes_that_gather_at_once_lose_nothing(location: str) -> None:
