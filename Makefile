@@ -13,7 +13,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PROJECTS = pyproject.toml client_sdk/python/pyproject.toml
 CLIENT = response verify sampling randomizer report ledger ledger_lock device
-ROOMS = places/test_users metrics/test_transport_edges channels/test_smooth estimation/test_em \
+ROOMS = places/test_users metrics/test_transport_edges channels/test_disk estimation/test_em \
 	privacy/test_audit files/test_maps datasets/test_synthetic plotting/test_transport_plot \
 	release/test_release release/local/test_dam planning/test_designs \
 	collecting/test_count_reports comparison/test_range_queries service/test_store \

@@ -17,6 +17,7 @@ from experiments.studies.coverage import coverage
 from experiments.studies.fit_check import fit_check
 from experiments.studies.flagship import flagship
 from experiments.studies.forged_reports import forged_reports
+from experiments.studies.forgery_bound import forgery_bound
 from experiments.studies.ledger_attacks import ledger_attacks
 from experiments.studies.local_ranges import local_ranges
 from experiments.studies.orderings import orderings
@@ -44,6 +45,7 @@ OWN = (
     end_to_end,
     fit_check,
     forged_reports,
+    forgery_bound,
     ledger_attacks,
     orderings,
     plan_figure,

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Estimate,
         Estimator,
         Field,
-        Sieve,
         cell_intervals,
         estimate,
         goodness_of_fit,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     )
     from ldpspatial.places.points import Points
     from ldpspatial.places.users import UserCells, user_cells
-    from ldpspatial.planning.recommendation import recommended
+    from ldpspatial.planning.recommendation import recommended, recommended_collection
     from ldpspatial.privacy.claims import PrivacyClaim
     from ldpspatial.release.registry import releases
     from ldpspatial.release.release import Release, Released
@@ -54,7 +53,6 @@ _HOMES = {
         "Estimate",
         "Estimator",
         "Field",
-        "Sieve",
         "cell_intervals",
         "estimate",
         "goodness_of_fit",
@@ -70,7 +68,7 @@ _HOMES = {
         "transport",
         "wasserstein",
     ),
-    "planning.recommendation": ("recommended",),
+    "planning.recommendation": ("recommended", "recommended_collection"),
     "release.registry": ("releases",),
     "release.release": ("Release", "Released"),
     "privacy.claims": ("PrivacyClaim",),
@@ -114,7 +112,6 @@ __all__ = [
     "Released",
     "ReportCounts",
     "SeparableCost",
-    "Sieve",
     "Simulation",
     "SolverError",
     "StampChannel",
@@ -128,6 +125,7 @@ __all__ = [
     "goodness_of_fit",
     "read_points",
     "recommended",
+    "recommended_collection",
     "region_share",
     "releases",
     "simulate",

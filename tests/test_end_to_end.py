@@ -72,7 +72,7 @@ def test_faults_of_devices_lie_outside_what_was_foretold() -> None:
     def w2(rows: np.ndarray, cols: np.ndarray, drawn_from: float = EPSILON) -> float:
         sent_by = response_table("dam", drawn_from, CELLS, table.radius)
         counts = play(sent_by, rows, cols, rng)
-        return CITY.side * people.misfit(estimate(StampChannel(table), counts).density).w2
+        return CITY.side * people.misfit(estimate(StampChannel(table), counts, "em").density).w2
 
     assert said.holds(w2(people.rows, people.cols))  # outside: 1e-6
     assert not said.holds(w2(people.cols, people.rows))  # latitude and longitude exchanged

@@ -25,7 +25,6 @@ LISTENING = (
     *("tests/client/test_response.py", "tests/client/test_vectors.py"),
     *("tests/ldpspatial/cli/test_cli_compare.py", "tests/ldpspatial/cli/test_cli_help.py"),
     "tests/ldpspatial/comparison/test_range_queries.py",
-    "tests/ldpspatial/estimation/test_cross_validated.py",
     "tests/ldpspatial/estimation/test_estimate_input.py",
     *("tests/ldpspatial/files/test_maps.py", "tests/ldpspatial/metrics/test_density.py"),
     *("tests/ldpspatial/release/test_attack.py", "tests/ldpspatial/release/test_registry.py"),

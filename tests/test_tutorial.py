@@ -100,7 +100,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, subtests: pytest.Subtests) -
 
 
 def check_blocks_print_what_the_page_quotes(steps: list[Step], _: Path) -> None:
-    assert sum(bool(step.quoted) for step in steps) == 7
+    assert sum(bool(step.quoted) for step in steps) == 6
     for step in steps:
         printed = [line for line in step.printed.splitlines() if line]
         quoted = step.quoted.splitlines()

@@ -49,9 +49,8 @@ def foretold(
 ) -> Foretold:
     """Ask ``plan`` about collections in the city."""
     maps = {CITY.name: CITY}
-    found = plan(
-        CITY.side, epsilon, reports, rng, [cells], maps=maps, repeats=REPEATS, progress=progress
-    )
+    # The mechanism that a document has by itself, as that of the command does.
+    found = plan(CITY.side, epsilon, reports, rng, [cells], "dam", maps, REPEATS, progress)
     row = found.rows[0]
     quantile = float(t.ppf(1 - FALSE_ALARM / 2, REPEATS - 1))
     reach = quantile * row.standard_error_m * sqrt(REPEATS + 1)

@@ -188,7 +188,7 @@ class _Look:
 
 
 def _looked_at(table: ResponseTable, counts: NDArray[np.int64]) -> _Look:
-    found = estimate(StampChannel(table), counts)
+    found = estimate(StampChannel(table), counts, "scaled")
     return _Look(found.density, not goodness_of_fit(found).is_plausible())
 
 

@@ -19,7 +19,7 @@ EPSILON = 3.5
 def plan_figure() -> None:
     """Draw the cheapest way from a synthetic town's people to their estimated map."""
     trial = draw_trial("mnormal", CELLS, EPSILON, PEOPLE, np.random.default_rng(1))
-    found = estimate(trial.channel, trial.counts).density
+    found = estimate(trial.channel, trial.counts, "scaled").density
     plan = transport(trial.truth, found, order=1)
     title = f"{PEOPLE:,} people, {EPSILON}-LDP per report: from truth to estimate"
     figure = plot_transport(trial.truth, found, plan, title=title)

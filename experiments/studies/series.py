@@ -77,8 +77,8 @@ def play_series(
         for answers, table in tables.items():
             chosen = answered[answers][:, window]
             counts = play(table, rows[chosen], cols[chosen], rng)
-            found = wasserstein(people / devices, estimate(StampChannel(table), counts).density)
-            errors[answers] += found / WINDOWS
+            found = estimate(StampChannel(table), counts, "scaled")
+            errors[answers] += wasserstein(people / devices, found.density) / WINDOWS
     return list(errors.values())
 
 

@@ -12,12 +12,16 @@ from ldpspatial.cli.options import (
     grid_options,
     make_grid,
     mechanism_options,
+    square_side,
+    wanted_cells,
+    wanted_epsilon,
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
 from ldpspatial.collecting.results import real_radius, squared_radius
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
+from ldpspatial.planning.grid_size import FOR_USERS
 
 
 @click.group()
@@ -42,20 +46,20 @@ def new(name: str, out: Path, **options: Any) -> None:
     \b
     Examples:
       ldpspatial collection new "noon in Berlin" --center 52.52,13.405 --side-km 20 \\
-          --cells 15 --epsilon 3.5 --out berlin.json
+          --epsilon 3.5 --out berlin.json
       ldpspatial collection new "noon in Berlin" --center 52.52,13.405 --side-km 20 \\
-          --cells 15 --epsilon 3.5 --mechanism disk --for-users 10000 --out berlin.json
+          --epsilon 3.5 --for-users 10000 --out berlin.json
     """
     grid = wanted_grid(options)
     check_new(out)
     made = Collection.create(
         name,
         grid,
-        options["epsilon"],
+        wanted_epsilon(options),
         options["mechanism"],
         options["radius"],
         options["max_reports"],
-        wanted_squared_radius(options),
+        wanted_squared_radius(options, grid.cells, FOR_USERS),
     )
     with replacing(out) as stream:
         stream.write(made.to_json().encode())
@@ -66,7 +70,7 @@ def new(name: str, out: Path, **options: Any) -> None:
 def wanted_grid(options: Mapping[str, Any]) -> Grid:
     """Return the square that the options give."""
     square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
-    grid = make_grid(options["cells"], *square)
+    grid = make_grid(wanted_cells(options, FOR_USERS, square_side(options)), *square)
     if grid is None:
         raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
     return grid

@@ -9,10 +9,10 @@ from click.shell_completion import CompletionItem
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.em import QUICK
 from ldpspatial.estimation.estimate import RULES, Rule, estimator_names, find_estimator
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.estimator import FIELD
-from ldpspatial.estimation.sieve import CROSS_VALIDATED
 from ldpspatial.estimation.smoothing import SMOOTHERS
 from ldpspatial.estimation.stopping import STOPPING_RULES
 from ldpspatial.files.side_information import read_prior, read_support
@@ -20,11 +20,10 @@ from ldpspatial.files.side_information import read_prior, read_support
 Command = Callable[..., Any]
 INTERVALS = ("auto", "posterior", "fisher", "none")
 RULE_HELP = (
-    f"How to estimate: one of {', '.join(RULES)}. {', '.join(STOPPING_RULES)} say when EM stops; "
-    f"{CROSS_VALIDATED} finds out how smooth the map is as well, in up to some thousand times the "
-    f"time; {FIELD} is a Bayesian model, in seconds on any grid, with samples of what the reports "
-    "leave open. Only EM takes --smoothing. Estimators of other packages go by the "
-    "name that they registered, or by module:Name."
+    f"How to estimate: one of {', '.join(RULES)}. By default {FIELD}, a Bayesian model, in seconds "
+    f"on any grid, with samples of what the reports leave open. {QUICK} is a quick look; "
+    f"{', '.join(STOPPING_RULES)} say when it stops, and only it takes --smoothing. "
+    "Estimators of other packages go by the name that they registered, or by module:Name."
 )
 
 
@@ -48,8 +47,10 @@ class RuleName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return [CompletionItem(name) for name in estimator_names() if name.startswith(incomplete)]
 
 
-def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
+def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule | None:
     """Return the estimator that the options ask for, with what they know of a grid's places.
+
+    None is the default.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
         A file breaks a rule, or is given to an estimator that takes none.
     """
     support, prior, column = (options.get(name) for name in ("support", "prior", "prior_column"))
-    rule: Rule = options["rule"]
+    rule: Rule | None = options["rule"]
     layers = {name: options.get(f"{name}_layer") for name in ("support", "prior")}
     for name, file in (("support", support), ("prior", prior)):
         if layers[name] is not None and file is None:
@@ -66,8 +67,8 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
         raise click.UsageError("--prior-column needs --prior.")
     if support is None and prior is None:
         return rule
-    if rule != FIELD:
-        raise click.UsageError(f"--support and --prior need --rule {FIELD}.")
+    if rule not in (None, FIELD):
+        raise click.UsageError(f"--support and --prior need --estimator {FIELD}.")
     return Field(
         support=None if support is None else read_support(support, grid, layers["support"]),
         prior=None if prior is None else read_prior(prior, grid, column, layers["prior"]),
@@ -75,12 +76,10 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule:
 
 
 def estimator_options(command: Command) -> Command:
-    """Add --rule, --smoothing, --intervals, --support and --prior, and what goes with these."""
+    """Add --estimator, --smoothing, --intervals, and --support and --prior with their own."""
     for option in reversed(
         (
-            click.option(
-                "--rule", type=RuleName(), default="scaled", show_default=True, help=RULE_HELP
-            ),
+            click.option("--estimator", "--rule", "rule", type=RuleName(), help=RULE_HELP),
             click.option("--smoothing", type=click.Choice(list(SMOOTHERS)), help="Smoothed EM."),
             click.option(
                 "--intervals",
@@ -88,7 +87,7 @@ def estimator_options(command: Command) -> Command:
                 type=click.Choice(INTERVALS),
                 default="auto",
                 show_default=True,
-                help="95 % intervals: posterior with rule field; with others fisher to 20 cells "
+                help="95 % intervals: posterior with field; with others fisher to 20 cells "
                 "and none beyond, unless posterior is asked for.",
             ),
             click.option(

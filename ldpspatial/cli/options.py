@@ -12,6 +12,7 @@ from client_sdk import Grid, ParameterError
 from client_sdk.shared import MECHANISMS, metres_per_degree
 from ldpspatial.errors import InputError
 from ldpspatial.planning.disk_radius import MAX_USERS, disk_squared_radius
+from ldpspatial.planning.grid_size import recommended_cells
 from ldpspatial.validate import MAX_CELLS
 
 Command = Callable[..., Any]
@@ -100,6 +101,12 @@ def grid_options(command: Command) -> Command:
     return command
 
 
+CHOICES = (  # what a collection document holds, as the functions below add it
+    "cells", "epsilon", "mechanism", "radius", "squared_radius", "for_users",
+    "center", "side_km", "bounds", "plane",
+)  # fmt: skip
+
+
 def mechanism_options(command: Command) -> Command:
     """Add --cells, --epsilon, --mechanism, --radius, --squared-radius and --for-users."""
     for option in reversed(
@@ -107,27 +114,25 @@ def mechanism_options(command: Command) -> Command:
             click.option(
                 "--cells",
                 type=click.IntRange(1, MAX_CELLS),
-                required=True,
-                help="Cells along a side.",
+                help="Cells along a side; by default 64, and 128 from a million users on.",
             ),
-            click.option(
-                "--epsilon", type=float, required=True, help="Privacy loss of one report."
-            ),
+            click.option("--epsilon", type=float, help="Privacy loss of one report."),
             click.option(
                 "--mechanism",
                 type=click.Choice(MECHANISMS),
-                default="dam",
+                default="disk",
                 show_default=True,
                 help=MECHANISM_HELP,
             ),
             click.option(
-                "--radius", type=int, help="Disk radius in cells, in place of the best one."
+                "--radius", type=int, help="Disk radius in whole cells, in place of the best one."
             ),
             click.option("--squared-radius", type=int, help=SQUARED_RADIUS_HELP),
             click.option(
                 "--for-users",
                 type=click.IntRange(1, MAX_USERS),
-                help="With disk, in place of both: the recommended radius for so many reports.",
+                help="Reports that will arrive, about, for which cells and a disk are recommended; "
+                "by default those of POINTS or 100,000.",
             ),
         )
     ):
@@ -135,17 +140,43 @@ def mechanism_options(command: Command) -> Command:
     return command
 
 
-def wanted_squared_radius(options: Mapping[str, Any]) -> int | None:
-    """Return --squared-radius, or the one that is recommended for --for-users."""
-    if options["for_users"] is None:
-        squared: int | None = options["squared_radius"]
-        check_squared_radius(options["mechanism"], squared)
-        return squared
-    if options["mechanism"] != "disk":
-        raise click.UsageError("--for-users goes with --mechanism disk.")
-    if options["radius"] is not None or options["squared_radius"] is not None:
+def wanted_epsilon(options: Mapping[str, Any]) -> float:
+    """Return --epsilon, which nobody chooses for its users."""
+    epsilon: float | None = options["epsilon"]
+    if epsilon is None:
+        raise click.UsageError("Missing option '--epsilon': the privacy loss of one report.")
+    return epsilon
+
+
+def wanted_cells(options: Mapping[str, Any], users: int, side_m: float | None) -> int:
+    """Return --cells, or what is recommended for --for-users or, without it, so many users."""
+    cells: int | None = options["cells"]
+    return cells or recommended_cells(options["for_users"] or users, side_m)
+
+
+def wanted_squared_radius(options: Mapping[str, Any], cells: int, users: int) -> int | None:
+    """Return --squared-radius, or the one that is recommended for --for-users or so many users.
+
+    None where another mechanism or --radius is asked for.
+    """
+    squared: int | None = options["squared_radius"]
+    check_squared_radius(options["mechanism"], squared)
+    if options["for_users"] is not None and (options["radius"] is not None or squared is not None):
         raise click.UsageError("--for-users takes the place of --radius and --squared-radius.")
-    return disk_squared_radius(options["cells"], options["epsilon"], options["for_users"])
+    if options["mechanism"] != "disk" or options["radius"] is not None or squared is not None:
+        return squared
+    return disk_squared_radius(cells, wanted_epsilon(options), options["for_users"] or users)
+
+
+def square_side(options: Mapping[str, Any]) -> float | None:
+    """Return the side of the square in metres where the options give it."""
+    if options["side_km"] is not None:
+        return float(options["side_km"]) * 1000
+    if options["bounds"] is not None:
+        south, _, side = options["bounds"]
+        per_lat, per_lon = metres_per_degree(south + side / 2)
+        return float(side) * min(per_lat, per_lon)
+    return None
 
 
 def check_squared_radius(mechanism: str, squared_radius: int | None) -> None:

@@ -1,12 +1,19 @@
 """``plan``: what a collection will give, before it starts."""
 
+from pathlib import Path
+
 import click
 import numpy as np
 
-from client_sdk.shared import MECHANISMS
-from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM
+from client_sdk import Collection, Grid, response_table
+from client_sdk.shared import MECHANISMS, UNIT
+from ldpspatial.cli.collection import check_new
+from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM, Numbers
 from ldpspatial.cli.output import progress, show_table
+from ldpspatial.errors import InputError
+from ldpspatial.files.atomic import replacing
 from ldpspatial.planning.designs import Design
+from ldpspatial.planning.grid_size import with_ring
 from ldpspatial.planning.plan import Plan
 from ldpspatial.planning.plan import plan as make_plan
 from ldpspatial.planning.series_plan import SeriesPlan
@@ -26,7 +33,7 @@ from ldpspatial.privacy.still_device import Probability
 @click.option("--answers", type=int, help="Windows that each device answers, at most --windows.")
 @click.option("--cells", type=int, multiple=True, help="A grid size to try; repeat for several.")
 @click.option(
-    "--mechanism", type=click.Choice(MECHANISMS), default="dam",
+    "--mechanism", type=click.Choice(MECHANISMS), default="disk",
     show_default=True, help=MECHANISM_HELP,
 )  # fmt: skip
 @click.option(
@@ -39,6 +46,17 @@ from ldpspatial.privacy.still_device import Probability
 @click.option(
     "--seed", type=click.IntRange(0), help="Seed of the simulated people, to repeat their maps."
 )
+@click.option(
+    "--out", type=click.Path(path_type=Path),
+    help="Collection document to write: the one that is recommended. Needs --center and --name.",
+)  # fmt: skip
+@click.option("--center", type=Numbers("LAT,LON"), help="With --out, centre of the square.")
+@click.option("--name", help="With --out, what people call the collection.")
+@click.option(
+    "--ring", is_flag=True,
+    help="With --out, collect from a square that is larger than the area, by the disk's radius: "
+    "devices outside report from the edge. The area is written beside --out, for ranges --of.",
+)  # fmt: skip
 def plan(
     side_km: float,
     epsilon: float,
@@ -49,17 +67,24 @@ def plan(
     mechanism: str,
     repeats: int,
     seed: int | None,
+    out: Path | None,
+    center: tuple[float, float] | None,
+    name: str | None,
+    ring: bool,
 ) -> None:
     """Show the error to expect, and which grid to take.
 
     Plays whole collections on three reference maps and measures the exact Wasserstein distance
-    in metres. "W2" is between the true and the estimated cell map; "grid" is what cells of
-    that size lose by themselves; "total" bounds the distance from the people to the estimate,
-    and the grid to "take" has the smallest, up to 5 %. "k-RR" marks grids on which a report
-    ignores distance. On that grid the mechanism is then measured against the recommended disk
-    with a cross-validated estimate, and is named with its options unless the disk is better by
-    more than chance. Where even that is no better than a uniform map, beyond chance, nothing
-    is recommended.
+    in metres, with a quick look (EM). "W2" is between the true and the estimated cell map; "grid"
+    is what cells of that size lose by themselves; "total" bounds the distance from the people to
+    the estimate. The grid to "take" is the finest whose total is within 5 % of the smallest: fine
+    cells cost no privacy, as the disk grows with them, and regions that cut cells need them. "k-RR"
+    marks grids on which a report ignores distance. On that grid the recommended disk is then
+    measured with the recommended estimator, the field. Where even that is no better than a uniform
+    map, beyond chance, nothing is recommended.
+
+    With --out the recommended collection is written; simulate, estimate and ranges need no other
+    choice.
 
     A series repeats the collection in --windows windows of time. Each device answers --answers of
     them, which it draws at random when it joins, and so loses answers x epsilon in all. A window
@@ -71,9 +96,19 @@ def plan(
     \b
     Examples:
       ldpspatial plan --side-km 12 --epsilon 3.5 --devices 50000
+      ldpspatial plan --side-km 12 --epsilon 3.5 --devices 50000 \\
+          --center 48.0,11.0 --name "noon in town" --out collection.json
       ldpspatial plan --side-km 40 --epsilon 1.4 --devices 1000000 --cells 10 --cells 20
       ldpspatial plan --side-km 12 --epsilon 3.5 --devices 40000 --windows 7 --answers 1
     """
+    if out is not None:
+        if center is None or not name or windows is not None:
+            raise click.UsageError("--out needs --center and --name, and no --windows.")
+        check_new(out)
+        if ring:
+            check_new(_area_file(out))
+    elif center is not None or name is not None or ring:
+        raise click.UsageError("--center, --name and --ring go with --out.")
     with progress("play collections") as (_, advance):
         result = make_plan(
             side_km * 1000,
@@ -91,8 +126,45 @@ def plan(
     for warning in result.warnings:
         click.echo(f"Warning: {warning}", err=True)
     click.echo(_advice(result) if result.tells_something else _no_advice(result))
+    if result.forged:
+        click.echo(_forged(result))
     if result.series is not None:
         _show_series(result.series, result.epsilon, result.recommended.cell_m)
+    if out is not None and center is not None and name is not None:
+        _write(out, center, name, result, ring)
+
+
+def _write(out: Path, center: tuple[float, float], name: str, result: Plan, ring: bool) -> None:
+    """Write the collection that a plan recommends, and the area where there is a ring around it."""
+    if not result.tells_something:
+        raise InputError(f"nothing is recommended, so {out} is not written")
+    best = result.recommended_design
+    mechanism = best.mechanism
+    squared = best.squared_radius
+    area = Grid.from_center(*center, result.side_m, result.recommended.cells)
+    grid = area
+    if ring:
+        table = response_table(mechanism, result.epsilon, area.cells, squared_radius=squared)
+        grid = Grid.from_center(*center, *with_ring(result.side_m, area.cells, table.radius))
+    made = Collection.create(name, grid, result.epsilon, mechanism, squared_radius=squared)
+    with replacing(out) as stream:
+        stream.write(made.to_json().encode())
+    click.echo(f"Written to {out}: {made.digest}")
+    if ring:
+        _write_area(_area_file(out), area)
+
+
+def _write_area(file: Path, area: Grid) -> None:
+    """Write a square as a table of regions with one row."""
+    ends = (area.south, area.west, area.south + area.height, area.west + area.width)
+    row = ",".join(["area", *(f"{end / UNIT:.7f}" for end in ends)])
+    with replacing(file) as stream:
+        stream.write(f"name,south,west,north,east\n{row}\n".encode())
+    click.echo(f"Written to {file}: the area, for ranges --of")
+
+
+def _area_file(out: Path) -> Path:
+    return out.with_name(f"{out.stem}-area.csv")
 
 
 def _show(result: Plan) -> None:
@@ -136,16 +208,26 @@ def _advice(result: Plan) -> str:
     aside = ""
     if best.squared_radius is not None:
         options += f" --squared-radius {best.squared_radius}{_single_cell(best)}"
-        aside = f" (the radius is that of --for-users {result.devices})"
+        aside = f" (what --for-users {result.devices} takes)"
     level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
     return (
         f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m: people are then off "
         f"by about {_metres(best.total_m)} m on these maps with people drawn anew "
         f"(root mean square); a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
-        f"Collect with {options} and estimate with --rule {best.rule}{aside}: {_measured(best)}, "
-        f"against {_measured(other)} with {other.mechanism}{_single_cell(other)} "
-        f"and --rule {other.rule}{level}."
+        f"Collect with {options} and estimate with --estimator {best.rule}{aside}: "
+        f"{_measured(best)}, against {_measured(other)} with {other.mechanism}"
+        f"{_single_cell(other)} "
+        f"and --estimator {other.rule}{level}."
     )
+
+
+def _forged(result: Plan) -> str:
+    """Say how far forged reports can move the map."""
+    cell_m = result.recommended.cell_m
+    moved = ", ".join(
+        f"{each.share:.0%} by up to {_metres(each.w2 * cell_m)} m" for each in result.forged
+    )
+    return f"Forged reports can move such a map, with {result.mechanism}: {moved}."
 
 
 def _no_advice(result: Plan) -> str:
@@ -155,10 +237,10 @@ def _no_advice(result: Plan) -> str:
     other = next(design for design in result.designs if design is not best)
     return (
         f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
-        f"{_metres(best.total_m)} m with {best.mechanism}{_single_cell(best)} and --rule "
+        f"{_metres(best.total_m)} m with {best.mechanism}{_single_cell(best)} and --estimator "
         f"{best.rule} on these maps with people drawn anew (root mean square), which is no better "
         f"beyond chance than a map that knows nothing, off by {_metres(result.uniform_m)} m; with "
-        f"{other.mechanism}{_single_cell(other)} and --rule {other.rule} they are off by "
+        f"{other.mechanism}{_single_cell(other)} and --estimator {other.rule} they are off by "
         f"{_metres(other.total_m)} m. It takes more devices, a larger epsilon or other cells."
     )
 
@@ -170,7 +252,7 @@ def _show_series(series: SeriesPlan, epsilon: float, cell_m: float) -> None:
     if series.windows > 1:
         maps.append((f"all {series.windows} together", series.together))
     show_table(
-        f"Maps of the series on that grid, {design.mechanism} and --rule {design.rule}",
+        f"Maps of the series on that grid, {design.mechanism} and --estimator {design.rule}",
         ("map", "reports", "W2 m", "total m"),
         [
             (

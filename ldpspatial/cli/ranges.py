@@ -4,7 +4,10 @@ import os
 from pathlib import Path
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
+from client_sdk import Grid
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.collecting.region_shares import (
     RegionShares,
@@ -40,6 +43,10 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     "--name-column", help="Column or property of REGIONS with the names.  [default: name]"
 )
 @click.option(
+    "--of", "area", type=click.Path(path_type=Path),
+    help="File of an area, as REGIONS: shares are of the people in it, the rest is left out.",
+)  # fmt: skip
+@click.option(
     "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
     show_default=True, help="Probability with which one interval covers the truth.",
 )  # fmt: skip
@@ -56,6 +63,7 @@ def ranges(
     packed: Path | None,
     layer: str | None,
     name_column: str | None,
+    area: Path | None,
     level: float,
     method: str,
 ) -> None:
@@ -72,6 +80,10 @@ def ranges(
     shares of the cells that it covers wholly and of those that it touches. A cut cell counts with
     its covered part, as if its people were spread evenly in it; the CSV says how much of the share
     is in such cells. Of a region that leaves the map, the part in it counts.
+
+    Devices outside of the square report from its edge. Collect a square that is larger than the
+    area which matters by a ring of some disk radii, and give the area to --of: shares are then of
+    the people in the area, and the ring is left out.
 
     Intervals cover the people in the region, every one at its level by itself: of 100 at 95 %,
     about five miss. They account for the noise of the reports and for where people may be within a
@@ -93,19 +105,23 @@ def ranges(
     Examples:
       ldpspatial ranges result regions.csv --csv shares.csv --geojson shares.geojson
       ldpspatial ranges result/estimate.npz districts.geojson --level 0.9 --csv shares.csv
+      ldpspatial ranges result districts.geojson --of city.geojson
       ldpspatial ranges result city.gpkg --layer districts --name-column NAMN --gpkg shares.gpkg
     """
     for option, path in (("--csv", table), ("--geojson", drawn), ("--gpkg", packed)):
         if path is not None:
-            _check_output(option, path, f".{option[2:]}", (estimate, regions))
+            _check_output(
+                option, path, f".{option[2:]}", (estimate, regions, *filter(None, (area,)))
+            )
     if packed is not None:
         check_installed()
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
         stage("regions")
         found = read_regions(regions, collection.grid, layer, name_column)
+        covered = None if area is None else _area(area, collection.grid)
         stage("intervals")
-        shares = region_shares(result, found, level, method, advance)
+        shares = region_shares(result, found, level, method, advance, covered)
     if table is not None:
         write_csv(table, shares)
     if drawn is not None:
@@ -115,6 +131,15 @@ def ranges(
     _show(shares)
     for written in filter(None, (table, drawn, packed)):
         click.echo(f"Written to {written}")
+
+
+def _area(path: Path, grid: Grid) -> NDArray[np.float64]:
+    """Return the share of each cell that the regions of a file cover together."""
+    try:
+        found = read_regions(path, grid, named=False)
+    except InputError as error:
+        raise InputError(f"--of: {error}") from None
+    return np.asarray(np.minimum(sum(region.weights for region in found), 1.0))
 
 
 def _check_output(option: str, path: Path, suffix: str, inputs: tuple[Path, ...]) -> None:
@@ -136,6 +161,8 @@ def _show(shares: RegionShares) -> None:
         between = f"{row.wholly_inside:.2%} to {row.touched:.2%}"
         rows.append((name, *parts, f"{row.people:.0f}", between))
     title = f"{100 * shares.level:g} % intervals by {shares.method}, {shares.n} reports"
+    if shares.of_all < 1:
+        title += f", {shares.of_all:.1%} of them from the area"
     show_table(title, ("region", "share", "lower", "upper", "people", "inside to touched"), rows)
     if beyond := [row.region for row in shares.rows if row.region.on_map < WHOLE]:
         click.echo(

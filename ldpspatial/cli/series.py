@@ -10,9 +10,15 @@ import click
 from client_sdk import Series
 from ldpspatial.cli.collection import check_new, design_facts, wanted_grid
 from ldpspatial.cli.documents import read_document
-from ldpspatial.cli.options import grid_options, mechanism_options, wanted_squared_radius
+from ldpspatial.cli.options import (
+    grid_options,
+    mechanism_options,
+    wanted_epsilon,
+    wanted_squared_radius,
+)
 from ldpspatial.cli.output import show
 from ldpspatial.files.atomic import replacing
+from ldpspatial.planning.grid_size import FOR_USERS
 
 MOST_SECONDS = 10**9  # of a window, as in every series document
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -86,21 +92,22 @@ def new(name: str, out: Path, **options: Any) -> None:
 
     \b
     Example:
-      ldpspatial series new "a week in Berlin" --center 52.52,13.405 --side-km 20 --cells 15 \\
+      ldpspatial series new "a week in Berlin" --center 52.52,13.405 --side-km 20 \\
           --epsilon 3.5 --start 2027-01-18T00:00+01:00 --every 1d --windows 7 --out week.json
     """
     check_new(out)
+    grid = wanted_grid(options)
     made = Series.create(
         name,
-        wanted_grid(options),
-        options["epsilon"],
+        grid,
+        wanted_epsilon(options),
         first_start=options["start"],
         window_seconds=options["every"],
         windows=options["windows"],
         answers=options["answers"],
         mechanism=options["mechanism"],
         radius=options["radius"],
-        squared_radius=wanted_squared_radius(options),
+        squared_radius=wanted_squared_radius(options, grid.cells, FOR_USERS),
     )
     with replacing(out) as stream:
         stream.write(made.to_json().encode())

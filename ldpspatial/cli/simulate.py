@@ -7,27 +7,41 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from client_sdk import Collection, Grid
 from client_sdk.shared import character_fault
+from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.options import (
+    CHOICES,
     column_options,
     fit_grid,
     grid_options,
     make_grid,
     mechanism_options,
+    square_side,
+    wanted_cells,
+    wanted_epsilon,
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import Stage, progress, result_folder, show
 from ldpspatial.collecting.mapping import intervals
 from ldpspatial.collecting.report_files import write_reports
-from ldpspatial.collecting.results import estimate_summary, fit_verdict, real_radius, write_estimate
+from ldpspatial.collecting.results import (
+    estimate_summary,
+    fit_verdict,
+    forged_verdict,
+    real_radius,
+    write_estimate,
+)
 from ldpspatial.collecting.simulation import OUTSIDERS, Simulation
 from ldpspatial.collecting.simulation import simulate as play
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
 from ldpspatial.files.points import read_points
 from ldpspatial.places.points import Points
+from ldpspatial.planning.disk_radius import disk_squared_radius
+from ldpspatial.planning.grid_size import recommended_cells
 from ldpspatial.validate import MAX_CELLS
 
 EXACT_CELLS = 256  # some ten seconds there, minutes beyond
@@ -51,6 +65,10 @@ PEOPLE = click.IntRange(1, 10_000_000)
     help="A synthetic map in place of POINTS.",
 )  # fmt: skip
 @click.option("--people", type=PEOPLE, help="How many people to draw from --map.")
+@click.option(
+    "--collection", type=click.Path(path_type=Path),
+    help="A collection document, as plan --out writes it: square, cells, epsilon and mechanism.",
+)  # fmt: skip
 @estimator_options
 def simulate(**options: Any) -> None:
     """Play a whole collection on a file of positions.
@@ -72,25 +90,19 @@ def simulate(**options: Any) -> None:
 
     \b
     Examples:
-      ldpspatial simulate visits.csv --cells 15 --epsilon 3.5 --out result
+      ldpspatial simulate visits.csv --epsilon 3.5 --out result
       ldpspatial simulate trips.parquet --lat pickup_lat --lon pickup_lon \\
-          --bounds 40.56,-74.05,0.32 --cells 64 --epsilon 3.5 --out result
-      ldpspatial simulate --map normal --people 100000 --cells 15 --epsilon 3.5 --out result
+          --bounds 40.56,-74.05,0.32 --epsilon 3.5 --out result
+      ldpspatial simulate --map normal --people 100000 --epsilon 3.5 --out result
+      ldpspatial simulate visits.csv --collection collection.json --out result
+      ldpspatial simulate visits.csv --epsilon 3.5 --estimator em --out quick-look
     """
-    inputs = [options["points"]] if options["points"] else []
+    inputs = [options[name] for name in ("points", "collection") if options[name]]
     with (
         progress("read positions") as (stage, _),
         result_folder(options["out"], options["overwrite"], inputs) as folder,
     ):
-        people, grid, name = _people_and_grid(options)
-        collection = Collection.create(
-            name,
-            grid,
-            options["epsilon"],
-            options["mechanism"],
-            options["radius"],
-            squared_radius=wanted_squared_radius(options),
-        )
+        people, collection = _people_and_collection(options)
         summary = _run(folder, collection, people, options, stage)
     _report(options["out"], summary)
 
@@ -104,13 +116,13 @@ def simulate(**options: Any) -> None:
     "--people", type=PEOPLE, default=100_000, show_default=True, help="People in the city."
 )
 @click.option(
-    "--cells", type=click.IntRange(1, MAX_CELLS), default=32, show_default=True,
-    help="Cells along a side.",
+    "--cells", type=click.IntRange(1, MAX_CELLS),
+    help="Cells along a side; by default as recommended for so many people.",
 )  # fmt: skip
 @click.option(
     "--epsilon", type=float, default=3.5, show_default=True, help="Privacy loss of one report."
 )
-def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
+def demo(out: Path, people: int, cells: int | None, epsilon: float) -> None:
     """Play a collection in a synthetic city.
 
     The five-minute tour, without any download. It writes what simulate writes; begin with
@@ -123,7 +135,7 @@ def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
     """
     options = {
         "outsiders": "drop",
-        "rule": "scaled",
+        "rule": None,
         "smoothing": None,
         "method": "auto",
     }
@@ -132,39 +144,67 @@ def demo(out: Path, people: int, cells: int, epsilon: float) -> None:
         result_folder(out, overwrite=True) as folder,
     ):
         points = Points(city(people, np.random.default_rng()))
-        grid = Grid.from_center(*CITY_CENTER, CITY_SIDE_M, cells)
-        collection = Collection.create("synthetic city", grid, epsilon)
+        side = cells or recommended_cells(people, CITY_SIDE_M)
+        grid = Grid.from_center(*CITY_CENTER, CITY_SIDE_M, side)
+        disk = disk_squared_radius(side, epsilon, people)
+        collection = Collection.create("synthetic city", grid, epsilon, "disk", squared_radius=disk)
         summary = _run(folder, collection, points, options, stage)
     _report(out, summary)
+
+
+def _people_and_collection(options: dict[str, Any]) -> tuple[Points, Collection]:
+    """Read or draw the positions, and read or make the collection."""
+    document = options["collection"]
+    if document is None:
+        people, grid, name = _people_and_grid(options)
+        users = len(people.coordinates)
+        squared = wanted_squared_radius(options, grid.cells, users)
+        epsilon, mechanism, radius = (
+            wanted_epsilon(options),
+            options["mechanism"],
+            options["radius"],
+        )
+        made = Collection.create(name, grid, epsilon, mechanism, radius, squared_radius=squared)
+        return people, made
+    context = click.get_current_context()
+    for name in (*CHOICES, "map_name", "people"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = "map" if name == "map_name" else name.replace("_", "-")
+            raise click.UsageError(f"--collection takes the place of --{option}.")
+    if options["points"] is None:
+        raise click.UsageError("--collection needs a file of POINTS.")
+    collection = read_collection(document)
+    return _read(options, collection.grid.kind == "plane"), collection
+
+
+def _read(options: dict[str, Any], plane: bool) -> Points:
+    columns = options["lat"], options["lon"]
+    return read_points(options["points"], *columns, plane=plane, on_missing=options["on_missing"])
 
 
 def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:
     """Read or draw the positions, and make the square."""
     square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
-    grid = make_grid(options["cells"], *square)
     path = options["points"]
     map_name = options["map_name"]
     if (path is None) == (map_name is None):
         raise click.UsageError("Give a file of POINTS, or --map with --people.")
     if map_name is not None:
-        if options["people"] is None or grid is not None:
+        if options["people"] is None or any(side is not None for side in square):
             raise click.UsageError("--map needs --people, and brings its own square.")
         if options["lat"] is not None or options["lon"] is not None:
             raise click.UsageError("--lat and --lon name columns of a file, which --map lacks.")
         chosen = synthetic_maps()[map_name]
         drawn = chosen.draw(options["people"], np.random.default_rng())
-        own = Grid.plane(chosen.y0, chosen.x0, chosen.side, options["cells"])
+        cells = wanted_cells(options, options["people"], None)
+        own = Grid.plane(chosen.y0, chosen.x0, chosen.side, cells)
         return Points(drawn), own, f"{map_name} map"
     if options["people"] is not None:
         raise click.UsageError("--people goes with --map; a file of POINTS brings its own.")
-    people = read_points(
-        path,
-        options["lat"],
-        options["lon"],
-        plane=options["plane"] is not None,
-        on_missing=options["on_missing"],
-    )
-    return people, grid or fit_grid(people.coordinates, options["cells"]), _name_of(path)
+    people = _read(options, options["plane"] is not None)
+    cells = wanted_cells(options, len(people.coordinates), square_side(options))
+    grid = make_grid(cells, *square)
+    return people, grid or fit_grid(people.coordinates, cells), _name_of(path)
 
 
 def _name_of(path: Path) -> str:
@@ -239,6 +279,7 @@ def _report(out: Path, summary: dict[str, Any]) -> None:
             "left out": f"{summary['outside']} outside, {summary['missing']} without position",
             "exact W2 of the map": error,
             "check": fit_verdict(summary),
+            "if forged": forged_verdict(summary),
             "seconds": f"{summary['seconds']['all']:.1f}",
         },
     )

@@ -39,7 +39,7 @@ def write_map(
     collection: Collection,
     counts: ArrayLike,
     facts: Mapping[str, Any],
-    rule: Rule = "scaled",
+    rule: Rule | None = None,
     smoothing: str | None = None,
     method: str = "auto",
     stage: Stage = lambda name: None,

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
+from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals import Interval
-from ldpspatial.estimation.intervals.regions import check_weights, share_intervals
+from ldpspatial.estimation.intervals.area import people_in_area
+from ldpspatial.estimation.intervals.regions import METHODS, check_weights, share_intervals
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.regions import (
     write_regions_csv,
@@ -18,7 +20,7 @@ from ldpspatial.files.regions import (
     write_regions_geopackage,
 )
 from ldpspatial.places.regions import Region, check_regions, cut_cells
-from ldpspatial.validate import callback, instance
+from ldpspatial.validate import callback, instance, one_of
 
 Path_ = str | os.PathLike[str]
 Array = NDArray[np.float64]
@@ -34,9 +36,9 @@ class RegionShare:
     ----------
     region : Region
     share : Interval
-        Of all people, from 0 to 1.
+        Of all people, or of those in an area, from 0 to 1.
     people : float
-        Share times reports.
+        Share times reports; of an area, times those that it is estimated to hold.
     in_cut_cells : float
         How much of the share, from 0 to 1, is in cells that the region covers in part only
         (:func:`ldpspatial.places.regions.cut_cells`).
@@ -74,12 +76,15 @@ class RegionShares:
         Of the intervals; "auto" is already resolved.
     rows : tuple of RegionShare
         One for each region, in the order given.
+    of_all : float
+        Share of all people in the area that shares are of: 1 for shares of all people.
     """
 
     n: int
     level: float
     method: str
     rows: tuple[RegionShare, ...]
+    of_all: float = 1.0
 
 
 def region_shares(
@@ -88,6 +93,7 @@ def region_shares(
     level: float = 0.95,
     method: str = "auto",
     progress: Callable[[int, int], None] | None = None,
+    area: ArrayLike | None = None,
 ) -> RegionShares:
     """Return the share of the people in each region, with confidence intervals.
 
@@ -103,12 +109,16 @@ def region_shares(
     method : {"auto", "posterior", "fisher", "scores"}
         As in :func:`ldpspatial.estimation.intervals.regions.region_share`.
     progress : callable (regions done, regions in all), optional
+    area : (d, d) array in [0, 1], optional
+        Share of each cell that an area covers: shares are then of the people in it, and by method
+        posterior. Of a region that leaves it the part inside is told; in cells that both cut, that
+        is the smaller part.
 
     Raises
     ------
     InputError
         A bad argument; a channel or more cells than the method takes; too few reports for
-        "fisher".
+        "fisher"; another method than posterior with an area, or hardly anybody in it.
 
     Examples
     --------
@@ -127,13 +137,19 @@ def region_shares(
     check_regions(regions)
     callback("progress", progress)
     weights = [check_weights(region.weights, shape) for region in regions]
+    of_all = 1.0
+    if area is not None:
+        if one_of("method", method, METHODS) not in ("auto", "posterior"):
+            raise InputError(f"method must be posterior for shares of an area, got {method!r}")
+        estimate, of_all = people_in_area(estimate, area)
+        weights = [_part_of(np.asarray(area, np.float64), covered) for covered in weights]
     intervals = share_intervals(estimate, level, method)
     density = intervals.density
     rows = []
     for region, covered in zip(regions, weights, strict=True):
         share = intervals.of(covered)
         cut = cut_cells(covered)
-        people = share.estimate * estimate.n
+        people = share.estimate * of_all * estimate.n
         part = _part_in(cut, covered * density)
         whole = float(density[(covered > 0) & ~cut].sum())
         rows.append(
@@ -141,7 +157,7 @@ def region_shares(
         )
         if progress is not None:
             progress(len(rows), len(regions))
-    return RegionShares(estimate.n, level, intervals.method, tuple(rows))
+    return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all)
 
 
 def write_csv(path: Path_, shares: RegionShares) -> None:
@@ -229,6 +245,12 @@ def _numbers(rows: Sequence[RegionShare]) -> dict[str, list[float]]:
         "upper": [row.share.upper for row in rows],
         "people": [row.people for row in rows],
     }
+
+
+def _part_of(area: Array, covered: Array) -> Array:
+    """Return which part of each cell's part of an area a region covers."""
+    both = np.minimum(area, covered)
+    return np.divide(both, area, out=np.zeros_like(both), where=area > 0)
 
 
 def _part_in(mask: NDArray[np.bool_], people: Array) -> float:

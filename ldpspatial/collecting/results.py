@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from client_sdk import Collection, Grid, ResponseTable
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit
+from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit, influence
 from ldpspatial.estimation.estimate import restored
 from ldpspatial.estimation.intervals import Uncertainty
-from ldpspatial.estimation.sieve import Kernels
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection
 from ldpspatial.files.table_layout import existing_file
@@ -46,6 +45,7 @@ Path_ = str | os.PathLike[str]
 Maps = dict[str, NDArray[np.float64]]
 
 ROUNDING = 1e-6  # of a density's sum
+FORGED = (0.01, 0.05)  # shares of all reports that a summary tells the influence of
 # Entries of every estimate.npz, and names that numpy's writer keeps for itself.
 _ENTRIES = frozenset(
     {
@@ -125,8 +125,7 @@ def write_npz(
     Scalars: ``collection`` (the canonical document), ``digest``, ``n``, ``log_likelihood``,
     ``iterations``, ``converged``, ``rule``; with an uncertainty ``level`` and ``method``; and what
     the estimator found besides: ``smoothing`` of EM ("none", a name, or "custom" for a function,
-    which no file can hold), ``width`` and ``sparsity`` of the sieve, ``verdict`` and more
-    of the field, the details of any other.
+    which no file can hold), ``verdict`` and more of the field, the details of any other.
 
     Raises
     ------
@@ -162,7 +161,7 @@ def write_npz(
         **_facts(estimate),
     }
     try:
-        restored(estimate.rule, entries, estimate.density.shape)
+        restored(estimate.rule, entries)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"estimate.details must be such that {estimate.rule!r}, the name of the estimator, "
@@ -318,7 +317,7 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
             told = {name: each.item() for name, each in held.items() if each.shape == ()}
             if fault := _fault_of_path(iterations, trace, likelihood):
                 raise ValueError(fault)
-            estimator, details = restored(rule, told, density.shape)
+            estimator, details = restored(rule, told)
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
@@ -396,28 +395,29 @@ def estimate_summary(collection: Collection, estimate: Estimate) -> dict[str, An
             "share": None if fit.is_plausible() else fit.share,
             "interval": None if fit.is_plausible() else fit.interval,
         },
+        "forged": [_forged(table, estimate.density, share) for share in FORGED],
+    }
+
+
+def _forged(table: ResponseTable, density: NDArray[np.float64], share: float) -> dict[str, float]:
+    """Return how far this share of forged reports can move a map, as a summary names it."""
+    found = influence(StampChannel(table), density, share)
+    return {
+        "share": share,
+        "w2_cells": found.w2,
+        "reached_cells": found.reached,
+        "proven_cells": found.proven,
     }
 
 
 def _found(estimate: Estimate) -> dict[str, Any]:
     """Return what the estimator found besides, as a summary names it."""
-    if isinstance(estimate.details, Kernels):
-        kernels = estimate.details
-        return {
-            "kernel_width_cells": finite_width(kernels.width),
-            "sparsity_users": kernels.sparsity,
-        }
     facts = _facts(estimate)
     # JSON has no infinity and no NaN.
     return {
         name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in facts.items()
     }
-
-
-def finite_width(width: float | str) -> float | str:
-    """Return a width of kernels for files and tables, which have no infinity: "all" for it."""
-    return "all" if width == math.inf else width
 
 
 def squared_radius(table: ResponseTable) -> int | None:
@@ -448,3 +448,11 @@ def _likeness(fit: dict[str, Any]) -> str:
         return ""
     low, high = fit["interval"]
     return f"; most like {fit['misfit']}, {low:.1%} to {high:.1%} of all"
+
+
+def forged_verdict(summary: dict[str, Any]) -> str:
+    """Return one line on how far forged reports can move the map."""
+    moved = [
+        f"{each['share']:.0%} up to {each['w2_cells']:.2g} cells" for each in summary["forged"]
+    ]
+    return f"reports move the map: {', '.join(moved)}"

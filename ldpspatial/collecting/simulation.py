@@ -16,7 +16,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.playing import count_outputs, draw_reports
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
-from ldpspatial.estimation.estimate import Rule, find_estimator, fitted
+from ldpspatial.estimation.estimate import Rule, estimator_for, fitted
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.metrics import wasserstein
 from ldpspatial.places.cell_maps import people_map
@@ -71,7 +71,7 @@ def simulate(
     collection: Collection,
     coordinates: NDArray[np.float64],
     outsiders: str = "drop",
-    rule: Rule = "scaled",
+    rule: Rule | None = None,
     smoothing: "str | Smoother | None" = None,
     exact_error: bool = True,
     on_stage: Stage | None = None,
@@ -110,14 +110,14 @@ def simulate(
     instance("collection", collection, Collection)
     one_of("outsiders", outsiders, OUTSIDERS)
     true_or_false("exact_error", exact_error)
-    estimator = find_estimator(rule, smoothing)
+    channel = StampChannel(collection.table)
+    estimator = estimator_for(channel, rule, smoothing)
     watch = _Stopwatch(callback("on_stage", on_stage))
     watch.start("randomise")
     rows, cols, outside = _input_cells(collection, coordinates, outsiders)
     truth = people_map(rows, cols, collection.grid.cells) / len(rows)
     reports = draw_reports(collection.table, rows, cols)
     watch.start("estimate")
-    channel = StampChannel(collection.table)
     result = fitted(estimator, channel, count_outputs(collection.table, *reports))
     errors: tuple[float | None, float | None] = None, None
     if exact_error:

@@ -6,9 +6,9 @@ from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.estimate import estimate
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
+from ldpspatial.estimation.influence import Influence, RegionInfluence, influence
 from ldpspatial.estimation.intervals import cell_intervals, region_share
 from ldpspatial.estimation.result import Estimate, Estimator
-from ldpspatial.estimation.sieve import Sieve
 from ldpspatial.estimation.smoothing import binomial, five_point
 from ldpspatial.estimation.stopping import LikelihoodGain, Published, StoppingRule
 
@@ -18,9 +18,10 @@ __all__ = [
     "Estimator",
     "Field",
     "GoodnessOfFit",
+    "Influence",
     "LikelihoodGain",
     "Published",
-    "Sieve",
+    "RegionInfluence",
     "StoppingRule",
     "best_power",
     "binomial",
@@ -29,5 +30,6 @@ __all__ = [
     "estimate",
     "five_point",
     "goodness_of_fit",
+    "influence",
     "region_share",
 ]

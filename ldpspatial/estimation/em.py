@@ -26,6 +26,9 @@ from ldpspatial.validate import callback, whole_number
 
 Array = NDArray[np.float64]
 
+QUICK = "em"  # what one asks for who wants no more than EM
+SCALED = "scaled"
+
 
 @dataclass(frozen=True)
 class Smoothing:
@@ -64,7 +67,7 @@ class EM(Estimator):
     True
     """
 
-    stop: "str | StoppingRule" = "scaled"
+    stop: "str | StoppingRule" = SCALED
     smoothing: "str | Smoother | None" = None
     max_iterations: int = 10_000
 
@@ -99,13 +102,14 @@ class EM(Estimator):
 
     @classmethod
     def named(cls, name: str, smoothing: "str | Smoother | None", max_iterations: int) -> Estimator:
-        """Return EM with the stopping rule of this name; see :meth:`Estimator.named`."""
-        return cls(name, smoothing, max_iterations)
+        """Return EM with the stopping rule of this name; see :meth:`Estimator.named`.
+
+        "em" is the one that it has by itself.
+        """
+        return cls(SCALED if name == QUICK else name, smoothing, max_iterations)
 
     @classmethod
-    def restored(
-        cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
-    ) -> tuple[Estimator, Any] | None:
+    def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any] | None:
         """Return EM with a smoothing that has a name; None for any other."""
         smoothing = str(facts.get("smoothing", "none"))  # older files do not say
         if smoothing not in ("none", *SMOOTHERS):
@@ -181,9 +185,6 @@ class Iteration:
         The distribution of reports under it.
     log_likelihood : float
         Of the counts, in nats.
-
-    With a ``sparsity`` above 0 the step goes to the posterior maximum under a Dirichlet prior of
-    exponents 1 - sparsity, which empties cells that the reports do not call for.
     """
 
     def __init__(
@@ -192,13 +193,11 @@ class Iteration:
         counts: Array,
         smooth: Smoother | None = None,
         start: Array | None = None,
-        sparsity: float = 0.0,
     ):
         size = channel.input_shape[0] * channel.input_shape[1]
         self.density = np.full(channel.input_shape, 1 / size) if start is None else start
         self._forward, self._adjoint = operators(channel)
         self._smooth = smooth
-        self._sparsity = sparsity
         # Where no report came c ln g and c / g count as 0, also at g = 0: those are never visited.
         self._seen = np.flatnonzero(counts)
         self._reports = counts.ravel()[self._seen].astype(np.float64)
@@ -210,18 +209,11 @@ class Iteration:
         """Take one step."""
         # E step. The sum is n: sum f M^T(c / g) = sum (M f) c / g.
         users = self.density * self._adjoint(self._ratio)  # expected, by cell
-        if self._sparsity:
-            # M step under the prior f^-sparsity: the maximum of sum (users - sparsity) ln f.
-            self._settle(np.maximum(users - self._sparsity, 0))
-        # No kernel is dropped where that would make a report that was seen impossible.
-        if not self._sparsity or self.predicted.ravel()[self._seen].min() <= 0:
-            self._settle(users if self._smooth is None else self._smooth(users))
-        self._look()
-
-    def _settle(self, users: Array) -> None:
-        # In plain EM the sum is n; sparsity, or a smoother of one's own, changes it.
-        self.density = users / users.sum()
+        if self._smooth is not None:
+            users = self._smooth(users)
+        self.density = users / users.sum()  # a smoother of one's own may change the sum
         self.predicted = self._forward(self.density)
+        self._look()
 
     def _look(self) -> None:
         self.log_likelihood: float = _compare(

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.em import EM, Smoothing
+from ldpspatial.estimation.em import EM, QUICK, Smoothing
 from ldpspatial.estimation.field.estimator import FIELD, Field
+from ldpspatial.estimation.field.stacks import takes
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
-from ldpspatial.estimation.sieve import CROSS_VALIDATED, Sieve
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.estimation.stopping import STOPPING_RULES, StoppingRule, is_stopping_rule
 from ldpspatial.validate import callback, instance, outside, outside_names, shown
@@ -24,12 +24,12 @@ ENTRY_POINTS = "ldpspatial.estimators"  # group; each leads to an Estimator or i
 # Every name that the command line, its help, its completion and files know.
 ESTIMATORS: Mapping[str, type[Estimator]] = MappingProxyType(
     {
-        **dict.fromkeys(STOPPING_RULES, EM),
-        CROSS_VALIDATED: Sieve,
         FIELD: Field,
+        **dict.fromkeys((QUICK, *STOPPING_RULES), EM),
     }
 )
 RULES = tuple(ESTIMATORS)
+DEFAULT = FIELD  # wherever it takes the channel
 
 Rule = str | StoppingRule | Estimator
 
@@ -37,7 +37,7 @@ Rule = str | StoppingRule | Estimator
 def estimate(
     channel: Channel,
     counts: ArrayLike,
-    rule: Rule = "scaled",
+    rule: Rule | None = None,
     smoothing: "str | Smoother | None" = None,
     max_iterations: int | None = None,
     progress: Progress | None = None,
@@ -50,13 +50,14 @@ def estimate(
         For a disk mechanism ``StampChannel(collection.table)``.
     counts : array of whole numbers >= 0
         Shaped like ``channel.support``, or the (N,) counts in the table's index order.
-    rule : str, StoppingRule or Estimator
+    rule : str, StoppingRule or Estimator, optional
+        By default "field"; "em" with a smoothing or a limit of iterations, which only that one
+        takes, and where reports are sets or the channel is too large.
+        "field": :class:`Field`, a Bayesian model with samples of what the reports leave open, in
+        seconds on any grid. "em": a quick look, :class:`EM` that stops where "scaled" does.
         "scaled", "likelihood", "published" or a StoppingRule: :class:`EM` with that rule.
-        "cross-validated": :class:`Sieve`, which finds the smoothness of the map and the number of
-        steps by predicting left-out reports, for some hundreds to thousands of times the work: far
-        nearer to the truth on smooth maps. "field": :class:`Field`, a Bayesian model with
-        samples of what the reports leave open, in seconds on any grid. Or another estimator: the
-        name of an entry point, ``module:Name``, or the object itself, which brings its own choices.
+        Or another estimator: the name of an entry point, ``module:Name``, or the object itself,
+        which brings its own choices.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step of EM (EMS).
     max_iterations : int >= 1, optional
@@ -83,7 +84,21 @@ def estimate(
     >>> estimate(channel, counts).density.trace() > 0.9
     True
     """
-    return fitted(find_estimator(rule, smoothing, max_iterations), channel, counts, progress)
+    estimator = estimator_for(channel, rule, smoothing, max_iterations)
+    return fitted(estimator, channel, counts, progress)
+
+
+def estimator_for(
+    channel: Channel,
+    rule: Rule | None,
+    smoothing: "str | Smoother | None" = None,
+    max_iterations: int | None = None,
+) -> Estimator:
+    """Return the estimator that is meant for a channel; arguments and errors as in estimate."""
+    if rule is None:
+        by_em = smoothing is not None or max_iterations is not None or not takes(channel)
+        rule = QUICK if by_em else DEFAULT
+    return find_estimator(rule, smoothing, max_iterations)
 
 
 def fitted(
@@ -130,9 +145,7 @@ def estimator_names() -> list[str]:
     return [*RULES, *outside_names(ENTRY_POINTS, RULES)]
 
 
-def restored(
-    name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
-) -> "tuple[Estimator, DataclassInstance | None]":
+def restored(name: str, facts: Mapping[str, Any]) -> "tuple[Estimator, DataclassInstance | None]":
     """Return the estimator of a file and what it found; :class:`Lost` where only its maker has it.
 
     Arguments and errors are those of :meth:`Estimator.restored`. A file never says which module to
@@ -144,7 +157,7 @@ def restored(
             kind = type(_from_outside(name))
         except InputError:  # its package is broken, and the map can be read without it
             kind = None
-    found = None if kind is None else kind.restored(name, facts, shape)
+    found = None if kind is None else kind.restored(name, facts)
     if found is None:
         told = Smoothing(str(facts["smoothing"])) if "smoothing" in facts else None
         found = Lost(name), told

@@ -42,7 +42,7 @@ class Estimator(ABC):
     name : str
         What files, tables and the command line call it.
     kind : str
-        The method in a word: "em", "ems", "sieve".
+        The method in a word: "em", "ems", "field".
     """
 
     kind: ClassVar[str]
@@ -103,7 +103,7 @@ class Estimator(ABC):
 
     @classmethod
     def restored(
-        cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
+        cls, name: str, facts: Mapping[str, Any]
     ) -> "tuple[Estimator, DataclassInstance | None] | None":
         """Return the estimator of this name and what it found, from what a file holds.
 
@@ -115,8 +115,6 @@ class Estimator(ABC):
         name : str
         facts : mapping
             As :attr:`Estimate.facts` had them.
-        shape : tuple of int
-            Of the density.
 
         Raises
         ------

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, response_table
 from ldpspatial.datasets import SyntheticMap
-from ldpspatial.estimation.sieve import CROSS_VALIDATED
+from ldpspatial.estimation.em import QUICK
+from ldpspatial.estimation.field.estimator import FIELD
 from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.planning.rehearsal import People, rehearse
 
@@ -89,7 +90,7 @@ def measure_designs(
     rng: np.random.Generator,
     tell: Callable[[], None],
 ) -> tuple[Design, ...]:
-    """Play a table with plain EM against the recommended disk with a cross-validated estimate.
+    """Play a table with plain EM against the recommended disk with a field.
 
     Every repeat draws the people of a map once, for all designs. The planned table comes first.
 
@@ -107,7 +108,8 @@ def measure_designs(
     """
     square = disk_squared_radius(table.cells, table.epsilon, devices)
     disk = response_table("disk", table.epsilon, table.cells, squared_radius=square)
-    played = ((table, "scaled", None), (disk, CROSS_VALIDATED, square))
+    radius = square if table.mechanism == disk.mechanism else None
+    played = ((table, QUICK, radius), (disk, FIELD, square))
     w2 = np.empty((len(played), len(laws), repeats))
     total = np.empty_like(w2)
     uniform = np.empty((len(laws), repeats))

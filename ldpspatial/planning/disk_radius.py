@@ -14,7 +14,7 @@ left of theirs is (v + s) (1 - s information) / (1 + v information), and the ris
 over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart.
 
 The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
-the sieve estimate makes of real maps. Both numbers were set by measurement and matter little: the
+mixtures of kernels make of real maps. Both numbers were set by measurement and matter little: the
 risk is flat near its minimum (docs/recommended.md).
 """
 

@@ -64,7 +64,7 @@ def foretell(
     densities: Mapping[str, ArrayLike],
     rng: np.random.Generator,
     repeats: int = 3,
-    rule: Rule = "scaled",
+    rule: Rule | None = None,
     tell: Callable[[], None] | None = None,
 ) -> ForetoldError:
     """Play a collection on maps and measure how far the estimates are from them.

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, response_table
+from client_sdk.shared import MECHANISMS
 from ldpspatial.datasets import SyntheticMap, synthetic_maps
 from ldpspatial.errors import InputError
+from ldpspatial.estimation import Influence
 from ldpspatial.planning.designs import (
     Design,
     better_design,
@@ -26,6 +28,9 @@ from ldpspatial.planning.designs import (
     total_of_uniform,
     warnings_of_map,
 )
+from ldpspatial.planning.disk_radius import disk_squared_radius
+from ldpspatial.planning.forged import forged_influence
+from ldpspatial.planning.grid_size import recommended_cells
 from ldpspatial.planning.rehearsal import People, rehearse
 from ldpspatial.planning.series_plan import Series, SeriesPlan, plan_series
 from ldpspatial.validate import (
@@ -36,6 +41,7 @@ from ldpspatial.validate import (
     instance,
     micro_epsilons,
     number_in,
+    one_of,
     shown,
     whole_number,
 )
@@ -43,11 +49,11 @@ from ldpspatial.validate import (
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
-LADDER = (5, 8, 10, 15, 20, 32, 48)
-FINEST_CELL_M = 10.0  # about what the positions of a phone resolve
+LADDER = (10, 20, 32, 64, 128)
+DISK = "disk"
 MAX_CELLS = 128  # an exact distance takes a second there and ten beyond
 MAX_DEVICES = 10_000_000  # 160 MB of points; more of them change next to nothing
-NEGLIGIBLE = 1.05  # a finer grid must pay with more than 5 % of the error
+NEGLIGIBLE = 1.05  # a finer grid may cost no more than 5 % of the error
 
 
 @dataclass(frozen=True)
@@ -113,10 +119,13 @@ class Plan:
         What a designer would want to know, in plain sentences.
     designs : tuple of Design
         On the recommended grid: the planned mechanism with plain EM, and the disk that
-        :func:`ldpspatial.recommended` returns with its cross-validated estimate.
+        :func:`ldpspatial.recommended` returns with its field.
     series : SeriesPlan or None
         For a series only: the recommended design played on a window and on all windows, and the
         risk of a device that stays.
+    forged : tuple of Influence
+        Of 1 % and 5 % of forged reports on the recommended grid, as its disk was planned, each on
+        the map that they move most.
     """
 
     side_m: float
@@ -129,12 +138,13 @@ class Plan:
     warnings: tuple[str, ...]
     designs: tuple[Design, ...] = ()
     series: SeriesPlan | None = None
+    forged: tuple[Influence, ...] = ()
 
     @property
     def recommended(self) -> PlanRow:
-        """The coarsest grid whose total is within 5 % of the smallest.
+        """The finest grid whose total is within 5 % of the smallest.
 
-        Beyond it the bound hardly falls, and every cell holds fewer people.
+        Fine cells cost no privacy, as the disk grows with them, and shares of regions need them.
         """
         return _recommended(self.rows)
 
@@ -158,7 +168,7 @@ def plan(
     devices: int,
     rng: np.random.Generator,
     cells: Sequence[int] | None = None,
-    mechanism: str = "dam",
+    mechanism: str = DISK,
     maps: Mapping[str, SyntheticMap] | None = None,
     repeats: int = 3,
     progress: Progress | None = None,
@@ -181,8 +191,8 @@ def plan(
         the series; the grids are then planned for the reports of one window.
     rng : numpy.random.Generator
     cells : sequence of int in [1, 128], optional
-        Grid sizes. By default those of 5, 8, 10, 15, 20, 32, 48 with at least one device a cell
-        and cells of at least 10 m, and 5 in any case.
+        Grid sizes. By default those of 10, 20, 32, 64, 128 up to
+        :func:`ldpspatial.planning.grid_size.recommended_cells`, and that one.
     mechanism : {"dam", "dam-ns", "huem", "disk"}
     maps : mapping of name to SyntheticMap, optional
         What people might look like; by default normal, szipf and mnormal.
@@ -222,8 +232,9 @@ def plan(
     sizes = _sizes(cells, side, n)
     laws = _maps(maps)
     rounds = whole_number("repeats", repeats, 2, 1000)
+    one_of("mechanism", mechanism, MECHANISMS)
     with input_errors():
-        tables = [response_table(mechanism, Fraction(micro, MICRO), d) for d in sizes]
+        tables = [_table(mechanism, Fraction(micro, MICRO), d, n) for d in sizes]
 
     # Axes: map, repeat, grid size, and the four numbers of a misfit.
     measured = np.empty((len(laws), rounds, len(tables), 4))
@@ -248,7 +259,10 @@ def plan(
     designs = measure_designs(taken, laws, side, n, rounds, rng, tell)
     collection = f"{n} {mechanism} reports at epsilon {micro / MICRO:g}"
     warnings = tuple(_warnings(rows, names, collection, designs))
-    found = Plan(side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs)
+    forged = forged_influence(taken, laws, rng)
+    found = Plan(
+        side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs, None, forged
+    )
     if series is None:
         return found
     best = found.recommended_design
@@ -263,8 +277,14 @@ def _counter(progress: Progress | None, plays: int) -> Callable[[], None]:
 
 
 def _recommended(rows: tuple[PlanRow, ...]) -> PlanRow:
-    least = min(row.total_m for row in rows)  # rows ascend: below, the first is the coarsest
-    return next(row for row in rows if row.total_m <= NEGLIGIBLE * least)
+    least = min(row.total_m for row in rows)  # rows ascend: below, the last is the finest
+    return next(row for row in reversed(rows) if row.total_m <= NEGLIGIBLE * least)
+
+
+def _table(mechanism: str, epsilon: Fraction, cells: int, devices: int) -> ResponseTable:
+    """Return a mechanism's table; a disk has the recommended radius."""
+    square = disk_squared_radius(cells, float(epsilon), devices) if mechanism == DISK else None
+    return response_table(mechanism, epsilon, cells, squared_radius=square)
 
 
 def _row(
@@ -290,9 +310,10 @@ def _warnings(
 ) -> list[str]:
     """Say what is wrong; ``collection`` names mechanism, epsilon and devices."""
     warnings = []
-    if single := [row.cells for row in rows if row.is_randomised_response]:
+    taken = _recommended(rows)
+    if taken.is_randomised_response:
         warnings.append(
-            f"{', '.join(map(str, single))} cells: the disk radius is 0, so that {collection} are "
+            f"{taken.cells} cells: the disk radius is 0, so that {collection} are "
             "k-ary randomised response, which ignores distance"
         )
     for name in names:
@@ -303,9 +324,8 @@ def _warnings(
 
 def _sizes(cells: Sequence[int] | None, side: float, devices: int) -> list[int]:
     if cells is None:
-        return [LADDER[0]] + [
-            d for d in LADDER[1:] if d * d <= devices and side / d >= FINEST_CELL_M
-        ]
+        most = recommended_cells(devices, side)
+        return sorted({d for d in LADDER if d < most} | {most})
     if isinstance(cells, (str, bytes)) or not isinstance(cells, (Sequence, np.ndarray)):
         raise InputError(f"cells must be a sequence of whole numbers, got {shown(cells)}")
     sizes = sorted({whole_number("cells", d, 1, MAX_CELLS) for d in cells})

@@ -36,6 +36,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.playing import play
 from ldpspatial.datasets import SyntheticMap
 from ldpspatial.estimation import estimate
+from ldpspatial.estimation.em import QUICK
 from ldpspatial.metrics import total_variation, wasserstein
 
 Array = NDArray[np.float64]
@@ -109,7 +110,7 @@ class People:
 
 
 def rehearse(
-    people: People, table: ResponseTable, rng: np.random.Generator, rule: str = "scaled"
+    people: People, table: ResponseTable, rng: np.random.Generator, rule: str = QUICK
 ) -> Misfit:
     """Play one collection with these people: reports, counts, estimate, misfit."""
     counts = play(table, people.rows, people.cols, rng)

@@ -210,7 +210,7 @@ def _map_options() -> list[Json]:
         for option, names in MAP_OPTIONS.items()
     }
     texts = {
-        "rule": "The estimator: a name as of ldpspatial estimate --rule.",
+        "rule": "The estimator: a name as of ldpspatial estimate --estimator.",
         "smoothing": "Smoothed EM.",
         "intervals": "How 95 % intervals are made.",
     }

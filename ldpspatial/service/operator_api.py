@@ -31,7 +31,7 @@ SECRET = {"Cache-Control": "no-store"}
 PIECE_BYTES = 1 << 18  # of a file that is sent
 AGAIN_S = 1  # while a map is being made, which a request waits for by itself
 # The names that ldpspatial.estimation knows, without its imports: this process stays small.
-RULES = ("scaled", "likelihood", "published", "cross-validated", "field")
+RULES = ("field", "em", "scaled", "likelihood", "published")
 ENTRY_POINTS = "ldpspatial.estimators"
 MAP_OPTIONS = {
     "rule": RULES,
@@ -310,7 +310,7 @@ def _wanted(digest: str, query: Mapping[str, str]) -> Wanted:
         one_of(name, value, known[name])
     return Wanted(
         digest,
-        query.get("rule", "scaled"),
+        query.get("rule", "em" if "smoothing" in query else "field"),
         query.get("smoothing"),
         query.get("intervals", "auto"),
     )

@@ -1,6 +1,5 @@
 """Intervals in cities, on a small folder of invented data."""
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +9,13 @@ from click.testing import CliRunner
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
 from experiments.studies import city_intervals as study
 from ldpspatial.errors import InputError
+from tests.support.invented_cities import write_cities
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the columns of the real files, 300 points a square."""
-    folder = tmp_path_factory.mktemp("data")
-    rng = np.random.default_rng(1)
-    rows: dict[str, list[str]] = {}
-    for file, (south, west, side) in SQUARES.values():
-        at = np.array([south, west]) + side * rng.beta(3, 2, (300, 2))
-        rows.setdefault(file, []).extend(f"{y:.5f},{x:.5f}" for y, x in at)
-    for file, lines in rows.items():
-        with gzip.open(folder / file, "wt") as stream:
-            stream.write("\n".join(["lat,lon", *lines]) + "\n")
-    return folder
+    """A folder like that of the real files."""
+    return write_cities(tmp_path_factory.mktemp("data"))
 
 
 def test_a_city_is_its_points_in_its_square(data: Path) -> None:

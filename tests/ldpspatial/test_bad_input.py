@@ -25,7 +25,6 @@ from client_sdk.validate import shown
 from ldpspatial import comparison, datasets, estimation, metrics
 from ldpspatial.channels import playing
 from ldpspatial.channels.dense import MatrixChannel, ProductChannel
-from ldpspatial.channels.smooth import SmoothedChannel
 from ldpspatial.collecting import partial_counts, region_shares, report_files, results, warehouse
 from ldpspatial.comparison import range_queries
 from ldpspatial.estimation.estimate import RULES, find_estimator
@@ -232,7 +231,6 @@ def channels() -> dict[str, Any]:
         "MatrixChannel": MatrixChannel(np.full((4, 9), 0.25), (3, 3)),
         "ProductChannel": ProductChannel(third, third, 1.0),
         "SetChannel": SetChannel(sets, (3, 3)),
-        "SmoothedChannel": SmoothedChannel(channel(), 0.6),
     }
 
 
@@ -402,9 +400,6 @@ ESTIMATION = {
         )
         for rule in RULES
     },
-    "estimation.Sieve": Row(
-        estimation.Sieve, given(max_iterations=3), {"max_iterations": whole(1)}
-    ),
     "estimation.Field": Row(
         estimation.Field,
         given(point="mean", support=np.eye(3), prior=MAP),
@@ -448,7 +443,7 @@ ESTIMATION = {
         {
             "channel": NO_CHANNEL,
             "counts": COUNTS,
-            "rule": RULE,
+            "rule": optional(RULE),
             "smoothing": SMOOTHED,
             "max_iterations": optional(whole(1)),
             "progress": CALLBACK,
@@ -475,6 +470,16 @@ ESTIMATION = {
             "n": whole(1, 1 << 53),
             "false_alarm": SHARE,
         },
+    ),
+    "estimation.influence": Row(
+        estimation.influence,
+        given(channel=channel(), density=MAP / MAP.sum(), share=0.05),
+        {"channel": NO_CHANNEL, "density": (*DENSITY, MAP, -MAP), "share": number(-0.1, 1, nan)},
+    ),
+    "estimation.influence(...).region": Row(
+        lambda weights: estimation.influence(channel(), MAP / MAP.sum(), 0.05).region(weights),
+        given(weights=MAP > 1),
+        {"weights": (*DENSITY, -MAP, 2 + MAP)},
     ),
     "estimation.cell_intervals": Row(
         estimation.cell_intervals,
@@ -648,6 +653,19 @@ TOP = {
         given(cells=3, epsilon=2.0, n_users=100),
         {"cells": whole(1, 4096), "epsilon": (21, *POSITIVE), "n_users": whole(1, 10**12)},
     ),
+    "recommended_collection": Row(
+        lp.recommended_collection,
+        given(name="noon", lat=48.0, lon=11.0, side_m=100.0, epsilon=2.0, n_users=100),
+        {
+            "name": (None, 3),
+            "lat": number(91, -91),
+            "lon": number(),
+            "side_m": (1e9, *POSITIVE),
+            "epsilon": (21, *POSITIVE),
+            "n_users": whole(1, 10**12),
+            "max_reports": whole(1),
+        },
+    ),
     "releases": Row(lp.releases, given(), {}),
     "simulate": Row(
         lp.simulate,
@@ -656,7 +674,7 @@ TOP = {
             "collection": NO_COLLECTION,
             "coordinates": PLACES,
             "outsiders": NAME,
-            "rule": RULE,
+            "rule": optional(RULE),
             "smoothing": SMOOTHED,
             "exact_error": FLAG,
             "on_stage": CALLBACK,
@@ -732,7 +750,7 @@ DOCUMENTED = {
             "densities": (3, None, [MAP], {"it": 3}, {"it": MAP}, {"it": np.zeros((3, 3))}),
             "rng": RNG,
             "repeats": whole(1, 1000),
-            "rule": RULE,
+            "rule": optional(RULE),
             "tell": CALLBACK,
         },
     ),
@@ -939,6 +957,7 @@ DOCUMENTED = {
             "level": SHARE,
             "method": NAME,
             "progress": CALLBACK,
+            "area": optional((*NO_ARRAYS, MAP[:2], np.full((5, 5), 2.0), np.zeros((5, 5)))),
         },
         {"regions": "regions region_weights"},
     ),
@@ -1372,10 +1391,12 @@ WITHOUT_ROW = {
     **dict.fromkeys(("InputError", "LdpSpatialError", "SolverError"), ERROR),
     **dict.fromkeys(("Channel", "Estimator", "Release", "StoppingRule", "LocalRelease"), BASE),
     **dict.fromkeys(("SecureSum", "SecureSums"), BASE),
+    **dict.fromkeys(("Influence", "RegionInfluence"), RECORD),
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
     **dict.fromkeys(("common_place", "disk_risk"), INNER),
-    **dict.fromkeys(("finite_width", "fit_verdict", "real_radius", "squared_radius"), INNER),
+    **dict.fromkeys(("fit_verdict", "forged_verdict"), INNER),
+    **dict.fromkeys(("real_radius", "squared_radius"), INNER),
 }
 WITHOUT_KIND = {
     "data": "any object: the table holds its text",

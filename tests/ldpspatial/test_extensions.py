@@ -196,9 +196,9 @@ def test_an_estimator_with_choices_is_not_made_again_from_its_name(
 
 
 class NamedLikeOurs(Uniform):
-    """An estimator with a name of ours, which finds no kernels."""
+    """An estimator with a name of ours, which finds no posterior."""
 
-    name = "cross-validated"  # type: ignore[assignment]
+    name = "field"  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ class NamedLikeOurs(Uniform):
         ({"density": np.full((5, 5), 2 / 25)}, "density must sum to 1, got a sum of 2"),
         ({"counts": -COUNTS}, "counts must hold"),
         ({"details": {"a": 1}}, "details must be a dataclass"),
-        ({"estimator": NamedLikeOurs()}, "estimate.details must be such that 'cross-validated'"),
+        ({"estimator": NamedLikeOurs()}, "estimate.details must be such that 'field'"),
     ],
     ids=lambda each: ", ".join(each) if isinstance(each, dict) else "",
 )
@@ -261,7 +261,7 @@ def test_a_file_of_an_estimator_that_is_not_installed_is_read(tmp_path: Path) ->
             "tests.support.extensions:Choosy",
             "a class that is made without arguments, got Choosy at .* missing .* 'strength'",
         ),
-        ("nothing", "rule must be one of scaled, likelihood, published, cross-validated"),
+        ("nothing", "rule must be one of field, em, scaled, likelihood, published"),
     ],
 )
 def test_what_leads_nowhere_is_refused(name: str, message: str) -> None:

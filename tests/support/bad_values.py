@@ -110,7 +110,7 @@ DENSITY: Bad = (
 )
 DENSITIES: Bad = (*MASSES, np.ones((3, 3)))
 RULE: Bad = ("nothing", "", 3, None, ["scaled"], LikelihoodGain, "no.such:Thing", ":")
-STOP: Bad = ("nothing", "cross-validated", 3, None, ["scaled"], LikelihoodGain)
+STOP: Bad = ("nothing", "field", 3, None, ["scaled"], LikelihoodGain)
 SMOOTHING: Bad = ("gauss", 0.5, ["binomial"], True)
 SMOOTHED: Bad = (  # with maps that EM cannot go on with
     *SMOOTHING,

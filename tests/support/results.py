@@ -40,7 +40,7 @@ def estimate_for(collection: Collection, seed: int = 1) -> Estimate:
     channel = StampChannel(collection.table)
     people = population(collection.grid.cells)
     counts = rng.poisson(people.sum() * channel.forward(people / people.sum()))
-    return estimate(channel, counts)
+    return estimate(channel, counts, "em")
 
 
 CITY = collection_on(GRIDS["city"])

@@ -190,9 +190,7 @@ class Field(Estimator):
         return _normal(mean * ratio.repeat(side, axis=0).repeat(side, axis=1))
 
     @classmethod
-    def restored(
-        cls, name: str, facts: Mapping[str, Any], shape: tuple[int, ...]
-    ) -> tuple[Estimator, Any]:
+    def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any]:
         """Return the field with what a file says of its posterior."""
         told = Posterior(**{each.name: facts[each.name] for each in fields(Posterior)})
         numbers = [

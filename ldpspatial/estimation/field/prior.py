@@ -49,8 +49,8 @@ class FieldPrior:
 
     cells: int
     windows: int = 1
-    means: tuple[float, ...] = (log(3.5), log(0.25), log(0.3), log(3.0), 0.75)
-    spreads: tuple[float, ...] = (0.6, 0.5, 0.3, 1.0, 0.5)
+    means: tuple[float, ...] = (log(3.5), log(0.25), log(0.6), log(3.0), 0.75)
+    spreads: tuple[float, ...] = (0.6, 0.5, 0.8, 1.0, 0.5)
     shares: Array | None = None
     log_anchor: Array | None = None
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,21 @@ class Stack(ABC):
         return np.asarray(densities.reshape(shape).sum((-3, -1)))
 
 
+def takes(channel: object) -> bool:
+    """Tell whether a field can be fitted to reports of a channel, with intervals that hold."""
+    if not isinstance(channel, Channel) or getattr(channel, "conditional", False):
+        return False
+    shape = tuple(channel.input_shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        return False
+    return isinstance(channel, StampChannel) or _entries(channel) <= MATRIX_LIMIT
+
+
+def _entries(channel: Channel) -> int:
+    """Return how many pairs of a cell and a kind of report a channel has."""
+    return prod(channel.input_shape) * int(channel.support.sum())
+
+
 def stack(channel: Channel) -> Stack:
     """Return the quickest form of a channel.
 
@@ -89,7 +105,7 @@ def stack(channel: Channel) -> Stack:
     shape = tuple(channel.input_shape)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(f"channel must take densities of d x d cells with rule field, got {shape}")
-    entries = shape[0] ** 2 * int(channel.support.sum())
+    entries = _entries(channel)
     if isinstance(channel, StampChannel) and entries > DENSE_ENTRIES:
         return Stamped(channel, block_side(shape[0], channel.table.radius))
     if entries > MATRIX_LIMIT:

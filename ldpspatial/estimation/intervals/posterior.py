@@ -13,7 +13,6 @@ one with everybody in a few cells, may lie outside more often.
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.intervals.interval import (
@@ -29,18 +28,28 @@ STRETCH = 1.2  # of an interval of many cells, to either side
 CELL_UP, CELL_DOWN = 2.0, 1.0  # of a single cell
 
 
-def posterior(estimate: Estimate, level: float) -> Uncertainty:
-    """Return intervals from the samples of an estimate, or of a field from its counts.
+def samples_of(estimate: Estimate) -> Array:
+    """Return (S, d, d) samples: those of the estimate, or of a field from its counts.
 
     Raises
     ------
     InputError
-        There are no samples, and the field does not take the channel, or nobody measured its
-        intervals there.
+        There are none, and the field does not take the channel, or nobody measured its intervals
+        there.
     """
-    samples = estimate.samples
-    if samples is None:
-        samples = _samples_of_a_field(estimate.channel, estimate.counts)
+    if estimate.samples is not None:
+        return estimate.samples
+    if is_conditional(estimate.channel):
+        raise InputError(
+            "method must not be posterior where the channel knows only the reports that came: ask "
+            "for shares of regions, which have method scores"
+        )
+    return np.asarray(Field().fit(estimate.channel, estimate.counts).samples)
+
+
+def posterior(estimate: Estimate, level: float) -> Uncertainty:
+    """Return intervals from samples; errors are those of :func:`samples_of`."""
+    samples = samples_of(estimate)
     mean = samples.mean(0)
     flat = samples.reshape(len(samples), -1)
     read = min(level, MOST_LEVEL)
@@ -79,12 +88,3 @@ def _stretched(
     lower = np.minimum(low, mean - down * (mean - low))
     upper = np.maximum(high, mean + up * (high - mean))
     return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
-
-
-def _samples_of_a_field(channel: Channel, counts: Array) -> Array:
-    if is_conditional(channel):
-        raise InputError(
-            "method must not be posterior where the channel knows only the reports that came: ask "
-            "for shares of regions, which have method scores"
-        )
-    return np.asarray(Field().fit(channel, counts).samples)

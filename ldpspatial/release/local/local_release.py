@@ -127,5 +127,5 @@ def check_rule(rule: object) -> None:
 
 
 def estimator_name(found: Estimate) -> str:
-    """Return how a density was found, as a fact: "em", "ems", "sieve" or another's."""
+    """Return how a density was found, as a fact: "em", "ems", "field" or another's."""
     return found.estimator.kind

@@ -46,7 +46,6 @@ def visits(tmp_path: Path) -> Path:
         ("cells", "100000", "Invalid value for '--cells': 100000 is not in the range 1<=x<=4096."),
         ("radius", "-1", "radius must be a whole number from 0 to 10, got -1"),
         ("radius", "11", "radius must be a whole number from 0 to 10, got 11"),
-        ("squared-radius", "5", "--squared-radius is for mechanism disk alone, not dam."),
         ("radius", "1.5", "Invalid value for '--radius': '1.5' is not a valid integer."),
     ],
 )

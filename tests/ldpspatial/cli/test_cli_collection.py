@@ -12,6 +12,7 @@ from tests.support.command_line import refusal, run, succeed
 SQUARE = ("--center", "52.52,13.405", "--side-km", 20)
 NEW = ("--cells", 15, "--epsilon", 3.5)
 DISK = ("--mechanism", "disk")
+DAM = ("--mechanism", "dam")
 
 
 def test_a_new_document_is_that_of_its_parameters(tmp_path: Path) -> None:
@@ -50,13 +51,15 @@ def test_disks_of_one_reach_are_told_apart(given: int, said: str, tmp_path: Path
     text = succeed("collection", "new", "noon", *options).stdout
     assert f"output cells, {said}\n" in text
     assert "disk radius 2 cells" in text
-    plain = succeed("collection", "new", "c", *SQUARE, *NEW, "--out", tmp_path / "dam.json").stdout
+    plain = succeed(
+        "collection", "new", "c", *SQUARE, *NEW, *DAM, "--out", tmp_path / "dam.json"
+    ).stdout
     assert "squared" not in plain
 
 
 def test_the_radius_for_so_many_users_is_the_recommended_one(tmp_path: Path) -> None:
     path = tmp_path / "berlin.json"
-    options = (*SQUARE, *NEW, *DISK, "--for-users", 10_000, "--out", path)
+    options = (*SQUARE, *NEW, "--for-users", 10_000, "--out", path)
     text = succeed("collection", "new", "noon", *options).stdout
     release = recommended(cells=15, epsilon=3.5, n_users=10_000)
     table = Collection.from_json(path.read_text()).table
@@ -99,7 +102,7 @@ def test_an_existing_file_is_never_replaced(tmp_path: Path) -> None:
 
 def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
     arguments = (*SQUARE, "--cells", 4, "--epsilon", 3.5, "--out", tmp_path / "c.json")
-    result = run("collection", "new", "c", *arguments)
+    result = run("collection", "new", "c", *arguments, *DAM)
     assert result.exit_code == 0
     assert result.stderr.startswith("Warning: the disk radius is 0")
     assert result.stderr.count("\n") == 1
@@ -114,12 +117,15 @@ def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
         (("a\nb", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
         (("c", *SQUARE, *NEW, "--max-reports", 0), "max_reports must be a whole number from 1"),
         (("c", *SQUARE, "--cells", 15, "--epsilon", 0.1234567), "a whole number of millionths"),
-        (("c", *SQUARE, *NEW, "--squared-radius", 5), "--squared-radius is for mechanism disk"),
+        (
+            ("c", *SQUARE, *NEW, *DAM, "--squared-radius", 5),
+            "--squared-radius is for mechanism disk",
+        ),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 901), "from 0 to 900, got 901"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", -1), "from 0 to 900, got -1"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 2.5), "is not a valid integer"),
         (("c", *SQUARE, *NEW, *DISK, "--squared-radius", 4, "--radius", 2), "must not both be"),
-        (("c", *SQUARE, *NEW, "--for-users", 9), "--for-users goes with --mechanism disk."),
+        (("c", *SQUARE, "--cells", 15), "Missing option '--epsilon'"),
         (("c", *SQUARE, *NEW, *DISK, "--for-users", 9, "--radius", 0), "takes the place of"),
         (("c", *SQUARE, *NEW, *DISK, "--for-users", 9, "--squared-radius", 5), "takes the place"),
         (("c", *SQUARE, *NEW, *DISK, "--for-users", 0), "0 is not in the range 1<=x<="),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from ldpspatial import StampChannel
 from ldpspatial import estimate as recover
 from ldpspatial.cli.output import RESULTS
 from ldpspatial.collecting import counting
-from ldpspatial.collecting.results import finite_width, fit_verdict
+from ldpspatial.collecting.results import fit_verdict
+from ldpspatial.estimation.field.posterior import Posterior
 from tests.support.command_line import refusal, run, succeed, write_people
 from tests.support.files import write_file
 
@@ -102,25 +104,29 @@ def test_the_same_reports_give_the_same_posterior_intervals(played: Path, tmp_pa
         np.testing.assert_array_equal(one[bound], two[bound])
 
 
-def test_smoothness_may_be_found_by_cross_validation(played: Path, tmp_path: Path) -> None:
+def test_what_the_field_found_is_in_summary_and_file(played: Path, tmp_path: Path) -> None:
     inputs = "estimate", played / "collection.json", played / "reports.parquet"
-    way = ("--rule", "cross-validated", "--out", tmp_path / "map")
-    assert "smoothing must be left out (None) with rule cross-validated" in refusal(
+    way = ("--rule", "field", "--intervals", "none", "--out", tmp_path / "map")
+    assert "smoothing must be left out (None) with rule field" in refusal(
         *inputs, *way, "--smoothing", "binomial"
     )
     succeed(*inputs, *way)
     estimator, found = summary_of(tmp_path / "map")["estimator"], arrays(tmp_path / "map")
     channel = StampChannel(Collection.from_json((played / "collection.json").read_text()).table)
-    expected = recover(channel, arrays(played)["counts"], "cross-validated")
-    assert estimator["rule"] == found["rule"] == "cross-validated"
-    assert (found["width"], found["sparsity"]) == tuple(expected.facts.values())
-    assert estimator["kernel_width_cells"] == finite_width(expected.facts["width"])
-    assert estimator["sparsity_users"] == expected.facts["sparsity"]
+    expected = recover(channel, arrays(played)["counts"], "field")
+    assert estimator["rule"] == found["rule"] == "field"
+    for name, value in expected.facts.items():
+        assert estimator[name] == found[name] == value, name
     assert estimator["iterations"] == found["iterations"] == expected.iterations
     np.testing.assert_array_equal(found["density"], expected.density)
-    other = summary_of(played)["estimator"]  # which has no kernels, and no word on them
-    assert not {"kernel_width_cells", "sparsity_users"} & other.keys()
-    assert not {"width", "sparsity"} & arrays(played).keys()
+
+
+def test_a_quick_look_says_nothing_of_a_posterior(played: Path, tmp_path: Path) -> None:
+    inputs = "estimate", played / "collection.json", played / "reports.parquet"
+    succeed(*inputs, "--rule", "em", "--intervals", "none", "--out", tmp_path / "map")
+    other = summary_of(tmp_path / "map")["estimator"]
+    told = {each.name for each in fields(Posterior)}
+    assert not told & (other.keys() | arrays(tmp_path / "map").keys())
     assert other["smoothing"] == "none"
 
 

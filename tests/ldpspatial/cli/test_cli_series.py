@@ -6,6 +6,8 @@ import pytest
 
 from client_sdk import Collection, Grid, Series
 from ldpspatial import count_reports
+from ldpspatial.planning.disk_radius import disk_squared_radius
+from ldpspatial.planning.grid_size import FOR_USERS
 from tests.support.command_line import refusal, succeed
 
 SQUARE = ("--center", "52.52,13.405", "--side-km", 20)
@@ -16,8 +18,10 @@ START = 1_800_226_800
 
 
 def series(**more: int) -> Series:
+    squared = disk_squared_radius(15, 3.5, FOR_USERS)
+    times = {"first_start": START, "window_seconds": 86_400, "windows": 7}
     return Series.create(
-        "a week", GRID, 3.5, first_start=START, window_seconds=86_400, windows=7, **more
+        "a week", GRID, 3.5, mechanism="disk", squared_radius=squared, **times, **more
     )
 
 

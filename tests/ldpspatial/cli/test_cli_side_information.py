@@ -54,7 +54,10 @@ def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--support", "land.csv"), "--support and --prior need --rule field."),
+        (
+            ("--rule", "em", "--support", "land.csv"),
+            "--support and --prior need --estimator field.",
+        ),
         (("--rule", "field", "--prior-column", "pop"), "--prior-column needs --prior."),
         (("--rule", "field", "--prior-layer", "pop"), "--prior-layer needs --prior."),
         (("--rule", "field", "--support-layer", "pop"), "--support-layer needs --support."),

@@ -14,7 +14,7 @@ from ldpspatial import recommended
 from ldpspatial.cli.output import RESULTS
 from ldpspatial.collecting.counting import count_reports
 from ldpspatial.metrics import wasserstein
-from tests.support.command_line import people, run, succeed, write_people
+from tests.support.command_line import people, refusal, run, succeed, write_people
 from tests.support.files import write_file
 
 FIVE_CELLS = ("--cells", 5, "--epsilon", 2)
@@ -139,24 +139,41 @@ def test_disks_of_one_reach_are_told_apart(squared: int, tmp_path: Path) -> None
     assert f"disk, disk radius 2, squared radius {squared} ({squared**0.5:.2f} cells)\n" in text
     found = summary_of(tmp_path / "disk")
     assert (found["radius"], found["squared_radius"]) == (2, squared)
-    assert simulate(tmp_path / "dam", *arguments)["squared_radius"] is None
+    assert simulate(tmp_path / "dam", *arguments, "--mechanism", "dam")["squared_radius"] is None
 
 
 def test_a_disk_may_have_the_recommended_radius(tmp_path: Path) -> None:
     arguments = ("--map", "szipf", "--people", 500, *FIVE_CELLS, "--intervals", "none")
-    found = simulate(tmp_path / "out", *arguments, "--mechanism", "disk", "--for-users", 10_000)
+    found = simulate(tmp_path / "out", *arguments, "--for-users", 10_000)
     release = recommended(cells=5, epsilon=2, n_users=10_000)
     table = response_table("disk", 2, 5, squared_radius=release.squared_radius)
     assert Collection.from_json((tmp_path / "out" / "collection.json").read_text()).table == table
     assert found["squared_radius"] == table.squared_radius
-    assert found["estimator"]["rule"] == "scaled"
+    assert (found["mechanism"], found["estimator"]["rule"]) == ("disk", "field")
+    own = simulate(tmp_path / "own", *arguments)
+    assert own["squared_radius"] == recommended(cells=5, epsilon=2, n_users=500).squared_radius
 
 
-def test_the_smoothness_of_the_map_may_be_found_too(tmp_path: Path) -> None:
-    arguments = ("--map", "normal", "--people", 500, *PLAY, "--rule", "cross-validated")
+def test_all_choices_may_be_those_of_a_document(tmp_path: Path) -> None:
+    points = write_file(tmp_path, "p.csv", "lat,lon\n" + "48.01,11.02\n" * 50)
+    document = tmp_path / "c.json"
+    square = ("--center", "48.0,11.0", "--side-km", 12, "--cells", 5, "--epsilon", 2)
+    succeed("collection", "new", "noon", *square, "--out", document)
+    asked = ("simulate", points, "--collection", document, "--out", tmp_path / "r", "--overwrite")
+    succeed(*asked)
+    assert (tmp_path / "r" / "collection.json").read_bytes() == document.read_bytes()
+    assert summary_of(tmp_path / "r")["n"] == 50
+    for more in (("--cells", 5), ("--epsilon", 2), ("--mechanism", "disk"), ("--side-km", 12)):
+        assert refusal(*asked, *more) == f"--collection takes the place of {more[0]}."
+    assert "takes the place of --map" in refusal(*asked, "--map", "normal")
+    assert "--collection needs a file of POINTS." in refusal("simulate", *asked[2:])
+    assert "Missing option '--epsilon'" in refusal("simulate", points, "--out", tmp_path / "s")
+
+
+def test_another_estimator_may_be_asked_for(tmp_path: Path) -> None:
+    arguments = ("--map", "normal", "--people", 500, *PLAY, "--rule", "likelihood")
     found = simulate(tmp_path / "out", *arguments)["estimator"]
-    assert found["rule"] == "cross-validated"
-    assert found["kernel_width_cells"] in (0, 0.6, 1.0, "all")
+    assert (found["rule"], found["smoothing"]) == ("likelihood", "none")
 
 
 def test_everybody_in_one_place_still_gives_a_square(tmp_path: Path) -> None:
@@ -182,20 +199,21 @@ def test_rows_without_a_position_are_left_out_on_request_and_counted(tmp_path: P
 
 def test_a_grid_too_fine_for_the_exact_distance_says_so(tmp_path: Path) -> None:
     arguments = ("--map", "normal", "--people", 500, "--cells", 257, "--epsilon", 7)
-    found = simulate(tmp_path / "out", *arguments, "--intervals", "none")
+    found = simulate(tmp_path / "out", *arguments, "--intervals", "none", "--estimator", "em")
     assert (found["w2_cells"], found["w2_metres"]) == (None, None)
     assert found["w2_note"] == "exact W2 is computed up to 256 cells a side"
 
 
 def test_a_quick_look_at_a_fine_grid_has_no_intervals(tmp_path: Path) -> None:
-    arguments = ("--map", "normal", "--people", 50, "--cells", 257, "--epsilon", 7)
-    simulate(tmp_path / "out", *arguments)
+    arguments = ("--map", "normal", "--people", 50, "--cells", 66, "--epsilon", 7)
+    simulate(tmp_path / "out", *arguments, "--estimator", "em")
     with np.load(tmp_path / "out" / "estimate.npz", allow_pickle=False) as npz:
         assert "lower" not in npz
 
 
 def test_a_disk_of_one_cell_is_warned_of_once_on_standard_error(tmp_path: Path) -> None:
     arguments = ("--map", "normal", "--people", 50, "--cells", 4, "--epsilon", 3.5)
+    arguments += ("--mechanism", "dam")
     result = run("simulate", *arguments, "--out", tmp_path / "out")
     assert result.exit_code == 0
     assert result.stderr.startswith("Warning: the disk radius is 0 at epsilon 3.5 and 4 cells")

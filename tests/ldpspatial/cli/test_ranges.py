@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from client_sdk import Grid
 from ldpspatial.cli import main
 from ldpspatial.collecting.results import read_estimate
-from ldpspatial.estimation import EM, Sieve, cell_intervals, region_share
+from ldpspatial.estimation import EM, Field, cell_intervals, region_share
 from ldpspatial.places.regions import polygon, rectangle
 from tests.support.command_line import refusal, run, succeed
 from tests.support.files import write_file
@@ -37,7 +38,7 @@ GEOJSON = document(feature({"type": "Polygon", "coordinates": [TRIANGLE]}))
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("played") / "r"
     setting = ("--map", "normal", "--people", 2_000, "--cells", 6, "--epsilon", 3)
-    result = run("simulate", *setting, "--intervals", "none", "--out", out)
+    result = run("simulate", *setting, "--intervals", "none", "--estimator", "em", "--out", out)
     assert result.exit_code == 0
     return out
 
@@ -58,27 +59,17 @@ def test_the_estimate_of_the_files_is_the_one_that_was_written(played: Path) -> 
     assert found.estimator == EM("scaled")
 
 
-def test_a_cross_validated_estimate_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_an_estimate_by_field_is_read_as_it_was_written(tmp_path: Path) -> None:
     setting = ("--map", "normal", "--people", 500, "--cells", 5, "--epsilon", 3, "--radius", 1)
-    way = ("--rule", "cross-validated", "--intervals", "none", "--out", tmp_path / "r")
+    way = ("--rule", "field", "--intervals", "none", "--out", tmp_path / "r")
     assert run("simulate", *setting, *way).exit_code == 0
     _, found = read_estimate(tmp_path / "r")
     with np.load(tmp_path / "r" / "estimate.npz") as held:
-        assert (found.estimator, found.facts["width"]) == (Sieve(), held["width"])
-        assert found.facts["sparsity"] == held["sparsity"]
+        assert (found.estimator, found.facts["verdict"]) == (Field(), held["verdict"])
+        assert found.facts["spread"] == held["spread"]
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     for method in ("auto", "fisher"):
         succeed("ranges", tmp_path / "r", regions, "--method", method)
-
-
-def test_an_older_file_has_kernels_of_no_width(played: Path, tmp_path: Path) -> None:
-    with np.load(played / "estimate.npz") as held:
-        assert "width" not in held
-        np.savez(tmp_path / "old.npz", **held, width=0.0, sparsity=0.0)
-    _, found = read_estimate(tmp_path / "old.npz")
-    assert (found.facts, found.rule) == ({"smoothing": "none"}, "scaled")
-    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
-    succeed("ranges", tmp_path / "old.npz", regions, "--method", "fisher")
 
 
 def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
@@ -272,3 +263,21 @@ def test_a_map_in_degrees_takes_regions_in_degrees(tmp_path: Path) -> None:
     density = cell_intervals(found, method="posterior").density
     north = density[3:].sum() + density[2].sum() / 2
     assert properties["share"] == pytest.approx(north, abs=1e-5)
+
+
+def test_shares_of_an_area_leave_the_rest_out(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "r.csv", HEADER + CENTRE + "north,0,-9,9,9\n")
+    area = write_file(tmp_path, "area.csv", HEADER + "town,-3,-3,3,3\n")
+    table = tmp_path / "shares.csv"
+    printed = succeed("ranges", played, regions, "--of", area, "--csv", table).stdout
+    assert re.search(r"2000 reports, \d+\.\d% of them from the area$", printed.splitlines()[0])
+    centre, _ = rows_of(table)
+    assert 0 < float(centre["lower"]) < float(centre["share"]) < float(centre["upper"]) <= 1
+    alone = tmp_path / "alone.csv"
+    succeed("ranges", played, regions, "--csv", alone)
+    everyone = [float(row["share"]) for row in rows_of(alone)]
+    assert float(centre["share"]) > everyone[0]
+    empty = write_file(tmp_path, "empty.csv", HEADER)
+    assert refusal("ranges", played, regions, "--of", empty).startswith("--of: path must hold rows")
+    rule = "method must be posterior for shares of an area, got 'fisher'"
+    assert refusal("ranges", played, regions, "--of", area, "--method", "fisher") == rule

@@ -27,7 +27,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     density[1:3] = 1 / 12
     counts = np.where(channel.support, np.round(1e4 * channel.forward(density)), 0)
     path = tmp_path_factory.mktemp("kept") / "estimate.npz"
-    write_npz(path, SQUARE, estimate(channel, counts))
+    write_npz(path, SQUARE, estimate(channel, counts, "em"))
     return path
 
 
@@ -120,7 +120,9 @@ def test_intervals_hold_the_people_also_where_the_region_cuts_cells(cells: int) 
     truth = np.zeros((cells, cells))
     np.add.at(truth, tuple(places.T), 1 / len(people))
     channel = StampChannel(Collection.create("plane", grid, 3.5).table)
-    found = estimate(channel, np.where(channel.support, np.round(2e5 * channel.forward(truth)), 0))
+    found = estimate(
+        channel, np.where(channel.support, np.round(2e5 * channel.forward(truth)), 0), "em"
+    )
     weights = rectangle(grid, 3, 3, 5, 5)
     share = region_share(found, weights)
     assert share.lower < (weights * truth).sum() < share.upper

@@ -55,7 +55,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_the_shares_of_a_file_are_those_of_its_counts(
     smoothing: str | None, tmp_path: Path
 ) -> None:
-    found = estimate(StampChannel(SQUARE.table), COUNTS, smoothing=smoothing)
+    found = estimate(StampChannel(SQUARE.table), COUNTS, "em", smoothing)
     files = kept(tmp_path, found)
     with np.load(files[0]) as held:
         assert held["smoothing"] == found.facts["smoothing"] == (smoothing or "none")
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_hold_how_to_estimate_again_is_read_and_says_so(
 
 
 def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
-    files = kept(tmp_path, estimate(StampChannel(SQUARE.table), COUNTS))
+    files = kept(tmp_path, estimate(StampChannel(SQUARE.table), COUNTS, "em"))
     with np.load(files[0]) as held:
         older = {name: held[name] for name in held if name != "smoothing"}
     np.savez(files[0], **older)
@@ -118,20 +118,24 @@ def test_an_older_file_has_no_smoothing(tmp_path: Path) -> None:
     succeed("ranges", *files, "--method", "fisher")
 
 
+@pytest.fixture(scope="module")
+def by_field() -> Estimate:
+    return estimate(StampChannel(SQUARE.table), COUNTS, "field")
+
+
 @pytest.mark.parametrize(
     "spoilt",
     [
-        {"sparsity": np.nan}, {"sparsity": np.inf}, {"sparsity": 1e9}, {"sparsity": -5},
-        {"width": np.nan}, {"width": -1}, {"width": 1e9}, {"iterations": 0}, {"iterations": -3},
-        {"width": None}, {"sparsity": None}, {"iterations": 10**9}, {"smoothing": "binomial"},
-        {"width": 4.0}, {"width": np.inf}, {"sparsity": 0}, {"log_likelihood": 5.0},
+        {"verdict": "fine"}, {"verdict": None}, {"point": "middle"}, {"point": None},
+        {"spread": "wide"}, {"spread": None}, {"exponent": None}, {"windows": None},
+        {"iterations": 0}, {"iterations": -3}, {"iterations": 10**9}, {"log_likelihood": 5.0},
     ],
     ids=str,
 )  # fmt: skip
-def test_kernels_that_are_never_found_are_refused(
-    spoilt: dict[str, float | str | None], tmp_path: Path
+def test_a_posterior_that_is_never_found_is_refused(
+    spoilt: dict[str, float | str | None], by_field: Estimate, tmp_path: Path
 ) -> None:
-    files = kept(tmp_path, estimate(StampChannel(SQUARE.table), COUNTS, "cross-validated"))
+    files = kept(tmp_path, by_field)
     with np.load(files[0]) as held:
         entries = {**held, **spoilt}
     np.savez(files[0], **{name: held for name, held in entries.items() if held is not None})
@@ -141,7 +145,7 @@ def test_kernels_that_are_never_found_are_refused(
 
 
 def test_a_density_that_does_not_sum_to_1_is_refused(tmp_path: Path) -> None:
-    found = estimate(StampChannel(SQUARE.table), COUNTS)
+    found = estimate(StampChannel(SQUARE.table), COUNTS, "em")
     files = kept(tmp_path, found)
     with np.load(files[0]) as held:
         doubled = {**held, "density": 2 * held["density"]}
@@ -156,7 +160,7 @@ def test_shares_outside_of_their_intervals_are_counted_below_the_table(tmp_path:
     crowd = np.zeros((6, 6))
     crowd[1, 1] = 1
     counts = counted(collection, crowd, 10_000)
-    files = kept(tmp_path, estimate(StampChannel(collection.table), counts), collection)
+    files = kept(tmp_path, estimate(StampChannel(collection.table), counts, "em"), collection)
     write_file(tmp_path, "regions.csv", REGIONS + "crowd,1,1,2,2\n")
     lines = succeed("ranges", *files, "--method", "fisher").stdout.splitlines()
     assert lines[-1].startswith("Shares outside of their intervals: 1 of 3. The counts speak")

@@ -55,7 +55,7 @@ def test_an_estimate_can_be_made_again_from_the_npz_alone(tmp_path: Path) -> Non
     write_npz(tmp_path / "estimate.npz", CITY, RESULT)
     with np.load(tmp_path / "estimate.npz", allow_pickle=False) as file:
         collection = Collection.from_json(file["collection"].item(), file["digest"].item())
-        again = estimate(StampChannel(collection.table), file["counts"])
+        again = estimate(StampChannel(collection.table), file["counts"], "em")
         np.testing.assert_array_equal(again.density, file["density"])
         assert not {"lower", "upper", "level", "method"} & set(file)
 

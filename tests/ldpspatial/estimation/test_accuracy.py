@@ -25,7 +25,7 @@ def w2_in_cells(cells: int, seed: int) -> float:
     entropy = StreamEntropy(f"accuracy {seed}")
     reports = kernels.draw_many(collection.table, rows, cols, entropy)
     truth = np.bincount(rows * cells + cols, minlength=cells**2).reshape(cells, cells)
-    found = estimate(StampChannel(collection.table), count_cells(collection, *reports))
+    found = estimate(StampChannel(collection.table), count_cells(collection, *reports), "em")
     assert found.converged
     assert goodness_of_fit(found).is_plausible()
     return wasserstein(truth / truth.sum(), found.density)

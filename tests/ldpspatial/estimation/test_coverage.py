@@ -39,7 +39,7 @@ def spotted_map() -> Array:
 
 def drawn(channel: StampChannel, density: Array, n: int, rng: np.random.Generator) -> Estimate:
     law = channel.forward(density)[channel.support]
-    return estimate(channel, rng.multinomial(n, law / law.sum()))
+    return estimate(channel, rng.multinomial(n, law / law.sum()), "em")
 
 
 def in_band(coverage: float, level: float, slack: float, runs: int) -> bool:

@@ -141,13 +141,13 @@ def test_one_report_puts_everyone_where_it_is_likeliest() -> None:
     found = estimate(channel, counts, LikelihoodGain(1e-12))
     assert found.n == 1
     assert found.density[1, 3] == pytest.approx(1, abs=1e-6)
-    assert estimate(channel, counts).converged
+    assert estimate(channel, counts, "em").converged
 
 
 def test_one_cell_holds_everyone() -> None:
     for radius in (0, 2):
         channel = StampChannel(response_table("dam", 1.0, 1, radius))
-        found = estimate(channel, counts_of(channel, 100))
+        found = estimate(channel, counts_of(channel, 100), "em")
         assert found.density.tolist() == [[1.0]]
         assert found.converged
 
@@ -246,4 +246,4 @@ def test_a_run_that_meets_its_limit_says_so(limit: int) -> None:
 def test_the_trace_begins_at_the_uniform_density() -> None:
     counts = counts_of(CHANNEL, 1_000)
     uniform = CHANNEL.forward(np.full((5, 5), 1 / 25))[CHANNEL.support]
-    assert estimate(CHANNEL, counts).trace[0] == pytest.approx(counts @ np.log(uniform))
+    assert estimate(CHANNEL, counts, "em").trace[0] == pytest.approx(counts @ np.log(uniform))

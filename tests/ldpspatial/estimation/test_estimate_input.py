@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from client_sdk import response_table
-from ldpspatial import EM, Sieve, StampChannel, estimate
+from ldpspatial import EM, Field, StampChannel, estimate
 from ldpspatial.errors import InputError
 from tests.support.extensions import Uniform
 
@@ -22,7 +22,7 @@ def test_counts_in_index_order_and_as_a_map_are_the_same(kind: str) -> None:
     counts = (np.arange(N) % 7 < 3).astype(kind)
     as_map = np.zeros(CHANNEL.output_shape, kind)
     as_map[CHANNEL.support] = counts
-    first, second, third = (estimate(CHANNEL, c) for c in (counts, as_map, counts.tolist()))
+    first, second, third = (estimate(CHANNEL, c, "em") for c in (counts, as_map, counts.tolist()))
     assert first.trace == second.trace == third.trace
     np.testing.assert_array_equal(first.counts, as_map)
     assert first.n == counts.sum()
@@ -30,7 +30,7 @@ def test_counts_in_index_order_and_as_a_map_are_the_same(kind: str) -> None:
 
 def test_an_estimate_keeps_its_own_counts() -> None:
     counts = GOOD.copy()
-    found = estimate(CHANNEL, counts)
+    found = estimate(CHANNEL, counts, "em")
     counts[:] = 0
     assert found.n == N
 
@@ -58,10 +58,10 @@ def changed(value: object, corner: bool = False) -> Array:
 )
 def test_bad_counts_are_refused(counts: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        estimate(CHANNEL, counts)  # type: ignore[arg-type]
+        estimate(CHANNEL, counts, "em")  # type: ignore[arg-type]
 
 
-NAMES = "scaled, likelihood, published, cross-validated"
+NAMES = "field, em, scaled, likelihood, published"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -
         estimate(CHANNEL, GOOD, **arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rule", [EM(), Sieve(), "tests.support.extensions:Uniform"])
+@pytest.mark.parametrize("rule", [EM(), Field(), "tests.support.extensions:Uniform"])
 @pytest.mark.parametrize("choice", [{"max_iterations": 5}, {"smoothing": "binomial"}])
 def test_an_estimator_that_is_an_object_brings_its_own_choices(
     rule: Any, choice: dict[str, Any]

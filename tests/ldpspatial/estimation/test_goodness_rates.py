@@ -69,7 +69,7 @@ def test_other_parameters_on_the_devices_are_caught(wrong: str, cells: int) -> N
     channel = StampChannel(response_table("dam", 3.5, cells))
     table = other_parameters(cells)[wrong]
     counts = seen_by(channel, reports(table, people(cells), np.random.default_rng(4)))
-    assert goodness_of_fit(estimate(channel, counts)).p_value < 1e-12
+    assert goodness_of_fit(estimate(channel, counts, "em")).p_value < 1e-12
 
 
 @pytest.mark.parametrize("cells", [5, 15])
@@ -78,8 +78,8 @@ def test_one_unrandomised_report_in_eleven_is_caught(cells: int) -> None:
     truth = people(cells)
     randomised = reports(channel.table, truth, np.random.default_rng(5))
     counts = randomised + np.pad(truth, channel.table.radius) // 10
-    assert goodness_of_fit(estimate(channel, randomised)).is_plausible()
-    assert not goodness_of_fit(estimate(channel, counts)).is_plausible()
+    assert goodness_of_fit(estimate(channel, randomised, "em")).is_plausible()
+    assert not goodness_of_fit(estimate(channel, counts, "em")).is_plausible()
 
 
 @pytest.mark.parametrize("n", [1, LEAST_REPORTS - 1])
@@ -87,8 +87,8 @@ def test_few_reports_tell_nothing(n: int) -> None:
     channel = StampChannel(response_table("dam-ns", 10.0, 1, 2))
     counts = np.zeros(channel.output_shape)
     counts[0, 2] = n
-    fit = goodness_of_fit(estimate(channel, counts))
+    fit = goodness_of_fit(estimate(channel, counts, "em"))
     assert fit.p_value == 1
     assert np.isfinite(fit.statistic)
     counts[0, 2] = LEAST_REPORTS
-    assert not goodness_of_fit(estimate(channel, counts)).is_plausible()
+    assert not goodness_of_fit(estimate(channel, counts, "em")).is_plausible()

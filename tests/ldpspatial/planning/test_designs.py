@@ -22,12 +22,12 @@ from ldpspatial.planning.rehearsal import Misfit
 
 UNIT = SyntheticMap("unit", 0.0, 0.0, 1.0, lambda n, rng: rng.random((n, 2)))
 FAR = Lead(1000.0, 1.0)
-PLANNED = Design("dam", None, "scaled", 500.0, 9.0, 600.0, Lead(0.0, 0.0), FAR, ())
+PLANNED = Design("dam", None, "em", 500.0, 9.0, 600.0, Lead(0.0, 0.0), FAR, ())
 
 
 def disk(over_planned: Lead, *lost: str) -> Design:
     total = PLANNED.total_m - over_planned.mean_m
-    return Design("disk", 5, "cross-validated", 300.0, 9.0, total, over_planned, FAR, lost)
+    return Design("disk", 5, "field", 300.0, 9.0, total, over_planned, FAR, lost)
 
 
 def measure(
@@ -111,7 +111,7 @@ NOTHING = (
     "better than a uniform map, "
 )
 GRIDS = "m, 5, 8 cells: the estimate is no better than a uniform map, which is to know nothing"
-DISK = "disk with rule cross-validated is"
+DISK = "disk with rule field is"
 
 
 @pytest.mark.parametrize(

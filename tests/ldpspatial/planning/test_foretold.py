@@ -19,8 +19,8 @@ def test_as_the_plan_of_this_grid() -> None:
     # Standard errors of some 2 % each: six of both together are 17 %; the radius alone moves more.
     rng = np.random.default_rng(1)
     densities = synthetic_densities(CELLS, rng)
-    found = foretell(COLLECTION, 5000, densities, rng, repeats=10)
-    row = plan(800, 3.5, 5000, rng, cells=[CELLS], repeats=10).rows[0]
+    found = foretell(COLLECTION, 5000, densities, rng, repeats=10, rule="em")
+    row = plan(800, 3.5, 5000, rng, [CELLS], "dam", repeats=10).rows[0]
     assert set(found.w2) == set(synthetic_maps())
     assert np.mean(list(found.w2.values())) == pytest.approx(row.w2_m, rel=0.17)
     assert all(found.highest[name] >= found.w2[name] for name in found.w2)
@@ -35,9 +35,9 @@ def test_reports_of_people_drawn_from_the_map_are_as_far_off() -> None:
         people = rng.multinomial(3000, density.ravel())
         cells = np.repeat(np.arange(CELLS * CELLS), people)
         counts = play(COLLECTION.table, cells // CELLS, cells % CELLS, rng)
-        guess = estimate(channel, counts).density
+        guess = estimate(channel, counts, "em").density
         played.append(wasserstein(density, guess, cell=100.0))
-    found = foretell(COLLECTION, 3000, {"this": density}, rng, repeats=30)
+    found = foretell(COLLECTION, 3000, {"this": density}, rng, repeats=30, rule="em")
     spread = np.std(played) / np.sqrt(15)  # of the difference of two means of 30
     assert abs(found.w2["this"] - np.mean(played)) < 5 * spread  # false alarm below 1e-5
 

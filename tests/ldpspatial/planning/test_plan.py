@@ -131,16 +131,18 @@ def test_rows_are_means_and_the_standard_error_is_that_of_the_repeats(
 
 def test_single_cell_disks_are_named() -> None:
     maps = {"normal": synthetic_maps()["normal"]}
-    found = plan(5000, 3.5, 5000, seeded(), cells=[3, 4, 10], maps=maps, repeats=2)
+    found = plan(5000, 3.5, 5000, seeded(), [3, 4, 10], "dam", maps, repeats=2)
     assert [row.is_randomised_response for row in found.rows] == [True, True, False]
-    assert found.warnings == (
-        "3, 4 cells: the disk radius is 0, so that 5000 dam reports at epsilon 3.5 are k-ary "
+    assert found.warnings == ()  # of those that are not taken the table tells
+    coarse = plan(5000, 3.5, 5000, seeded(), [3, 4], "dam", maps, repeats=2)
+    assert coarse.warnings == (
+        "4 cells: the disk radius is 0, so that 5000 dam reports at epsilon 3.5 are k-ary "
         "randomised response, which ignores distance",
     )
 
 
 def test_too_few_devices_are_named() -> None:
-    found = plan(5000, 0.5, 20, seeded(), cells=[5, 8], repeats=2)
+    found = plan(5000, 0.5, 20, seeded(), cells=[5, 8], mechanism="dam", repeats=2)
     assert all("szipf" in row.no_better_than_uniform for row in found.rows)
     assert any(
         text.startswith("szipf: 20 dam reports at epsilon 0.5 are too few, or the cells")
@@ -161,7 +163,7 @@ def test_a_grid_too_coarse_for_one_map_is_named() -> None:
     )
 
 
-def test_the_recommendation_is_the_coarsest_grid_near_the_best() -> None:
+def test_the_recommendation_is_the_finest_grid_near_the_best() -> None:
     def row(cells: int, total: float) -> PlanRow:
         return PlanRow(cells, 1.0, 1, 0.0, 0.0, 0.0, total, 0.0, ())
 
@@ -169,36 +171,55 @@ def test_the_recommendation_is_the_coarsest_grid_near_the_best() -> None:
         rows = tuple(row(cells, total) for cells, total in enumerate(totals, start=1))
         return Plan(1.0, 1.0, 1, "dam", ("m",), rows, 1.0, ()).recommended.cells
 
-    assert best(200, 105, 101, 100) == 2
+    assert best(200, 100, 101, 105) == 4
     assert best(200, 106, 100, 150) == 3
+    assert best(100, 106) == 1
     assert best(7) == 1
 
 
 @pytest.mark.parametrize(
     ("side", "devices", "expected"),
-    [(20_000, 20, [5]), (20_000, 230, [5, 8, 10, 15]), (85, 10**4, [5, 8]), (1, 10**4, [5])],
+    [
+        (20_000, 20, [10, 20, 32, 64]),
+        (20_000, 10**6, [10, 20, 32, 64, 128]),
+        (300, 10**4, [10, 20, 30]),
+        (85, 10**4, [8]),
+        (1, 10**4, [1]),
+    ],
 )
 def test_the_default_grids_suit_side_and_devices(
-    side: float, devices: int, expected: list[int]
+    side: float, devices: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tried: list[int] = []
+
+    def stop(mechanism: str, epsilon: object, cells: int, devices: int) -> None:
+        tried.append(cells)
+        if len(tried) == len(expected):
+            raise StopIteration
+
+    monkeypatch.setattr(planning, "_table", stop)
+    with pytest.raises(StopIteration):
+        plan(side, 4, devices, seeded())
+    assert tried == expected
+
+
+def test_progress_counts_every_play() -> None:
     calls = []
     maps = {"szipf": synthetic_maps()["szipf"]}
-    found = plan(
-        side, 4, devices, seeded(), maps=maps, repeats=2, progress=lambda *at: calls.append(at)
-    )
-    assert [row.cells for row in found.rows] == expected
-    plays = 2 * (len(expected) + 2)  # and two designs on the grid that is taken
+    found = plan(120, 4, 230, seeded(), maps=maps, repeats=2, progress=lambda *at: calls.append(at))
+    assert [row.cells for row in found.rows] == [10, 12]
+    plays = 2 * (2 + 2)  # and two designs on the grid that is taken
     assert calls == [(k + 1, plays) for k in range(plays)]
-    assert (found.side_m, found.epsilon, found.devices) == (side, 4, devices)
-    assert (found.mechanism, found.maps) == ("dam", ("szipf",))
+    assert (found.side_m, found.epsilon, found.devices) == (120, 4, 230)
+    assert (found.mechanism, found.maps) == ("disk", ("szipf",))
 
 
 def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
-    found = plan(12_000, 3.5, 3000, seeded(), cells=[6, 12], repeats=2)
+    found = plan(12_000, 3.5, 3000, seeded(), cells=[6, 12], mechanism="dam", repeats=2)
     planned, disk = found.designs
-    assert (planned.mechanism, planned.squared_radius, planned.rule) == ("dam", None, "scaled")
+    assert (planned.mechanism, planned.squared_radius, planned.rule) == ("dam", None, "em")
     square = disk_squared_radius(found.recommended.cells, 3.5, 3000)
-    assert (disk.mechanism, disk.squared_radius, disk.rule) == ("disk", square, "cross-validated")
+    assert (disk.mechanism, disk.squared_radius, disk.rule) == ("disk", square, "field")
     assert found.recommended_design is min(found.designs, key=lambda design: design.total_m)
     assert disk.over_planned.mean_m == pytest.approx(planned.total_m - disk.total_m)
     assert disk.over_planned.is_ahead
@@ -209,13 +230,14 @@ def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
 
 
 def test_where_nothing_beats_a_uniform_map_it_is_said_of_the_recommended_disk_too() -> None:
-    found = plan(12_000, 0.01, 100, seeded(), cells=[5], repeats=2)
+    found = plan(12_000, 0.01, 100, seeded(), cells=[5], mechanism="dam", repeats=2)
     assert not found.tells_something
-    assert {*found.designs[1].no_better_than_uniform} == {*found.maps}
+    no_better = found.designs[1].no_better_than_uniform
+    assert "szipf" in no_better
     assert len(found.warnings) == len(found.maps)
     for name, text in zip(found.maps, found.warnings, strict=True):
         assert text.startswith(f"{name}: 100 dam reports at epsilon 0.01 are too few, or the ")
-        assert text.endswith("; disk with rule cross-validated is no better")
+        assert text.endswith("; disk with rule field is no better") == (name in no_better)
 
 
 @pytest.mark.parametrize("mechanism", ["dam-ns", "huem"])

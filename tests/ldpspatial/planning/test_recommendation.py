@@ -15,7 +15,7 @@ from ldpspatial.places.users import user_cells
 from ldpspatial.release.local import Dam, Disk
 
 
-def test_it_is_a_plain_disk_with_a_sieve_and_only_its_radius_changes() -> None:
+def test_it_is_a_plain_disk_with_a_field_and_only_its_radius_changes() -> None:
     assert recommended(15, 3.5, 10_000) == Disk(squared_radius=5)
     assert recommended(15, 3.5, 100_000) == Disk(squared_radius=4)
     assert recommended(np.int64(15), 3.5, np.int64(10_000)) == Disk(squared_radius=5)
@@ -36,9 +36,10 @@ def test_its_claim_is_that_of_every_local_report() -> None:
     assert releases()["disk"] == Disk()
 
 
-def test_its_maps_are_a_fifth_nearer_than_dam_with_plain_em() -> None:
-    # Measured over ten other seeds: .58 of the published stop's error with a standard deviation of
-    # .064, so .8 has a false alarm of 3e-4. The disk without the sieve is at 1.00: it would fail.
+def test_its_maps_are_three_tenths_nearer_than_dam_with_plain_em() -> None:
+    # Measured over ten other seeds: .49 of the published stop's error with a standard deviation of
+    # .043, so .7 has a false alarm of less than 1e-3. The same disk by EM is at .83 with .051: it
+    # would fail, but for one time in a hundred.
     ratios = []
     for k, law in enumerate(synthetic_maps().values()):
         grid = Grid.plane(law.y0, law.x0, law.side, 15)
@@ -50,7 +51,7 @@ def test_its_maps_are_a_fifth_nearer_than_dam_with_plain_em() -> None:
             for release in (recommended(15, 3.5, 10_000), Dam(rule="published"))
         ]
         ratios.append(errors[0] / errors[1])
-    assert np.exp(np.mean(np.log(ratios))) < 0.8
+    assert np.exp(np.mean(np.log(ratios))) < 0.7
 
 
 @pytest.mark.parametrize(

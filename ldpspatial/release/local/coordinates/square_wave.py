@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from client_sdk.shared import BITS, ONE, exp_below
 from ldpspatial.channels.dense import MatrixChannel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import Estimate, estimate
-from ldpspatial.estimation.sieve import CROSS_VALIDATED
+from ldpspatial.estimation import EM, Estimate, estimate
+from ldpspatial.estimation.estimate import find_estimator
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.release.local.local_release import (
     LocalRelease,
-    check_rule,
     estimator_name,
 )
 from ldpspatial.release.release import Fact, Released
@@ -215,9 +214,9 @@ class WaveRelease(LocalRelease):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "smoothing", true_or_false("smoothing", self.smoothing))
-        check_rule(self.rule)
-        if self.smoothing and self.rule == CROSS_VALIDATED:
-            own = f"rule {CROSS_VALIDATED}, which finds its own"
+        found = find_estimator(self.rule)
+        if self.smoothing and not isinstance(found, EM):
+            own = f"rule {found.name}, which finds its own"
             raise InputError(f"smoothing must be False with {own}, got True")
 
     @property

@@ -7,7 +7,7 @@ whose ratio is at most e^epsilon, whatever the positions.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from math import inf, log
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -67,7 +67,6 @@ class DiskRelease(LocalRelease):
         table = self.table(side, epsilon)
         at = np.divmod(users.one_cell_each(rng), side)
         found = estimate(StampChannel(table), play(table, *at, rng), self.rule)
-        facts = {"width": 0.0, "sparsity": 0.0, **found.facts}
         return Released(
             found.density,
             claim,
@@ -76,8 +75,6 @@ class DiskRelease(LocalRelease):
                 "radius": table.radius,
                 "realised_epsilon": log(table.max_ratio()),
                 "iterations": found.iterations,
-                "width": "all" if facts["width"] == inf else facts["width"],
-                "sparsity": facts["sparsity"],
             },
             found,
         )

@@ -1,10 +1,10 @@
-"""Plain disks of a real radius as a release: the client's "disk" table, then a sieve."""
+"""Plain disks of a real radius as a release: the client's "disk" table, then a field."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from client_sdk import ResponseTable, response_table
-from ldpspatial.estimation.sieve import CROSS_VALIDATED
+from ldpspatial.estimation.field.estimator import FIELD
 from ldpspatial.release.local.disks.dam import DiskRelease
 
 
@@ -15,15 +15,15 @@ class Disk(DiskRelease):
     Attributes
     ----------
     rule : str
-        How the density is estimated, as in :func:`ldpspatial.estimate`; by default as smooth as
-        cross-validation finds it.
+        How the density is estimated, as in :func:`ldpspatial.estimate`; by default by a
+        Bayesian field.
     squared_radius : int, optional
         Square of the disk's radius in cells; by default that of DAM before rounding,
         floor((b* d)^2). :func:`ldpspatial.recommended` chooses it for a number of users.
     """
 
     name: ClassVar[str] = "disk"
-    rule: str = CROSS_VALIDATED
+    rule: str = FIELD
     squared_radius: int | None = None
 
     def __post_init__(self) -> None:

@@ -111,7 +111,9 @@ def test_points_are_what_they_say() -> None:
     error = np.sqrt(mean.density / (N * len(mean.samples)))
     assert (np.abs(mean.density - mean.samples.mean(0)) < 6 * error).all()
     median = Field("median").fit(CHANNEL, counts)
-    assert 0 < np.abs(median.density - mean.density).max() < 0.01
+    # Within the spread of the samples, which it is the middle of.
+    spread = mean.samples.std(0)
+    assert 0 < (np.abs(median.density - mean.density) / spread).max() < 1
     barycentre = Field().fit(CHANNEL, counts)
     assert wasserstein(barycentre.density, mean.density) < 0.5
 

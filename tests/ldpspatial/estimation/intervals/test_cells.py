@@ -119,7 +119,7 @@ def test_a_single_report_leaves_every_cell_uncertain(epsilon: float) -> None:
     channel = StampChannel(response_table("dam", epsilon, 5))
     counts = np.zeros(channel.output_shape)
     counts[(channel.output_shape[0] // 2,) * 2] = 1
-    intervals = cell_intervals(estimate(channel, counts))
+    intervals = cell_intervals(estimate(channel, counts, "em"))
     assert intervals.width.min() > 0.5
 
 
@@ -127,7 +127,7 @@ def test_a_share_of_which_no_report_was_seen_may_be_as_large_as_wilson_says() ->
     channel = StampChannel(response_table("dam", 12.0, 3, 0))
     counts = np.zeros((3, 3))
     counts[0, 0] = 50
-    intervals = cell_intervals(estimate(channel, counts))
+    intervals = cell_intervals(estimate(channel, counts, "em"))
     assert intervals.upper[2, 2] == pytest.approx(norm.ppf(0.975) ** 2 / 50, rel=0.01)
     corner = np.zeros((3, 3), bool)
     corner[2] = True
@@ -162,13 +162,13 @@ def test_fisher_takes_64_cells_and_no_more() -> None:
 )
 def test_counts_that_do_not_determine_every_cell_are_refused(table: ResponseTable) -> None:
     channel = StampChannel(table)
-    found = estimate(channel, channel.support.astype(int))
+    found = estimate(channel, channel.support.astype(int), "em")
     with pytest.raises(InputError, match="the counts do not determine every cell"):
         cell_intervals(found, method="fisher")
     assert cell_intervals(found).method == "posterior"
 
 
-FOUND = estimate(StampChannel(response_table("dam", 3.5, 3, 0)), np.ones((3, 3), int))
+FOUND = estimate(StampChannel(response_table("dam", 3.5, 3, 0)), np.ones((3, 3), int), "em")
 RNG = np.random.default_rng(1)
 
 

@@ -27,7 +27,7 @@ def example(n: int = 200, epsilon: float = 1.0) -> Estimate:
     law = channel.forward(rng.dirichlet(np.ones(25)).reshape(5, 5))[channel.support]
     counts = np.zeros(channel.support.shape)
     counts[channel.support] = rng.multinomial(n, law / law.sum())
-    return estimate(channel, counts)
+    return estimate(channel, counts, "em")
 
 
 FOUND = example()

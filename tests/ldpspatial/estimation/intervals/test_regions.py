@@ -32,7 +32,7 @@ def example(cells: int = 5, n: int = 3_000, epsilon: float = 3.5) -> Estimate:
     channel = StampChannel(response_table("dam", epsilon, cells))
     rng = np.random.default_rng(1)
     density = rng.dirichlet(np.full(cells**2, 0.3)).reshape(cells, cells)
-    return estimate(channel, counted(channel, density, n, rng))
+    return estimate(channel, counted(channel, density, n, rng), "em")
 
 
 def test_an_estimate_without_samples_is_answered_by_a_field_of_its_counts() -> None:
@@ -156,7 +156,7 @@ def test_of_a_quarter_of_a_single_cell_next_to_nothing_is_known() -> None:
 
 def test_a_channel_that_tells_nothing_leaves_everything_possible() -> None:
     flat = MatrixChannel(np.full((3, 4), 1 / 3), (2, 2), epsilon=1.0)
-    found = estimate(flat, np.array([5.0, 2.0, 0.0]))
+    found = estimate(flat, np.array([5.0, 2.0, 0.0]), "em")
     share = region_share(found, np.eye(2))
     assert share.lower < 0.1
     assert share.upper > 0.9

@@ -34,7 +34,7 @@ from ldpspatial.release.local import (
 )
 from ldpspatial.release.local.disks.dam import PaperDisk
 
-SIEVE = "cross-validated"
+OTHER = "tests.support.extensions:Uniform"
 ROW = cells_by_user(np.arange(60), np.arange(60) ** 2 % 9, (1, 9))
 SQUARE = cells_by_user(np.arange(60), np.arange(60) ** 2 % 9, (3, 3))
 
@@ -48,14 +48,18 @@ def estimator(release: LocalRelease, users: UserCells = SQUARE) -> object:
     [Dam, DamNs, Huem, Disk, Rhombus, KRr, DamTrajectory, DamPoints, MdswJoint, PlanarLaplace,
      SubsetSelection],
 )  # fmt: skip
-def test_facts_tell_em_from_a_sieve(kind: type[LocalRelease]) -> None:
+def test_facts_tell_em_from_another_estimator(kind: type[LocalRelease]) -> None:
     assert estimator(kind(rule="scaled")) == "em"  # type: ignore[call-arg]
-    assert estimator(kind(rule=SIEVE)) == "sieve"  # type: ignore[call-arg]
+    assert estimator(kind(rule=OTHER)) == "uniform"  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("kind", [Oue, Olh, SubsetSelection])
-def test_facts_of_sets_tell_em_from_a_sieve_and_from_projection(kind: type[LocalRelease]) -> None:
-    expected = {("em", "scaled"): "em", ("em", SIEVE): "sieve", ("projection", SIEVE): "projection"}
+def test_facts_of_sets_tell_em_from_another_and_projection(kind: type[LocalRelease]) -> None:
+    expected = {
+        ("em", "scaled"): "em",
+        ("em", OTHER): "uniform",
+        ("projection", OTHER): "projection",
+    }
     for (given, rule), name in expected.items():
         assert estimator(kind(estimator=given, rule=rule)) == name  # type: ignore[call-arg]
 
@@ -64,7 +68,7 @@ def test_facts_of_waves_tell_whether_em_was_smoothed() -> None:
     for kind, users in ((Mdsw, SQUARE), (MdswJoint, SQUARE), (SquareWave, ROW)):
         assert estimator(kind(smoothing=True), users) == "ems"
         assert estimator(kind(smoothing=False), users) == "em"
-        assert estimator(kind(smoothing=False, rule=SIEVE), users) == "sieve"
+        assert estimator(kind(smoothing=False, rule=OTHER), users) == "uniform"
 
 
 @pytest.mark.parametrize("release", [Dam(radius=99), DamNs(radius=99), Huem(radius=99)])
@@ -111,7 +115,7 @@ def test_a_rule_that_is_none_is_refused_whatever_the_estimator(
     kind: type[LocalRelease], estimator: str
 ) -> None:
     for rule in ("nonsense", 3, None):
-        with pytest.raises(InputError, match=r"rule must be one of scaled, .*, got"):
+        with pytest.raises(InputError, match=r"rule must be one of field, .*, got"):
             kind(estimator=estimator, rule=rule)  # type: ignore[call-arg]
     kind(estimator=estimator, rule=LikelihoodGain(0.1))  # type: ignore[call-arg]
 

@@ -281,6 +281,6 @@ def test_maps_that_are_no_square_and_empty_ones_are_refused(release: WaveRelease
 
 @every_release
 def test_two_ways_of_smoothing_are_refused(release: WaveRelease) -> None:
-    with pytest.raises(InputError, match="smoothing must be False with rule cross-validated"):
-        replace(release, smoothing=True, rule="cross-validated")
-    assert replace(release, smoothing=False, rule="cross-validated").rule == "cross-validated"
+    with pytest.raises(InputError, match="smoothing must be False with rule field"):
+        replace(release, smoothing=True, rule="field")
+    assert replace(release, smoothing=False, rule="field").rule == "field"

@@ -125,8 +125,8 @@ def test_em_on_the_reports_is_em_on_the_channel_of_all_reports(name: str) -> Non
     counts = rng.multinomial(500, dense @ [0.5, 0.3, 0.2, 0.0])
     sets = [sorted(report) for report, c in zip(law, counts, strict=True) for _ in range(c)]
     rng.shuffle(sets)  # type: ignore[arg-type]
-    one_by_one = estimate(SetChannel(drawn(sets, 4, epsilon), (2, 2)), np.ones(500))
-    together = estimate(MatrixChannel(dense, (2, 2), epsilon), counts)
+    one_by_one = estimate(SetChannel(drawn(sets, 4, epsilon), (2, 2)), np.ones(500), "em")
+    together = estimate(MatrixChannel(dense, (2, 2), epsilon), counts, "em")
     assert one_by_one.iterations == together.iterations > 1
     np.testing.assert_allclose(one_by_one.density, together.density, atol=1e-12)
     growth = [found.log_likelihood - found.trace[0] for found in (one_by_one, together)]
@@ -213,7 +213,7 @@ def test_local_privacy_of_a_large_map_needs_no_table_of_pairs() -> None:
 
 
 def test_what_needs_the_law_of_all_reports_is_refused() -> None:
-    found = estimate(SetChannel(drawn([[0], [1, 2], []], 4, 1.0), (2, 2)), np.ones(3))
+    found = estimate(SetChannel(drawn([[0], [1, 2], []], 4, 1.0), (2, 2)), np.ones(3), "em")
     with pytest.raises(InputError, match="method must not be fisher where the channel knows only"):
         cell_intervals(found, method="fisher")
     with pytest.raises(InputError, match="method must not be posterior where"):

@@ -35,7 +35,7 @@ def found_map(release: SetRelease, people: int, side: int = 4) -> Estimate:
     reports = release.reports(
         np.arange(people) % side**2, side**2, 1.0, np.random.default_rng(people)
     )
-    return estimate(SetChannel(reports, (side, side)), np.ones(people))
+    return estimate(SetChannel(reports, (side, side)), np.ones(people), "em")
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.2, 5.0, 20.0])

@@ -1,0 +1,148 @@
+"""The influence of forged reports: no optimised forgery passes what is said of it."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from client_sdk import response_table
+from experiments.optimised_forgers import climbed, fitted, fitting
+from ldpspatial import EM, Field, StampChannel, wasserstein
+from ldpspatial.estimation import influence
+from ldpspatial.estimation.influence import _fitted
+from tests.support.forgeries import least_share
+
+Array = NDArray[np.float64]
+
+SIDE = 5
+
+
+def maps(side: int) -> dict[str, Array]:
+    rows, cols = np.indices((side, side)) / side
+    spots = np.zeros((side, side))
+    spots[1, 1] = 0.7
+    spots[3, 2] = 0.3
+    found = {
+        "even": np.ones((side, side)),
+        "hill": np.exp(-((rows - 0.3) ** 2 + (cols - 0.4) ** 2) / 0.08),
+        "crowded": spots,
+    }
+    return {name: each / each.sum() for name, each in found.items()}
+
+
+def forgeries(channel: StampChannel, density: Array, share: float) -> list[Array]:
+    """Return what forgers may send, as distributions over the output cells."""
+    matrix = channel.matrix()
+    exact = fitting(matrix, density.ravel(), share)
+    table = channel.table
+    cells = np.array(table.output_cells())
+    ends = [(-table.radius, -table.radius), (0, 0), (table.cells - 1, table.cells + 1)]
+    single = [np.eye(len(cells))[((cells - end) ** 2).sum(1).argmin()] for end in ends]
+    honest = [matrix[:, 0], matrix[:, -1]]
+    improved = [climbed(matrix, density.ravel(), share, each) for each in (exact[0], single[0])]
+    return [*exact, *single, *honest, *improved]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.5, 6.0])
+@pytest.mark.parametrize("share", [0.01, 0.1])
+@pytest.mark.parametrize("name", ["even", "hill", "crowded"])
+def test_no_forgery_moves_the_fit_or_a_region_farther(
+    epsilon: float, share: float, name: str
+) -> None:
+    channel = StampChannel(response_table("dam", epsilon, SIDE))
+    matrix = channel.matrix()
+    density = maps(SIDE)[name]
+    found = influence(channel, density, share)
+    corner = np.zeros((SIDE, SIDE))
+    corner[:2, :2] = 1
+    weights = np.linspace(0, 1, SIDE * SIDE).reshape(SIDE, SIDE)
+    regions = [(each, found.region(each)) for each in (corner, weights)]
+    farthest = 0.0
+    for forged in forgeries(channel, density, share):
+        law = (1 - share) * (matrix @ density.ravel()) + share * forged
+        fit = fitted(matrix, law).reshape(SIDE, SIDE)
+        farthest = max(farthest, wasserstein(density, fit))
+        for each, told in regions:
+            assert told.least <= (each * fit).sum() <= told.most
+    assert farthest <= found.w2
+    assert found.w2 <= found.proven
+    # An attack is known that is nearly as bad: the bound says something.
+    assert found.w2 < 1.5 * max(farthest, found.reached)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.5, 6.0])
+@pytest.mark.parametrize("estimator", [EM(), Field()], ids=["em", "field"])
+def test_estimators_that_stop_or_smooth_move_no_farther(
+    epsilon: float, estimator: EM | Field
+) -> None:
+    channel = StampChannel(response_table("dam", epsilon, SIDE))
+    density = maps(SIDE)["hill"]
+    honest = np.round(50_000 * channel.forward(density))
+    found = influence(channel, density, 0.05)
+    forged = honest.copy()
+    radius = channel.table.radius
+    forged[found.cell[0] + radius, found.cell[1] + radius] += round(honest.sum() * 0.05 / 0.95)
+    before = estimator.fit(channel, honest).density
+    moved = wasserstein(before, estimator.fit(channel, forged).density)
+    assert 0.5 * found.reached < moved <= found.w2
+
+
+def test_nothing_forged_moves_nothing() -> None:
+    channel = StampChannel(response_table("dam", 3.5, SIDE))
+    found = influence(channel, maps(SIDE)["hill"], 0)
+    assert (found.w2, found.reached, found.proven) == (0, 0, 0)
+    told = found.region(np.eye(SIDE))
+    assert told.least == told.lower == told.share == told.upper == told.most
+
+
+def test_more_forgers_move_the_map_farther() -> None:
+    channel = StampChannel(response_table("dam", 3.5, SIDE))
+    density = maps(SIDE)["even"]
+    reached = [influence(channel, density, share).reached for share in (0.01, 0.05, 0.2)]
+    assert reached == sorted(reached)
+    assert reached[0] > 0
+
+
+def test_randomized_response_on_an_even_map_is_known() -> None:
+    """The fit is linear: f = f0 - s (f0 + 1 / (e^eps - 1)), and all that is missing in a corner."""
+    share = 0.05
+    channel = StampChannel(response_table("dam", 6.0, SIDE))
+    assert channel.table.radius == 0
+    density = maps(SIDE)["even"]
+    found = influence(channel, density, share)
+    known = density - share * (density + 1 / (float(channel.table.max_ratio()) - 1))
+    known[0, 0] += 1 - known.sum()
+    assert found.reached == pytest.approx(wasserstein(density, known), rel=1e-6)
+    assert found.proven <= 1.1 * found.reached
+    corner = np.zeros((SIDE, SIDE))
+    corner[0, 0] = 1
+    told = found.region(corner)
+    assert told.upper == pytest.approx(known[0, 0], rel=1e-6)
+    assert told.upper <= told.most <= 1.15 * told.upper
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.5, 6.0])
+def test_the_proof_for_a_region_is_as_sharp_as_linear_programs(epsilon: float) -> None:
+    channel = StampChannel(response_table("dam", epsilon, 4))
+    density = maps(4)["hill"]
+    share = 0.02
+    region = np.zeros((4, 4))
+    region[:2] = 1
+    told = influence(channel, density, share).region(region)
+    matrix = channel.matrix()
+    law = matrix @ density.ravel()
+    slack = (1 - share / float(channel.table.max_ratio())) / (1 - share)
+    least = least_share(matrix, region.ravel(), law, slack, 40)
+    most = -least_share(matrix, -region.ravel(), law, slack, 40)
+    # Programs of cuts and points of the dual are both outside of the set, and meet at its edge.
+    assert told.least == pytest.approx(least, abs=0.01)
+    assert told.most == pytest.approx(most, abs=0.01)
+
+
+def test_the_fit_of_a_forgery_is_that_of_plain_em() -> None:
+    channel = StampChannel(response_table("dam", 3.5, SIDE))
+    density = maps(SIDE)["hill"]
+    law = 0.9 * channel.forward(density)
+    law[0, 3] += 0.1
+    slow = fitted(channel.matrix(), law[channel.support], 20_000)
+    quick = _fitted(channel, density, 0.1, (-1, 2), 400)
+    np.testing.assert_allclose(quick.ravel(), slow, atol=1e-5)
