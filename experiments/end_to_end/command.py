@@ -85,8 +85,8 @@ class Outcome:
 def end_to_end(out: Path, devices: int, with_files: int, pages: int, series_devices: int) -> None:
     """Run a service, let a city report to it, map it, and then a series of 7 windows.
 
-    The error of the map must be as the table of "ldpspatial plan" foretells it. All of it is real but the clock
-    of uploaders, which need not wait, and the ledgers in memory.
+    The error of the map must be as the table of "ldpspatial plan" foretells it. All of it is real
+    but the clock of uploaders, which need not wait, and the ledgers in memory.
     """
     if out.exists():
         raise click.UsageError(f"--out must be a new folder, and {out} exists.")
