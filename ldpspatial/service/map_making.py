@@ -26,7 +26,7 @@ from ldpspatial.planning.foretold import foretell, synthetic_densities
 from ldpspatial.service.closing import Counted
 from ldpspatial.service.maps import REFUSED, Order
 
-REPEATS = 3
+REPEATS = 2
 PLAYED_ONCE_ABOVE = 32  # cells a side: a field takes some ten seconds there
 SEED = 0  # of the reports that are played: the same map has the same expected error
 SHARE = 1e-7  # of all people: what 1 stands for in map.json
