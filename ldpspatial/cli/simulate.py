@@ -156,16 +156,11 @@ def _people_and_collection(options: dict[str, Any]) -> tuple[Points, Collection]
     """Read or draw the positions, and read or make the collection."""
     document = options["collection"]
     if document is None:
+        epsilon = wanted_epsilon(options)  # refused before positions are read
         people, grid, name = _people_and_grid(options)
-        users = len(people.coordinates)
-        squared = wanted_squared_radius(options, grid.cells, users)
-        epsilon, mechanism, radius = (
-            wanted_epsilon(options),
-            options["mechanism"],
-            options["radius"],
-        )
-        made = Collection.create(name, grid, epsilon, mechanism, radius, squared_radius=squared)
-        return people, made
+        squared = wanted_squared_radius(options, grid.cells, len(people.coordinates))
+        choice = options["mechanism"], options["radius"]
+        return people, Collection.create(name, grid, epsilon, *choice, squared_radius=squared)
     context = click.get_current_context()
     for name in (*CHOICES, "map_name", "people"):
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
