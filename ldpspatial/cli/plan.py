@@ -104,9 +104,12 @@ def plan(
     if out is not None:
         if center is None or not name or windows is not None:
             raise click.UsageError("--out needs --center and --name, and no --windows.")
-        check_new(out)
-        if ring:
-            check_new(_area_file(out))
+        for file in (out, _area_file(out)) if ring else (out,):
+            check_new(file)
+        if not out.absolute().parent.is_dir():
+            raise InputError(f"out must lie in a folder that exists, got {str(out)!r}")
+        # Whatever is wrong with name, place or epsilon is told before minutes of playing.
+        Collection.create(name, Grid.from_center(*center, side_km * 1000, 64), epsilon)
     elif center is not None or name is not None or ring:
         raise click.UsageError("--center, --name and --ring go with --out.")
     with progress("play collections") as (_, advance):
