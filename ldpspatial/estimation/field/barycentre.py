@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 REGULARISATION = 0.5  # squared cells
 ROUNDS = 100
 LEAST = 1e-9  # of a map that a cell holds
+NEAREST_ZERO = 1e-200  # of a kernel; the floor of what is multiplied
 CHANGE = 1e-3  # of a map, below which a round was the last
 
 
@@ -35,12 +36,12 @@ def barycentre(
     cells = densities.shape[1]
     offset = np.subtract.outer(np.arange(cells), np.arange(cells))
     kernel = np.exp(-(offset**2) / REGULARISATION)
+    kernel[kernel < NEAREST_ZERO] = 0.0  # products with denormal numbers take ten times as long
 
     def blur(values: Array) -> Array:
-        # As two products of long matrices: many times as quick as one by one.
+        # As one product of long matrices, and one by one.
         across = (values.reshape(-1, cells) @ kernel).reshape(-1, cells, cells)
-        along = across.transpose(0, 2, 1).reshape(-1, cells) @ kernel
-        return np.asarray(along.reshape(-1, cells, cells).transpose(0, 2, 1))
+        return np.asarray(np.matmul(kernel, across))
 
     inside = np.ones((cells, cells)) if where is None else where.astype(np.float64)
     maps = np.maximum(densities, LEAST) * inside

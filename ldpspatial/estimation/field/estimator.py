@@ -186,8 +186,8 @@ class Field(Estimator):
         blocks = operators.gathered(mean)
         point = POINTS[self.point](operators.gathered(maps), where)
         ratio = np.divide(point, blocks, out=np.zeros_like(point), where=blocks > 0)
-        side = operators.block
-        return _normal(mean * ratio.repeat(side, axis=0).repeat(side, axis=1))
+        by_cell = ratio.repeat(operators.block, axis=0).repeat(operators.block, axis=1)
+        return _normal(mean * by_cell[: len(mean), : len(mean)])
 
     @classmethod
     def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any]:

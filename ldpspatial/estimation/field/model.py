@@ -7,6 +7,7 @@ probabilities g = M f. Points come in stacks of shape (S, W d^2 + 5).
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,12 @@ class State:
 
     Attributes
     ----------
+    points : (S, m) array
     density : (S, W, d, d) array
     reports : (S, W, ...) array
         Their distribution under the density, 1 outside the support.
-    energy : (S,) array
-        Minus the log-posterior in nats, up to a constant.
-    fit : (S,) array
-        Log-likelihood of the counts in nats.
+    counts : (W, ...) array
+        Those that came.
     spectrum : Spectrum
     waves : (S, W, d, d) array
         Cosine coefficients of the field.
@@ -51,18 +51,29 @@ class State:
         Derivative of the link.
     """
 
+    points: Array
     density: Array
     reports: Array
-    energy: Array
-    fit: Array
+    counts: Array
     spectrum: Spectrum
     waves: Array
     slope: Array
 
+    # Steps of a chain need the gradient alone.
+    @cached_property
+    def fit(self) -> Array:
+        """(S,) log-likelihoods of the counts in nats."""
+        return np.asarray((self.counts * np.log(self.reports)).sum((1, 2, 3)))
+
+    @cached_property
+    def energy(self) -> Array:
+        """(S,) minus the log-posterior in nats, up to a constant."""
+        return self.spectrum.energy(self.points) - self.fit
+
     def rows(self, kept: slice) -> "State":
         """Return the state of some of the points."""
         return State(
-            self.density[kept], self.reports[kept], self.energy[kept], self.fit[kept],
+            self.points[kept], self.density[kept], self.reports[kept], self.counts,
             self.spectrum.rows(kept), self.waves[kept], self.slope[kept],
         )  # fmt: skip
 
@@ -94,10 +105,11 @@ class FieldModel:
         self.counts = counts
         self.n = counts.sum(CELLS, keepdims=True)  # (W, 1, 1) reports
         self.prior = prior
-        self._empty = np.where(operators.support, 0.0, 1.0)  # logarithms of 0 outside
+        self._least = np.where(operators.support, LEAST, 1.0)  # logarithms of 0 outside
         shape = (prior.cells, prior.cells)
         self._public = np.zeros(shape) if log_public is None else log_public
         self._outside = np.zeros(shape) if where is None else np.where(where, 0.0, OUTSIDE)
+        self._knows = log_public is not None or where is not None
         # Along an axis of length 1 the transform changes nothing.
         self._axes = CELLS if prior.windows == 1 else (-3, *CELLS)
 
@@ -113,7 +125,7 @@ class FieldModel:
             operators=self.operators.single(),
             counts=self.counts.astype(np.float32),
             n=self.n.astype(np.float32),
-            _empty=self._empty.astype(np.float32),
+            _least=self._least.astype(np.float32),
             _public=self._public.astype(np.float32),
             _outside=self._outside.astype(np.float32),
         )
@@ -131,17 +143,15 @@ class FieldModel:
         spectrum = self.prior.spectrum(points[:, -HYPERS:])
         waves = spectrum.amplitude * self._waves(points)
         emptied, slope = link(CENTRE + fft.idctn(waves, axes=self._axes, norm="ortho"))
-        exponent = self.prior.means[-1] + self.prior.spreads[-1] * points[:, -1]
-        emptied += exponent[:, None, None, None] * self._public + self._outside
+        if self._knows:
+            exponent = self.prior.means[-1] + self.prior.spreads[-1] * points[:, -1]
+            emptied += exponent[:, None, None, None] * self._public + self._outside
         emptied -= emptied.max(CELLS, keepdims=True)
-        density = np.exp(emptied)
+        density = np.exp(emptied, out=emptied)
         density /= density.sum(CELLS, keepdims=True)
         reports = self._forward(density)
-        np.maximum(reports, LEAST, out=reports)
-        reports += self._empty
-        fit = (self.counts * np.log(reports)).sum((1, 2, 3))
-        energy = spectrum.energy(points) - fit
-        return State(density, reports, energy, fit, spectrum, waves, slope)
+        np.maximum(reports, self._least, out=reports)  # 1 outside the support
+        return State(points, density, reports, self.counts, spectrum, waves, slope)
 
     def gradient(self, points: Array, state: State) -> Array:
         """Return the derivative of the energy."""
@@ -152,18 +162,21 @@ class FieldModel:
         waves = state.spectrum.amplitude * self._waves(steps)
         waves += state.spectrum.moved(state.waves, steps[:, -HYPERS : -HYPERS + SPECTRAL])
         field = state.slope * fft.idctn(waves, axes=self._axes, norm="ortho")
-        field += self.prior.spreads[-1] * steps[:, -1, None, None, None] * self._public
-        density = state.density
-        mean = (density * field).sum(CELLS, keepdims=True)
-        return self._forward(density * (field - mean))
+        if self._knows:
+            field += self.prior.spreads[-1] * steps[:, -1, None, None, None] * self._public
+        field -= _dot(state.density, field)
+        field *= state.density
+        return self._forward(field)
 
     def transposed(self, state: State, ratios: Array) -> Array:
         """Return the transpose of the Jacobian times ratios."""
         density = state.density
         pulled = self._adjoint(ratios)
-        pulled -= (density * pulled).sum(CELLS, keepdims=True)
+        pulled -= _dot(density, pulled)
         pulled *= density
-        by_exponent = self.prior.spreads[-1] * (pulled * self._public).sum((1, 2, 3))
+        by_exponent: Array | float = 0.0
+        if self._knows:
+            by_exponent = self.prior.spreads[-1] * (pulled * self._public).sum((1, 2, 3))
         pulled *= state.slope
         waves = fft.dctn(pulled, axes=self._axes, norm="ortho", overwrite_x=True)
         found = np.empty((len(waves), self.prior.size), waves.dtype)
@@ -226,3 +239,8 @@ class FieldModel:
     def _inner(self, reports: Array) -> Array:
         found = self.operators.inner(reports.reshape(-1, *reports.shape[2:]))
         return found.reshape(*reports.shape[:2], *found.shape[1:])
+
+
+def _dot(density: Array, field: Array) -> Array:
+    """Return (S, W, 1, 1) means of fields under densities."""
+    return np.asarray(np.einsum("swij,swij->sw", density, field)[..., None, None])

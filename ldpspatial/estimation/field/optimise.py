@@ -16,6 +16,7 @@ from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS
 
 Array = NDArray[np.float64]
+Operator = Callable[[Array], Array]
 
 FEWEST = 3_000  # reports of the first stage
 STAGE = 5.0  # times as many in each further one
@@ -23,7 +24,7 @@ FARTHEST = 1.5  # standard deviations that the unknowns of the prior move in one
 
 
 def conjugate_gradients(
-    apply: Callable[[Array], Array], right: Array, scales: Array, tolerance: float, most: int
+    apply: Operator, right: Array, scales: Array, tolerance: float, most: int
 ) -> Array:
     """Solve a stack of positive definite systems.
 
@@ -55,6 +56,17 @@ def conjugate_gradients(
             break
         direction = scaled + size / np.maximum(before, 1e-300) * direction
     return found
+
+
+def _metric(model: FieldModel, points: Array) -> Operator:
+    """Return the metric at points, in numbers of half the length: it only shows the way."""
+    rough = model.single()
+    state = rough.at(points.astype(np.float32))
+
+    def apply(steps: Array) -> Array:
+        return rough.metric(state, steps.astype(np.float32)).astype(np.float64)
+
+    return apply
 
 
 @dataclass(frozen=True)
@@ -100,15 +112,14 @@ def minimise(
     point = start
     state = model.at(point + offsets)
     energy = state.energy.mean()
-
-    def metric(steps: Array) -> Array:
-        """Apply the mean metric to what is free, and nothing to the rest."""
-        spread = np.broadcast_to(steps * free, offsets.shape)
-        return np.asarray(
-            model.metric(state, spread).mean(0, keepdims=True) * free + steps * (1 - free)
-        )
-
     for _ in range(search.steps):
+        applied = _metric(model, point + offsets)
+
+        def metric(steps: Array, applied: Operator = applied) -> Array:
+            """Apply the mean metric to what is free, and nothing to the rest."""
+            spread = np.broadcast_to(steps * free, offsets.shape)
+            return np.asarray(applied(spread).mean(0, keepdims=True) * free + steps * (1 - free))
+
         gradient = model.gradient(point + offsets, state).mean(0) * free
         scales = model.scales(state).mean(0, keepdims=True)
         step = conjugate_gradients(
@@ -174,9 +185,8 @@ def variational(
         state = model.at(centre[None])
         residual = model.draw_residual(state, normal[:number], noise[:number])
         scales = model.scales(state)
-        found = conjugate_gradients(
-            lambda steps: model.metric(state, steps), residual, scales, tolerance, 150
-        )
+        apply = _metric(model, centre[None])
+        found = conjugate_gradients(apply, residual, scales, tolerance, 150)
         return np.concatenate([found, -found])
 
     centre = start

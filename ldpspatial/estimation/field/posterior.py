@@ -21,11 +21,13 @@ from ldpspatial.estimation.result import Progress
 Array = NDArray[np.float64]
 
 VERDICTS = CONVERGED, MODE, UNTRUSTED = "converged", "mode", "untrusted"
-# Of R-hat. The mean of 16 chains is then off by a quarter of a standard deviation at most, and
+# Of R-hat. The mean of all chains is then off by a quarter of a standard deviation at most, and
 # samples of all of them have the spread between them, too.
 MOST_MIXING = 1.5
-FEWEST_EFFECTIVE = 50.0
+FEWEST_EFFECTIVE = 3.0  # a chain
 LEAST_ACCEPTANCE = 0.2
+PAIRS = 8  # of chains, from opposite starts
+WIDE = 80  # side beyond which half of them have to do, so that a map takes seconds
 STAGES, STAGE, VISITS = 3, 8, 52  # trajectories: three times a stage, then those that are kept
 AGAIN = 1  # times that chains may go on where they have not mixed; more moved no map
 SAMPLES = 128  # maps kept
@@ -128,7 +130,8 @@ def sample(
     model = FieldModel(operators, counted, prior, known.log_public(operators), where)
     densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
     start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
-    around = variational(model, mode(model, model.point_of(start)), rng)
+    pairs = PAIRS if operators.cells <= WIDE else PAIRS // 2
+    around = variational(model, mode(model, model.point_of(start)), rng, final=pairs)
     starts = around.centre + around.offsets
     variances = Whitening(model, starts[[0, -1]]).variances()[:-HYPERS]
     shares = 1 - np.clip(variances, 0.0, 1.0).reshape(prior.shape)
@@ -146,7 +149,7 @@ def sample(
     for turn in range(1 + AGAIN):
         visits.append(chains.visit(VISITS, told))
         samples = Samples.joined(visits[(turn + 1) // 2 :])  # without the first half, the way there
-        posterior = _judged(samples, prior, operators.block, known, point)
+        posterior = _judged(samples, prior, operators, known, point)
         if posterior.verdict == CONVERGED:
             break
     if posterior.verdict != MODE:
@@ -170,20 +173,24 @@ def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:
     return np.asarray((1 - uniform) * kept / max(kept.sum(), 1e-300) + uniform * inside)
 
 
-def _judged(samples: Samples, prior: FieldPrior, block: int, known: Known, point: str) -> Posterior:
+def _judged(
+    samples: Samples, prior: FieldPrior, operators: Stack, known: Known, point: str
+) -> Posterior:
     """Return what the chains say of themselves."""
     largest, fewest = mixing(samples)
-    verdict = CONVERGED if largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE else UNTRUSTED
+    enough = FEWEST_EFFECTIVE * samples.fits.shape[1]
+    verdict = CONVERGED if largest <= MOST_MIXING and fewest >= enough else UNTRUSTED
     if samples.acceptance < LEAST_ACCEPTANCE or not np.isfinite(samples.fits).all():
         verdict = MODE
     unknowns = prior.unknowns(samples.hypers).reshape(-1, HYPERS).mean(0)
     spread, length, excess, memory = np.exp(unknowns[:SPECTRAL]).tolist()
     exponent = 0.0 if known.prior is None else float(unknowns[-1])
-    possible = (block * prior.cells) ** 2
+    possible = operators.whole**2
     if known.support is not None:
         possible = int(np.count_nonzero(known.support))
     return Posterior(
-        verdict, largest, fewest, samples.acceptance, spread, length, 1 + excess, block, point,
+        verdict, largest, fewest, samples.acceptance, spread, length, 1 + excess,
+        operators.block, point,
         exponent, possible, prior.windows, _correlation(prior, memory),
     )  # fmt: skip
 

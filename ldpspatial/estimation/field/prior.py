@@ -29,6 +29,7 @@ STEEPNESS = 4.0  # k
 TINY = 1e-30
 FARTHEST = 8.0  # standard deviations of an unknown that are told apart
 CENTRE, CENTRE_SPREAD = 1.0, 1.5  # of the mean of v
+FINITE = 0.95  # of the largest exponent
 
 
 @dataclass(frozen=True)
@@ -111,45 +112,49 @@ class FieldPrior:
         unknowns = (means + spreads * within).T[:, :, None, None, None]
         log_sigma, log_length, log_slope, log_memory = unknowns
         slope = np.exp(log_slope)  # a - 1
-        log_amplitude, by_length, by_slope = self._in_space(log_length, slope)
+        log_amplitude, by_length, by_slope = self._in_space(log_sigma, log_length, slope)
         log_tempo, by_memory = self._in_time(log_memory)
-        log_amplitude[:, :, 1:, :] += log_sigma
-        log_amplitude[:, :, :1, 1:] += log_sigma
-        log_amplitude = log_amplitude + log_tempo
-        by_sigma = np.ones((1, 1, self.cells, self.cells), kind)
-        by_sigma[..., 0, 0] = 0.0
+        if self.windows > 1:
+            log_amplitude = log_amplitude + log_tempo
         slope = slope[:, 0, 0, 0]
         factors = spreads * np.stack(
             [np.ones_like(slope), -0.5 * (1 + slope), -0.5 * slope, np.full_like(slope, -0.5)], 1
         )
         factors *= within == hypers
-        slopes = (by_sigma, by_length, by_slope, by_memory)
+        found = Spectrum(log_amplitude, by_length, by_slope, by_memory, factors)
         if self.shares is None or self.log_anchor is None:
-            return Spectrum(np.exp(log_amplitude), slopes, factors)
+            np.exp(log_amplitude, out=log_amplitude)
+            return found
         shares = self.shares.astype(kind)
-        ahead = shares * (log_amplitude - self.log_anchor.astype(kind))
-        kept = tuple((1 - shares) * each for each in slopes)
-        moved = tuple(shares * each for each in slopes)
-        centring = Centring(np.exp(-2 * ahead), ahead.sum((1, 2, 3)), moved)
-        return Spectrum(np.exp(log_amplitude - ahead), kept, factors, centring)
+        ahead = log_amplitude - self.log_anchor.astype(kind)
+        ahead *= shares
+        log_amplitude -= ahead
+        np.exp(log_amplitude, out=log_amplitude)
+        volume = ahead.sum((1, 2, 3))
+        ahead *= -2
+        return replace(found, centring=Centring(shares, 1 - shares, np.exp(ahead), volume))
 
-    def _in_space(self, log_length: Array, slope: Array) -> tuple[Array, Array, Array]:
-        """Return log A but for sigma, (S, 1, d, d), and -2 d log A by log l and by log(a - 1).
+    def _in_space(
+        self, log_sigma: Array, log_length: Array, slope: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return log A, (S, 1, d, d), and -2 d log A by log l and by log(a - 1).
 
         The second over a, and the third over a - 1.
         """
-        scaled = 1 + np.exp(2 * log_length) * self.squared_frequencies.astype(slope.dtype)
+        scaled = np.exp(2 * log_length) * self.squared_frequencies.astype(slope.dtype)
+        scaled += 1
         logarithm = np.log(scaled)
-        weights = np.exp(-(1 + slope) * logarithm)
+        weights = logarithm * -(1 + slope)
+        log_amplitude = 0.5 * weights
+        np.exp(weights, out=weights)
         weights[..., 0, 0] = 0.0
         total = np.maximum(weights.sum((2, 3), keepdims=True), TINY)  # 0 where d is 1
-        log_amplitude = log(self.cells) - 0.5 * ((1 + slope) * logarithm + np.log(total))
+        log_amplitude += log(self.cells) + log_sigma - 0.5 * np.log(total)
         log_amplitude[..., 0, 0] = log(CENTRE_SPREAD * self.cells)
-        weights /= total
-        relative = 2 - 2 / scaled
-        relative -= (weights * relative).sum((2, 3), keepdims=True)
-        logarithm -= (weights * logarithm).sum((2, 3), keepdims=True)
-        relative[..., 0, 0] = logarithm[..., 0, 0] = 0.0
+        relative = np.divide(-2, scaled, out=scaled)
+        relative += 2
+        for each in (relative, logarithm):
+            _centre(each, weights, total)
         return log_amplitude, relative, logarithm
 
     def _in_time(self, log_memory: Array) -> tuple[Array, Array]:
@@ -162,55 +167,91 @@ class FieldPrior:
         return 0.5 * np.log(self.windows * weights / total), relative
 
 
+def _centre(values: Array, weights: Array, total: Array) -> None:
+    """Take the weighted mean off (S, 1, d, d) values, and make that of the mean's wave 0."""
+    values -= np.einsum("swij,swij->sw", weights, values)[..., None, None] / total
+    values[..., 0, 0] = 0.0
+
+
 @dataclass(frozen=True)
 class Centring:
-    """What the prior of the coordinates has more than standard normal ones.
+    """How far waves are centred, and what the prior of their coordinates is then.
 
     Attributes
     ----------
+    shares, rest : (W, d, d) arrays
+        How far, as :meth:`FieldPrior.centred` has it, and what is left to 1.
     stretch : (S, W, d, d) array
         xi^2 over the squared coordinate.
     log_volume : (S,) array
-    slopes : 4 arrays
-        Derivatives of ``log_volume`` by wave, but for the factors.
     """
 
+    shares: Array
+    rest: Array
     stretch: Array
     log_volume: Array
-    slopes: tuple[Array, ...]
 
 
 @dataclass(frozen=True)
 class Spectrum:
     """Amplitudes of a stack of fields, and how they change with the unknowns of the spectrum.
 
-    d log A of each wave by the k-th standard normal is ``factors[:, k]`` times ``slopes[k]``.
+    d log A B of a wave by the standard normals of sigma, l, a - 1 and t is, each times its column
+    of ``factors``: 1, but 0 for the mean; ``by_length``; ``by_slope``; ``by_memory``. Of it a
+    centred wave takes the rest, and the volume of coordinates the share.
 
     Attributes
     ----------
     amplitude : (S, W, d, d) array
         Waves of the field over their coordinates.
-    slopes : 4 arrays, each (S, W, d, d) where axes of length 1 are repeated
+    by_length, by_slope : (S, 1, d, d) arrays
+    by_memory : (S, W, 1, 1) array
     factors : (S, 4) array
     centring : Centring or None
     """
 
     amplitude: Array
-    slopes: tuple[Array, ...]
+    by_length: Array
+    by_slope: Array
+    by_memory: Array
     factors: Array
     centring: Centring | None = None
 
+    def _change(self, steps: Array) -> Array:
+        """Return the change of log A B, (S, W, d, d), when the (S, 4) standard normals move."""
+        by_sigma, by_length, by_slope, by_memory = (self.factors * steps).T[:, :, None, None, None]
+        change = by_length * self.by_length
+        change += by_slope * self.by_slope
+        change = change + (by_sigma + by_memory * self.by_memory)
+        change[..., 0, 0] -= by_sigma[..., 0, 0]
+        return np.asarray(change)
+
+    def _sums(self, values: Array) -> Array:
+        """Return the transpose of that: (S, 4) sums over the waves of (S, W, d, d) values."""
+        by_window = values.sum((2, 3))
+        over_windows = values[:, 0] if values.shape[1] == 1 else values.sum(1)
+        sums = [
+            by_window.sum(1) - over_windows[:, 0, 0],
+            np.einsum("sij,sij->s", over_windows, self.by_length[:, 0]),
+            np.einsum("sij,sij->s", over_windows, self.by_slope[:, 0]),
+            (by_window * self.by_memory[:, :, 0, 0]).sum(1),
+        ]
+        return np.asarray(self.factors * np.stack(sums, 1))
+
     def moved(self, waves: Array, steps: Array) -> Array:
         """Return the change of waves when the (S, 4) standard normals move."""
-        by = (self.factors * steps)[:, :, None, None, None]
-        change = sum(by[:, k] * each for k, each in enumerate(self.slopes))
-        return np.asarray(waves * change)
+        change = self._change(steps)
+        change *= waves
+        if self.centring is not None:
+            change *= self.centring.rest
+        return change
 
     def pulled(self, waves: Array, gradient: Array) -> Array:
         """Return the (S, 4) derivatives by the standard normals, from that by the waves."""
         product = waves * gradient
-        sums = [(product * each).sum((1, 2, 3)) for each in self.slopes]
-        return np.asarray(self.factors * np.stack(sums, 1))
+        if self.centring is not None:
+            product *= self.centring.rest
+        return self._sums(product)
 
     def energy(self, points: Array) -> Array:
         """Return (S,) minus the log-prior of points, up to a constant."""
@@ -229,9 +270,10 @@ class Spectrum:
         waves = points[:, :-HYPERS].reshape(self.amplitude.shape)
         pulled = waves * self.centring.stretch
         found[:, :-HYPERS] = pulled.reshape(len(points), -1)
-        excess = 1 - waves * pulled
-        by = [(each * excess).sum((1, 2, 3)) for each in self.centring.slopes]
-        found[:, -HYPERS : -HYPERS + SPECTRAL] += self.factors * np.stack(by, 1)
+        pulled *= waves
+        excess = np.subtract(1, pulled, out=pulled)
+        excess *= self.centring.shares
+        found[:, -HYPERS : -HYPERS + SPECTRAL] += self._sums(excess)
         return np.asarray(found)
 
     def information(self) -> Array:
@@ -239,35 +281,34 @@ class Spectrum:
         found = np.zeros((len(self.factors), HYPERS, HYPERS))
         if self.centring is None:
             return found
-        flat = [
-            np.broadcast_to(e, self.amplitude.shape).reshape(len(self.factors), -1)
-            for e in self.centring.slopes
-        ]
-        by = np.stack(flat, 1) * self.factors[:, :, None]
-        found[:, :SPECTRAL, :SPECTRAL] = 2 * by @ by.transpose(0, 2, 1)
+        by = [self._change(unit[None]) * self.centring.shares for unit in np.eye(SPECTRAL)]
+        flat = np.stack(by, 1).reshape(len(found), SPECTRAL, -1)
+        found[:, :SPECTRAL, :SPECTRAL] = 2 * flat @ flat.transpose(0, 2, 1)
         return found
 
     def rows(self, kept: slice) -> "Spectrum":
         """Return the spectrum of some of the stack."""
-
-        def of(parts: tuple[Array, ...]) -> tuple[Array, ...]:
-            return tuple(each if len(each) == 1 else each[kept] for each in parts)
-
         centring = self.centring
         if centring is not None:
-            centring = Centring(
-                centring.stretch[kept], centring.log_volume[kept], of(centring.slopes)
+            centring = replace(
+                centring, stretch=centring.stretch[kept], log_volume=centring.log_volume[kept]
             )
-        return Spectrum(self.amplitude[kept], of(self.slopes), self.factors[kept], centring)
+        return Spectrum(
+            self.amplitude[kept], self.by_length[kept], self.by_slope[kept], self.by_memory[kept],
+            self.factors[kept], centring,
+        )  # fmt: skip
 
 
 def link(field: Array) -> tuple[Array, Array]:
     """Return v - softplus(-k v) and its derivative."""
-    scaled = STEEPNESS * field
-    small = np.exp(-np.abs(scaled))  # quicker than logaddexp, and as exact
-    emptied = field + np.minimum(scaled, 0.0) - np.log(1.0 + small)
-    below = np.where(scaled > 0, small, 1.0) / (1.0 + small)
-    return emptied, 1.0 + STEEPNESS * below
+    # Where the exponential is cut nobody is left.
+    most = FINITE * np.log(np.finfo(field.dtype).max)
+    steep = np.exp(np.clip(-STEEPNESS * field, -most, most))
+    steep += 1
+    emptied = field - np.log(steep)
+    slope = np.divide(-STEEPNESS, steep, out=steep)
+    slope += 1 + STEEPNESS
+    return emptied, slope
 
 
 def unlink(emptied: Array) -> Array:

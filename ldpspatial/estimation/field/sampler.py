@@ -21,6 +21,7 @@ DENSE_WAVES = 256
 COLUMNS = 64  # of the metric that are found at once
 JITTER = 0.3  # of the length of a step, so that no orbit closes on itself
 LEAPS = 14  # steps of a trajectory
+TOGETHER = 70_000  # numbers of points whose gradients are found at once: about a cache
 ACCEPTANCE = 0.85
 FAST, SLOW = 1.0, 0.4  # how much of a lack of acceptance the length of steps follows
 LOST = 5.0  # nats, and quartiles below the middle, that tell a chain that never left its start
@@ -164,8 +165,12 @@ class Chains:
     def _pull(self, white: Array) -> Array:
         """Return the gradient in white coordinates, in half precision: it only shows the way."""
         points = (self._origin + self._whitening.point(white)).astype(np.float32)
-        gradient = self._single.gradient(points, self._single.at(points))
-        return self._whitening.gradient(gradient.astype(np.float64))
+        gradient = np.empty(points.shape)
+        together = max(1, TOGETHER // points.shape[1])
+        for first in range(0, len(points), together):
+            some = points[first : first + together]
+            gradient[first : first + together] = self._single.gradient(some, self._single.at(some))
+        return self._whitening.gradient(gradient)
 
     def adapt(self, stages: int, trajectories: int, told: Told) -> None:
         """Take some trajectories a stage; fit the length of steps, and after each the scales."""

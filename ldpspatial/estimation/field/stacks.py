@@ -16,8 +16,11 @@ from ldpspatial.errors import InputError
 Array = NDArray[Any]  # of float64, or of float32 in a stack of single precision
 
 DENSE_ENTRIES = 600_000  # of a channel's matrix, up to which a product beats transforms
-MOST_CELLS = 32  # a side, beyond which a density may be constant on blocks
-BLOCKS_A_RADIUS = 6  # at least: the map is then off by a block or more in any case
+# Sides beyond which a density may be constant on blocks, each with the blocks that a disk's radius
+# must have: the map is then off by a block or more in any case.
+BLOCKS = ((32, 6), (128, 5))
+WORTH = 80  # blocks along a side, up to which they rather divide the map: that is exact
+NOT_REACHED = 1e-9  # of a stamp, which rounding leaves where it does not reach
 
 
 class Stack(ABC):
@@ -29,12 +32,15 @@ class Stack(ABC):
         Side of a density; of blocks of cells, if it is constant on them.
     block : int
         Side of a block in cells, 1 without blocks.
+    whole : int
+        Side of the map in cells. The last blocks may reach beyond it.
     support : 2-D array
         Mask of the output cells, shaped like ``counted`` counts.
     """
 
     cells: int
     block: int = 1
+    whole: int
     support: NDArray[np.bool_]
 
     @abstractmethod
@@ -69,14 +75,17 @@ class Stack(ABC):
         """Return (S, ...) densities by cell of ones by block."""
         if self.block == 1:
             return densities
-        whole = densities.repeat(self.block, axis=1).repeat(self.block, axis=2)
-        return np.asarray(whole / self.block**2)
+        of_side = np.full(self.cells, self.block)
+        of_side[-1] -= self.cells * self.block - self.whole
+        shares = densities / np.outer(of_side, of_side)
+        return np.asarray(shares.repeat(of_side, axis=1).repeat(of_side, axis=2))
 
     def gathered(self, densities: Array) -> Array:
         """Return (..., d, d) densities by block of ones by cell."""
-        cells, block = self.cells, self.block
-        shape = (*densities.shape[:-2], cells, block, cells, block)
-        return np.asarray(densities.reshape(shape).sum((-3, -1)))
+        if self.block == 1:
+            return densities
+        ends = np.arange(0, self.whole, self.block)
+        return np.asarray(np.add.reduceat(np.add.reduceat(densities, ends, -2), ends, -1))
 
 
 def takes(channel: object) -> bool:
@@ -117,15 +126,10 @@ def stack(channel: Channel) -> Stack:
 
 
 def block_side(cells: int, radius: int) -> int:
-    """Return the side of blocks in cells: the least that brings a side to MOST_CELLS blocks.
-
-    Where no side divides the cells, or blocks would be wide beside the disk, cells stay.
-    """
-    sides = [side for side in range(1, cells + 1) if cells % side == 0]
-    wanted = next(side for side in sides if cells // side <= MOST_CELLS)
-    return max(
-        side for side in sides if (side <= wanted and BLOCKS_A_RADIUS * side <= radius) or side == 1
-    )
+    """Return the side of blocks in cells, 1 where a density has cells of its own."""
+    most = max(min(-(-cells // side), radius // blocks) for side, blocks in BLOCKS)
+    exact = [side for side in range(1, most + 1) if cells % side == 0 and cells <= side * WORTH]
+    return max(exact, default=max(most, 1))
 
 
 class Dense(Stack):
@@ -133,7 +137,7 @@ class Dense(Stack):
 
     def __init__(self, channel: Channel):
         forward, _ = operators(channel)
-        self.cells = channel.input_shape[0]
+        self.cells = self.whole = channel.input_shape[0]
         units = np.eye(self.cells**2).reshape(-1, self.cells, self.cells)
         self._matrix = np.stack([forward(unit)[channel.support] for unit in units])
         self._channel = channel
@@ -179,37 +183,44 @@ class Stamped(Stack):
 
     On blocks it is exact for a density that is constant on them: the stamp of blocks is N S N^T,
     S that of cells, N(R, t) = max(0, k - |k R - t|) / k the share of pairs of cells, one in each of
-    two blocks R apart, that are t apart.
+    two blocks R apart, that are t apart. Where the last blocks reach beyond the square, it is the
+    channel of a square that holds them whole; nobody reports from the outputs that it has more.
 
     Parameters
     ----------
     channel : StampChannel
     block : int
-        k, a divisor of the cells.
+        k.
     """
 
     def __init__(self, channel: StampChannel, block: int = 1):
         cells, radius = channel.table.cells, channel.table.radius
-        self.cells = cells // block
+        self.cells = -(-cells // block)
         self.block = block
+        self.whole = cells
         self._radius = -(-radius // block)
         offsets = np.arange(-radius, radius + 1)
         steps = block * np.arange(-self._radius, self._radius + 1)
         pairs = np.maximum(0, block - np.abs(steps[:, None] - offsets)) / block
         self._stamp = pairs @ channel._stamp @ pairs.T
         self._margin = self._radius * block - radius
-        outputs = self.counted(channel.support.astype(np.float64))
-        self.support = outputs > 0
-        self._base = channel._base * outputs
-        size = fft.next_fast_len(self.cells + 2 * self._radius, real=True)
+        self._side = self.cells + 2 * self._radius  # of the outputs, in blocks
+        size = fft.next_fast_len(self._side, real=True)
         self._shape = (size, size)
         self._transform = fft.rfft2(self._stamp, self._shape)
+        outputs = self.counted(channel.support.astype(np.float64))
+        everywhere = np.ones((1, self.cells, self.cells))
+        reached = self._convolved(everywhere)[0, : self._side, : self._side]
+        self.support = (outputs > 0) | (reached > NOT_REACHED * self._stamp.sum())
+        self._base = channel._base * outputs
 
     def counted(self, counts: Array) -> Array:
         """Return counts by block of the output domain."""
-        wide = np.pad(counts, self._margin)
-        side = len(wide) // self.block
-        return np.asarray(wide.reshape(side, self.block, side, self.block).sum((1, 3)))
+        side, block = self._side, self.block
+        wide = np.zeros((side * block, side * block))
+        kept = slice(self._margin, self._margin + len(counts))
+        wide[kept, kept] = counts
+        return np.asarray(wide.reshape(side, block, side, block).sum((1, 3)))
 
     def by_cell(self, channel: Channel) -> Stack:
         """Return the same channel without blocks."""
@@ -224,16 +235,16 @@ class Stamped(Stack):
 
     def forward(self, densities: Array) -> Array:
         """Convolve with the stamp, and add the base."""
-        side = self.cells + 2 * self._radius
-        lifted = self._convolved(densities)[:, :side, :side]
-        return np.asarray(lifted * self.support + self._base * densities.sum((1, 2), keepdims=True))
+        found = self._convolved(densities)[:, : self._side, : self._side] * self.support
+        found += self._base * densities.sum((1, 2), keepdims=True)
+        return np.asarray(found)
 
     def adjoint(self, ratios: Array) -> Array:
         """Correlate with the stamp, and add the base."""
         kept = slice(2 * self._radius, 2 * self._radius + self.cells)
         inside = ratios * self.support
-        lifted = self._convolved(inside)[:, kept, kept]
-        return np.asarray(lifted + (self._base * inside).sum((1, 2), keepdims=True))
+        based = np.einsum("ij,sij->s", self._base, inside)
+        return np.asarray(self._convolved(inside)[:, kept, kept] + based[:, None, None])
 
     def _convolved(self, values: Array) -> Array:
         product = fft.rfft2(values, self._shape)

@@ -155,10 +155,36 @@ def test_blocks_are_exact_for_a_density_that_is_constant_on_them(radius: int, bl
 
 @pytest.mark.parametrize(
     ("cells", "radius", "side"),
-    [(32, 30, 1), (64, 12, 2), (64, 11, 1), (128, 15, 2), (256, 50, 8), (256, 47, 4), (127, 90, 1)],
-)
+    [
+        (32, 30, 1), (64, 12, 2), (64, 11, 1), (128, 15, 2), (256, 50, 8), (256, 47, 4),
+        (127, 90, 4), (128, 7, 1), (256, 14, 2), (256, 11, 2), (256, 5, 1), (257, 38, 6),
+    ],
+)  # fmt: skip
 def test_blocks_are_narrow_beside_the_disk(cells: int, radius: int, side: int) -> None:
     assert block_side(cells, radius) == side
+
+
+@pytest.mark.parametrize(("cells", "radius", "block"), [(13, 5, 2), (13, 4, 4), (11, 7, 3)])
+def test_blocks_may_reach_beyond_the_square(cells: int, radius: int, block: int) -> None:
+    """Sums are kept, transposes agree, and a density inside is seen as its cells are."""
+    channel = channel_of(cells, radius)
+    blocks = Stamped(channel, block)
+    side = blocks.cells
+    assert block * (side - 1) < cells < block * side
+    rng = np.random.default_rng(10)
+    density = rng.dirichlet(np.ones(side * side), 2).reshape(2, side, side)
+    forward = blocks.forward(density)
+    np.testing.assert_allclose(forward.sum((1, 2)), 1, rtol=1e-12)
+    ratios = rng.uniform(size=(2, *blocks.support.shape)) * blocks.support
+    np.testing.assert_allclose(
+        (forward * ratios).sum((1, 2)), (blocks.adjoint(ratios) * density).sum((1, 2))
+    )
+    spread = blocks.spread(density)
+    assert spread.shape == (2, cells, cells)
+    np.testing.assert_allclose(blocks.gathered(spread), density)
+    density[:, -1] = density[:, :, -1] = 0.0
+    reports = [blocks.counted(channel.forward(each)) for each in blocks.spread(density)]
+    np.testing.assert_allclose(blocks.forward(density), reports, atol=1e-15)
 
 
 def test_a_channel_that_is_no_disk_is_taken_by_its_matrix() -> None:
