@@ -184,7 +184,7 @@ class Stamped(Stack):
     On blocks it is exact for a density that is constant on them: the stamp of blocks is N S N^T,
     S that of cells, N(R, t) = max(0, k - |k R - t|) / k the share of pairs of cells, one in each of
     two blocks R apart, that are t apart. Where the last blocks reach beyond the square, it is the
-    channel of a square that holds them whole; nobody reports from the outputs that it has more.
+    channel of a square that holds them whole; no report comes from the outputs that it has more.
 
     Parameters
     ----------
@@ -212,7 +212,8 @@ class Stamped(Stack):
         everywhere = np.ones((1, self.cells, self.cells))
         reached = self._convolved(everywhere)[0, : self._side, : self._side]
         self.support = (outputs > 0) | (reached > NOT_REACHED * self._stamp.sum())
-        self._base = channel._base * outputs
+        # An output of which rounding alone remains would weigh without bounds: at least a cell.
+        self._base = channel._base * np.maximum(outputs, self.support)
 
     def counted(self, counts: Array) -> Array:
         """Return counts by block of the output domain."""

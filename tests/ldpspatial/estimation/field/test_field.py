@@ -231,6 +231,21 @@ def test_blocks_are_cut_by_the_support() -> None:
     assert found.density.sum() == pytest.approx(1)
 
 
+def test_a_side_that_nothing_divides_has_blocks_too() -> None:
+    """Everybody in the last two rows, where the last blocks reach beyond the square."""
+    channel = StampChannel(response_table("dam", 1.0, 83, radius=30))
+    truth = np.zeros((83, 83))
+    truth[-2:] = 1 / 166
+    found = Field().fit(channel, reports(truth, 5_000, np.random.default_rng(14), channel))
+    assert 83 % found.details.block > 0  # type: ignore[union-attr]
+    assert found.converged
+    assert found.details.possible == 83**2
+    assert found.density.shape == (83, 83)
+    assert found.density[-15:].sum() > 0.9
+    assert found.samples is not None
+    assert np.allclose(found.samples.sum((1, 2)), 1)
+
+
 def test_a_public_map_helps_and_another_does_no_harm() -> None:
     """Five crowds of a few cells: with it, W2 was .7 of that without; with another's, 1.0."""
     rng = np.random.default_rng(14)

@@ -166,7 +166,7 @@ def test_blocks_are_narrow_beside_the_disk(cells: int, radius: int, side: int) -
 
 @pytest.mark.parametrize(("cells", "radius", "block"), [(13, 5, 2), (13, 4, 4), (11, 7, 3)])
 def test_blocks_may_reach_beyond_the_square(cells: int, radius: int, block: int) -> None:
-    """Sums are kept, transposes agree, and a density inside is seen as its cells are."""
+    """Sums are alike, transposes agree, and a density inside is seen as its cells are."""
     channel = channel_of(cells, radius)
     blocks = Stamped(channel, block)
     side = blocks.cells
@@ -174,7 +174,7 @@ def test_blocks_may_reach_beyond_the_square(cells: int, radius: int, block: int)
     rng = np.random.default_rng(10)
     density = rng.dirichlet(np.ones(side * side), 2).reshape(2, side, side)
     forward = blocks.forward(density)
-    np.testing.assert_allclose(forward.sum((1, 2)), 1, rtol=1e-12)
+    assert np.ptp(forward.sum((1, 2))) < 1e-12  # else likelihoods of densities would be askew
     ratios = rng.uniform(size=(2, *blocks.support.shape)) * blocks.support
     np.testing.assert_allclose(
         (forward * ratios).sum((1, 2)), (blocks.adjoint(ratios) * density).sum((1, 2))
@@ -183,8 +183,10 @@ def test_blocks_may_reach_beyond_the_square(cells: int, radius: int, block: int)
     assert spread.shape == (2, cells, cells)
     np.testing.assert_allclose(blocks.gathered(spread), density)
     density[:, -1] = density[:, :, -1] = 0.0
-    reports = [blocks.counted(channel.forward(each)) for each in blocks.spread(density)]
-    np.testing.assert_allclose(blocks.forward(density), reports, atol=1e-15)
+    reports = np.stack([blocks.counted(channel.forward(each)) for each in blocks.spread(density)])
+    inside = blocks.counted(channel.support.astype(float)) > 0
+    assert (~inside & blocks.support).any()
+    np.testing.assert_allclose(blocks.forward(density)[:, inside], reports[:, inside], atol=1e-15)
 
 
 def test_a_channel_that_is_no_disk_is_taken_by_its_matrix() -> None:
