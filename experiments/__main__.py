@@ -27,6 +27,7 @@ from experiments.studies.secure_aggregation import secure_aggregation
 from experiments.studies.series import series
 from experiments.studies.still_device import still_device
 from experiments.studies.stopping import stopping
+from experiments.studies.window_changes import window_changes
 
 
 @click.group()
@@ -54,6 +55,7 @@ OWN = (
     series,
     still_device,
     stopping,
+    window_changes,
 )
 for command in (*OWN, flagship, *HEATMAPS, *DISTRIBUTED, *DAM_PAPER, *TRAJECTORIES, local_ranges):
     main.add_command(command)

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 GOWALLA = "gowalla_18737users_partial.csv.gz"
 CHICAGO = "chicago_agg_assaults_2010_2019.csv.gz"
+CRIMES = "chicago_crimes_2001_2019_sample50k.csv.gz"
 TOKYO = "foursquare_tky.csv.gz"
 MANHATTAN = "manhattan_nyt_heatmap_216.npz"
 COUNTIES = "jhu_covid_deaths_us_counties.csv.gz"

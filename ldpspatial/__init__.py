@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         estimate,
         goodness_of_fit,
         region_share,
+        share_change,
     )
     from ldpspatial.files.points import read_points
     from ldpspatial.metrics import (
@@ -57,6 +58,7 @@ _HOMES = {
         "estimate",
         "goodness_of_fit",
         "region_share",
+        "share_change",
     ),
     "files.points": ("read_points",),
     "places.points": ("Points",),
@@ -128,6 +130,7 @@ __all__ = [
     "recommended_collection",
     "region_share",
     "releases",
+    "share_change",
     "simulate",
     "sinkhorn_divergence",
     "sliced_wasserstein",

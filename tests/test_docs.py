@@ -18,7 +18,7 @@ import pytest
 
 from experiments.__main__ import main as experiments
 from ldpspatial.cli import main as ldpspatial
-from ldpspatial.cli.output import RESULTS
+from ldpspatial.cli.output import RESULTS, SERIES_RESULTS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"client_sdk": ROOT / "client_sdk/python/client_sdk", "ldpspatial": ROOT / "ldpspatial"}
@@ -44,6 +44,7 @@ NOT_OURS = ("__pycache__", "demo-output", "node_modules")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"[\w./-]+\.(py|md|toml|json)")
 IN_FILE = re.compile(r"([\w./-]+\.py): ([\w.]+)")
+FILES = {*RESULTS, *SERIES_RESULTS}
 HEX = re.compile(r"[0-9a-f]{8,}")
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 NAME = re.compile(r"\.?([A-Za-z_]\w*(\.\w+)*)(\(.*\))?", re.DOTALL)
@@ -202,7 +203,7 @@ def test_pages_are_short_enough_to_be_finished() -> None:
 def test_files_and_what_is_said_to_be_in_them_exist(page: Path) -> None:
     for span in spans(page):
         if FILE.fullmatch(span):
-            assert span in RESULTS or meant_by(span), span
+            assert span in FILES or meant_by(span), span
         elif pair := IN_FILE.fullmatch(span):
             (path,) = meant_by(pair[1])  # one, or nobody knows which is meant
             assert pair[2] in defined(path), span
@@ -212,7 +213,7 @@ def test_files_and_what_is_said_to_be_in_them_exist(page: Path) -> None:
 def test_names_exist(page: Path) -> None:
     for span in spans(page):
         name = NAME.fullmatch(span)
-        if name is None or FILE.fullmatch(span) or span in RESULTS or HEX.fullmatch(span):
+        if name is None or FILE.fullmatch(span) or span in FILES or HEX.fullmatch(span):
             continue
         if "." in name[1] and page != TYPESCRIPT:
             assert is_a_name(name[1]), span

@@ -176,6 +176,7 @@ def test_public_names_are_pinned() -> None:
         "recommended_collection",
         "region_share",
         "releases",
+        "share_change",
         "simulate",
         "sinkhorn_divergence",
         "sliced_wasserstein",

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
-from client_sdk import Collection
+from client_sdk import Collection, Series
 from ldpspatial.errors import InputError
 
 
 def read_collection(path: Path) -> Collection:
     """Read and verify a collection document."""
     return Collection.from_json(read_document(path, "COLLECTION"))
+
+
+def read_series(path: Path) -> Series:
+    """Read and verify a series document."""
+    return Series.from_json(read_document(path, "SERIES"))
 
 
 def read_document(path: Path, argument: str) -> str:

@@ -48,11 +48,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
             folder,
             collection,
             counted.counts,
-            {
-                "rejected": counted.rejected,
-                "repeated": counted.repeated,
-                "ids_checked": counted.ids_checked,
-            },
+            counted.facts,
             chosen_rule(options, collection.grid),
             options["smoothing"],
             options["method"],

@@ -25,7 +25,7 @@ COMMANDS = {
     "plan": ("plan", "Show the error to expect, and which grid to take."),
     "audit": ("audit", "Check the privacy of a mechanism or a release, and its sampler."),
     "collection": ("collection", "Make or show a collection document."),
-    "series": ("series", "Make or show a collection that repeats."),
+    "series": ("series", "Make, play or map a collection that repeats."),
     "serve": ("serve", "Take reports from devices and keep them in STORE."),
     "store": ("store", "Make, fill, close and release the store of a collection server."),
 }
@@ -81,7 +81,8 @@ class Commands(click.Group):
     def _options(self, ctx: click.Context) -> dict[str, str]:
         """Return the option of each argument of the command that was called."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
-        parameters = getattr(command, "params", ())
+        commands = [command, *getattr(command, "commands", {}).values()]  # those of a group, too
+        parameters = [each for one in commands for each in getattr(one, "params", ())]
         return {str(p.name): p.opts[0] for p in parameters if isinstance(p, click.Option)}
 
 

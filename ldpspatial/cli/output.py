@@ -4,6 +4,7 @@ Text is plain and never folded, so that ids and paths can be copied and files of
 """
 
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -20,26 +21,35 @@ from ldpspatial.errors import InputError
 Stage = Callable[[str], None]
 Advance = Callable[[int, int], None]
 
-# Every file that a command writes into its folder of results, the summary last.
+# Every file that a command writes into its folder of results: the document of what was collected
+# first, the summary last.
 RESULTS = (
     "collection.json", "reports.parquet", "estimate.npz", "estimate.csv", "estimate.geojson",
     "heatmap.png", "summary.json",
 )  # fmt: skip
+SERIES_RESULTS = ("series.json", "windows.csv", "maps.png", "summary.json")
+WINDOW_FOLDER = re.compile("window-[0-9]+")  # in that of a series; it holds RESULTS
 
 
 @contextmanager
-def result_folder(out: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> Iterator[Path]:
+def result_folder(
+    out: Path,
+    overwrite: bool,
+    inputs: Iterable[Path] = (),
+    results: Sequence[str] = RESULTS,
+) -> Iterator[Path]:
     """Yield a folder whose files lie in ``out`` once the block has ended without an error.
 
     An error leaves nothing behind and an earlier result as it was. ``out`` must be new or empty;
-    with ``overwrite`` it may hold an earlier result, whose files are replaced or removed. Other
-    files in it are left alone, and ``inputs`` may not lie there.
+    with ``overwrite`` it may hold an earlier result of the same kind, that of files ``results``,
+    which are replaced or removed, as are those in folders of windows. Other files in it are left
+    alone, and ``inputs`` may not lie there.
     """
     try:
         target = Path(os.path.realpath(out))  # a link is followed, not replaced
         exists = target.exists()
         if exists:
-            _check_replaceable(target, out, overwrite, inputs)
+            _check_replaceable(target, out, overwrite, inputs, results)
         # In an existing folder, not beside it: that may be another file system, as containers
         # have it, or a place where nobody may write. Not tempfile: it ignores the umask.
         unfinished = (target if exists else target.parent) / f".{secrets.token_hex(8)}.part"
@@ -51,39 +61,64 @@ def result_folder(out: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> It
     try:
         yield unfinished
         if exists:
-            _replace_results(unfinished, target)
+            _replace_results(unfinished, target, results)
         else:
             unfinished.rename(target)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _check_replaceable(target: Path, out: Path, overwrite: bool, inputs: Iterable[Path]) -> None:
+def _check_replaceable(
+    target: Path, out: Path, overwrite: bool, inputs: Iterable[Path], results: Sequence[str]
+) -> None:
     if not target.is_dir():
         raise InputError(f"out must be a folder, got the file {out}")
     held = os.listdir(target)
     if held and not overwrite:
         raise InputError(f"out must be a new or empty folder, got {out} (--overwrite replaces it)")
     # Both, because a folder in which somebody keeps a collection and reports is not a result.
-    if held and not {RESULTS[0], RESULTS[-1]} <= set(held):
+    if held and not {results[0], results[-1]} <= set(held):
         raise InputError(
             f"out must be new, empty or an earlier result to be replaced, got {out}, "
-            f"which holds other files and not both {RESULTS[0]} and {RESULTS[-1]}"
+            f"which holds other files and not both {results[0]} and {results[-1]}"
         )
     for file in inputs:
-        if held and Path(os.path.realpath(file)).parent == target:
+        place = Path(os.path.realpath(file))
+        if held and (place.parent == target or _is_window(place.parent, target)):
             raise InputError(f"out must not hold an input when it is replaced, got {out}: {file}")
 
 
-def _replace_results(source: Path, target: Path) -> None:
+def _is_window(folder: Path, target: Path) -> bool:
+    return folder.parent == target and WINDOW_FOLDER.fullmatch(folder.name) is not None
+
+
+def _replace_results(source: Path, target: Path, results: Sequence[str]) -> None:
     # The old summary goes first and the new one comes last: should the machine stop in between,
     # no summary stands beside files that it does not describe.
-    (target / RESULTS[-1]).unlink(missing_ok=True)
-    for name in RESULTS:
+    (target / results[-1]).unlink(missing_ok=True)
+    for folder in _windows(target):
+        if not (source / folder.name).exists():
+            _remove_results(folder)
+    for folder in _windows(source):
+        (target / folder.name).mkdir(exist_ok=True)
+        _replace_results(folder, target / folder.name, RESULTS)
+    for name in results:
         if (source / name).exists():
             (source / name).replace(target / name)
         else:
             (target / name).unlink(missing_ok=True)
+
+
+def _windows(target: Path) -> list[Path]:
+    return [each for each in target.iterdir() if each.is_dir() and _is_window(each, target)]
+
+
+def _remove_results(folder: Path) -> None:
+    """Remove the result of a window, and its folder if nothing else is in it."""
+    for name in reversed(RESULTS):
+        (folder / name).unlink(missing_ok=True)
+    if not os.listdir(folder):
+        folder.rmdir()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """``ranges``: how many people are in each region of a file, from an estimate."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.cli.output import progress, show_table
+from ldpspatial.collecting.region_changes import RegionChanges, region_changes
 from ldpspatial.collecting.region_shares import (
     RegionShares,
     region_shares,
@@ -19,8 +21,10 @@ from ldpspatial.collecting.region_shares import (
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
+from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.gis import check_installed
 from ldpspatial.files.regions import read_regions
+from ldpspatial.places.regions import Region
 
 NAME = 40  # characters of a name on the screen
 WHOLE = 0.999  # of an area in the square, beside what files round
@@ -47,6 +51,10 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     help="File of an area, as REGIONS: shares are of the people in it, the rest is left out.",
 )  # fmt: skip
 @click.option(
+    "--since", "before", type=click.Path(path_type=Path),
+    help="An earlier estimate of the same grid: tell how much shares changed since then.",
+)  # fmt: skip
+@click.option(
     "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
     show_default=True, help="Probability with which one interval covers the truth.",
 )  # fmt: skip
@@ -64,6 +72,7 @@ def ranges(
     layer: str | None,
     name_column: str | None,
     area: Path | None,
+    before: Path | None,
     level: float,
     method: str,
 ) -> None:
@@ -84,6 +93,10 @@ def ranges(
     Devices outside of the square report from its edge. Collect a square that is larger than the
     area which matters by a ring of some disk radii, and give the area to --of: shares are then of
     the people in the area, and the ring is left out.
+
+    With --since, each region gets the change of its share, ESTIMATE's minus the earlier one, with
+    an interval. It is narrowest for two windows that "ldpspatial series estimate" mapped together;
+    estimates of different reports that were made apart can be compared, too.
 
     Intervals cover the people in the region, every one at its level by itself: of 100 at 95 %,
     about five miss. They account for the noise of the reports and for where people may be within a
@@ -106,31 +119,59 @@ def ranges(
       ldpspatial ranges result regions.csv --csv shares.csv --geojson shares.geojson
       ldpspatial ranges result/estimate.npz districts.geojson --level 0.9 --csv shares.csv
       ldpspatial ranges result districts.geojson --of city.geojson
+      ldpspatial ranges week/window-5 districts.geojson --since week/window-1 --csv changes.csv
       ldpspatial ranges result city.gpkg --layer districts --name-column NAMN --gpkg shares.gpkg
     """
-    for option, path in (("--csv", table), ("--geojson", drawn), ("--gpkg", packed)):
-        if path is not None:
-            _check_output(
-                option, path, f".{option[2:]}", (estimate, regions, *filter(None, (area,)))
-            )
-    if packed is not None:
-        check_installed()
+    outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
+    _check_outputs(outputs, tuple(filter(None, (estimate, regions, area, before))))
+    if before is not None and method not in ("auto", "posterior"):
+        raise click.UsageError("--since needs --method posterior.")
+    found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
+        earlier = None if before is None else _earlier(before, collection.grid)
         stage("regions")
-        found = read_regions(regions, collection.grid, layer, name_column)
+        wanted = read_regions(regions, collection.grid, layer, name_column)
         covered = None if area is None else _area(area, collection.grid)
         stage("intervals")
-        shares = region_shares(result, found, level, method, advance, covered)
-    if table is not None:
-        write_csv(table, shares)
-    if drawn is not None:
-        write_geojson(drawn, collection.grid, shares)
-    if packed is not None:
-        write_geopackage(packed, collection.grid, shares)
-    _show(shares)
-    for written in filter(None, (table, drawn, packed)):
+        if earlier is None:
+            found = region_shares(result, wanted, level, method, advance, covered)
+        else:
+            found = region_changes(earlier, result, wanted, level, advance, covered)
+    _write(outputs, collection.grid, found)
+    if isinstance(found, RegionChanges):
+        _show_changes(found)
+    else:
+        _show(found)
+    for written in filter(None, outputs.values()):
         click.echo(f"Written to {written}")
+
+
+def _write(
+    outputs: Mapping[str, Path | None], grid: Grid, found: RegionShares | RegionChanges
+) -> None:
+    """Write the files that were asked for."""
+    table, drawn, packed = outputs.values()
+    if table is not None:
+        write_csv(table, found)
+    if drawn is not None:
+        write_geojson(drawn, grid, found)
+    if packed is not None:
+        write_geopackage(packed, grid, found)
+
+
+def _earlier(path: Path, grid: Grid) -> Estimate:
+    """Read the earlier estimate, which must be of the same grid."""
+    try:
+        collection, found = read_estimate(path)
+    except InputError as error:
+        raise InputError(f"--since: {error}") from None
+    if collection.grid != grid:
+        raise InputError(
+            f"--since must be an estimate of the same grid, got {str(path)!r}, whose square or "
+            "number of cells is another one"
+        )
+    return found
 
 
 def _area(path: Path, grid: Grid) -> NDArray[np.float64]:
@@ -142,8 +183,16 @@ def _area(path: Path, grid: Grid) -> NDArray[np.float64]:
     return np.asarray(np.minimum(sum(region.weights for region in found), 1.0))
 
 
-def _check_output(option: str, path: Path, suffix: str, inputs: tuple[Path, ...]) -> None:
+def _check_outputs(outputs: Mapping[str, Path | None], inputs: tuple[Path, ...]) -> None:
     """Refuse, before any work is done, what could not be written after it."""
+    for option, path in outputs.items():
+        if path is not None:
+            _check_output(option, path, f".{option[2:]}", inputs)
+    if outputs["--gpkg"] is not None:
+        check_installed()
+
+
+def _check_output(option: str, path: Path, suffix: str, inputs: tuple[Path, ...]) -> None:
     if path.suffix.lower() != suffix:
         raise InputError(f"{option} must end in {suffix}, got {path.name!r}")
     if not path.absolute().parent.is_dir():
@@ -157,21 +206,44 @@ def _show(shares: RegionShares) -> None:
     for row in shares.rows:
         share = row.share
         parts = [f"{each:.2%}" for each in (share.estimate, share.lower, share.upper)]
-        name = "".join(filter(str.isprintable, row.region.name))[:NAME]
         between = f"{row.wholly_inside:.2%} to {row.touched:.2%}"
-        rows.append((name, *parts, f"{row.people:.0f}", between))
+        rows.append((_name(row.region), *parts, f"{row.people:.0f}", between))
     title = f"{100 * shares.level:g} % intervals by {shares.method}, {shares.n} reports"
     if shares.of_all < 1:
         title += f", {shares.of_all:.1%} of them from the area"
     show_table(title, ("region", "share", "lower", "upper", "people", "inside to touched"), rows)
-    if beyond := [row.region for row in shares.rows if row.region.on_map < WHOLE]:
-        click.echo(
-            f"Regions that leave the map: {len(beyond)} of {len(rows)}, "
-            f"{sum(not region.on_map for region in beyond)} of them wholly. Their shares are those "
-            "of their parts in the square"
-        )
+    _tell_of_edges(shares.regions)
     if outside := sum(row.is_outside for row in shares.rows):
         click.echo(
             f"Shares outside of their intervals: {outside} of {len(rows)}. The counts speak "
             "against them, as is common where nearly all people crowd into a few cells"
+        )
+
+
+def _show_changes(changes: RegionChanges) -> None:
+    rows = []
+    for row in changes.rows:
+        change = row.change
+        shares = [f"{each:.2%}" for each in (row.share_before, row.share)]
+        points = [f"{100 * each:+.2f}" for each in (change.estimate, change.lower, change.upper)]
+        rows.append((_name(row.region), *shares, *points, "yes" if row.is_sure else "-"))
+    title = (
+        f"{100 * changes.level:g} % intervals of changes, {changes.method}, {changes.n_before} and "
+        f"{changes.n} reports"
+    )
+    header = ("region", "before", "share", "change in points", "lower", "upper", "sure")
+    show_table(title, header, rows)
+    _tell_of_edges(changes.regions)
+
+
+def _name(region: Region) -> str:
+    return "".join(filter(str.isprintable, region.name))[:NAME]
+
+
+def _tell_of_edges(regions: Sequence[Region]) -> None:
+    if beyond := [region for region in regions if region.on_map < WHOLE]:
+        click.echo(
+            f"Regions that leave the map: {len(beyond)} of {len(regions)}, "
+            f"{sum(not region.on_map for region in beyond)} of them wholly. Their shares are those "
+            "of their parts in the square"
         )

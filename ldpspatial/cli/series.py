@@ -1,7 +1,7 @@
 """``series``: collections that repeat in windows of time."""
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import click
 
 from client_sdk import Series
 from ldpspatial.cli.collection import check_new, design_facts, wanted_grid
-from ldpspatial.cli.documents import read_document
+from ldpspatial.cli.documents import read_series
 from ldpspatial.cli.options import (
     grid_options,
     mechanism_options,
@@ -17,6 +17,9 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
+from ldpspatial.cli.series_estimate import estimate
+from ldpspatial.cli.series_simulate import simulate
+from ldpspatial.collecting.series_maps import moment
 from ldpspatial.files.atomic import replacing
 from ldpspatial.planning.grid_size import FOR_USERS
 
@@ -66,7 +69,11 @@ class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 @click.group()
 def series() -> None:
-    """Make or show a collection that repeats."""
+    """Make, play or map a collection that repeats."""
+
+
+series.add_command(estimate)
+series.add_command(simulate)
 
 
 @series.command("new")
@@ -124,7 +131,7 @@ def show_document(document: Path) -> None:
     Example:
       ldpspatial series show week.json
     """
-    _show(_read(document))
+    _show(read_series(document))
 
 
 @series.command("window")
@@ -132,28 +139,24 @@ def show_document(document: Path) -> None:
 @click.argument("window", type=int)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
 def window(document: Path, window: int, out: Path) -> None:
-    """Write the collection document of one WINDOW, counted from 1, for estimate.
+    """Write the collection document of one WINDOW, counted from 1.
 
-    Reports carry the id of their window's collection: "estimate --on-invalid drop" takes those of
-    one window out of a file with all of them.
+    For simulate --collection, count, and estimate of this window alone; "series estimate" maps all
+    of them together and needs no such document.
 
     \b
     Example:
       ldpspatial series window week.json 3 --out wednesday.json
     """
-    made = _read(document)
+    made = read_series(document)
     collection = made.collection(window)
     check_new(out)
     with replacing(out) as stream:
         stream.write(collection.to_json().encode())
-    facts = {"id": collection.digest, "opens": _utc(made.start(window)),
-             "closes": _utc(made.start(window) + made.window_seconds)}  # fmt: skip
+    facts = {"id": collection.digest, "opens": moment(made.start(window)),
+             "closes": moment(made.start(window) + made.window_seconds)}  # fmt: skip
     show(collection.name, facts)
     click.echo(f"Written to {out}")
-
-
-def _read(path: Path) -> Series:
-    return Series.from_json(read_document(path, "SERIES"))
 
 
 def _show(made: Series) -> None:
@@ -169,12 +172,5 @@ def series_facts(made: Series) -> dict[str, str]:
         f"{made.epsilon * made.answers:g} per device and series",
         "windows": f"{made.windows} of {made.window_seconds} s each, of which a device answers "
         f"{made.answers}",
-        "time": f"{_utc(made.first_start)} to {_utc(end)}",
+        "time": f"{moment(made.first_start)} to {moment(end)}",
     }
-
-
-def _utc(seconds: int) -> str:
-    try:
-        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
-    except (ValueError, OverflowError, OSError):  # beyond the year 9999
-        return f"{seconds} s after 1970"

@@ -10,7 +10,7 @@ again, and compares those that share one.
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,15 @@ class ReportCounts:
         """Number of reports counted."""
         return int(self.counts.sum())
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a summary says of them beside their number."""
+        return {
+            "rejected": self.rejected,
+            "repeated": self.repeated,
+            "ids_checked": self.ids_checked,
+        }
+
 
 def count_reports(paths: Source, collection: Collection, on_invalid: str = "error") -> ReportCounts:
     r"""Count the reports of one collection, each once.
@@ -120,18 +129,24 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     """
     instance("collection", collection, Collection)
     one_of("on_invalid", on_invalid, ("error", "drop"))
-    tally = Tally(collection)
-    with _reports(paths) as (database, columns, bad_lines, spill):
-        if "id" in columns:
-            _count_each_id_once(tally, database, collection, columns["id"], spill)
-        else:
-            for rows, cols, is_foreign, numbers in _groups(database, collection):
-                tally.add(rows, cols, is_foreign, numbers)
+    with opened_reports(paths) as (database, columns, bad_lines, spill):
+        tally = tallied(database, columns, collection, spill)
     return tally.result(on_invalid, "id" in columns, bad_lines)
 
 
+def tallied(database: Database, columns: Columns, collection: Collection, spill: Path) -> "Tally":
+    """Count the view ``reports``, which has these columns, with temporary files in ``spill``."""
+    tally = Tally(collection)
+    if "id" in columns:
+        _count_each_id_once(tally, database, collection, columns["id"], spill)
+    else:
+        for rows, cols, is_foreign, numbers in _groups(database, collection):
+            tally.add(rows, cols, is_foreign, numbers)
+    return tally
+
+
 @contextmanager
-def _reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines, Path]]:
+def opened_reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines, Path]]:
     """Open the files as the view ``reports``.
 
     Yields
@@ -433,20 +448,31 @@ class Tally:
             There is no good report; or a bad one, and ``on_invalid`` is "error".
         """
         lines = bad_lines or BadLines()
-        reasons = {MALFORMED: lines.number, **self.rejected}
-        rejected = {reason: n for reason, n in reasons.items() if n}
-        if rejected and on_invalid == "error":
-            where = {MALFORMED: f" (first: {lines.first})"}
-            problems = "; ".join(f"{n} {why}{where.get(why, '')}" for why, n in rejected.items())
-            raise InputError(
-                f"reports must all be good, but {problems} "
-                "({remedy} leaves them out and counts them)",
-                remedy=("on_invalid", "drop"),
-            )
-        if not self._counts.any():
+        found = self.counted(ids_checked, lines.number)
+        if on_invalid == "error":
+            refuse_bad(found.rejected, lines)
+        if not found.n:
             raise InputError("reports must hold at least one good report, got none")
+        return found
+
+    def counted(self, ids_checked: bool, malformed: int = 0) -> ReportCounts:
+        """Return what was counted, be it nothing, and what was not."""
+        reasons = {MALFORMED: malformed, **self.rejected}
+        rejected = {reason: n for reason, n in reasons.items() if n}
         counts = self._counts.reshape(self._domain.side, self._domain.side)
         return ReportCounts(counts, rejected, self.repeated, ids_checked)
+
+
+def refuse_bad(rejected: Mapping[str, int], bad_lines: BadLines) -> None:
+    """Raise InputError where reports were left out, with their number by reason."""
+    if not rejected:
+        return
+    where = {MALFORMED: f" (first: {bad_lines.first})"}
+    problems = "; ".join(f"{n} {why}{where.get(why, '')}" for why, n in rejected.items())
+    raise InputError(
+        f"reports must all be good, but {problems} ({{remedy}} leaves them out and counts them)",
+        remedy=("on_invalid", "drop"),
+    )
 
 
 def _count_each_id_once(

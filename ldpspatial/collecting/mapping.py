@@ -65,6 +65,29 @@ def write_map(
     began = time.perf_counter()
     stage("estimate")
     result = recover(StampChannel(collection.table), counts, rule, smoothing)
+    return write_result(folder, collection, result, facts, method, stage, began)
+
+
+def write_result(
+    folder: Path,
+    collection: Collection,
+    result: Estimate,
+    facts: Mapping[str, Any],
+    method: str = "auto",
+    stage: Stage = lambda name: None,
+    began: float | None = None,
+) -> dict[str, Any]:
+    """Write what :func:`write_map` writes of an estimate that is there already.
+
+    Parameters
+    ----------
+    folder, collection, facts, method, stage
+        As in :func:`write_map`.
+    result : Estimate
+    began : float, optional
+        When the work began, by ``time.perf_counter``; by default now.
+    """
+    began = time.perf_counter() if began is None else began
     stage("intervals")
     uncertainty = intervals(result, method)
     stage("write files")

@@ -72,14 +72,7 @@ def read_counts(path: str | os.PathLike[str], collection: Collection) -> ReportC
         more than 2^53.
     """
     instance("collection", collection, Collection)
-    file = existing_file(path)
-    try:
-        document = json.loads(file.read_bytes())
-        found = {field: document[field] for field in FIELDS}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"path must name a file of counts, got {str(path)!r}") from None
-    if found["schema"] != SCHEMA:
-        raise InputError(f"schema must be {SCHEMA!r} in {path}, got {shown(found['schema'])}")
+    found = _document(path)
     if found["collection"] != collection.digest:
         raise InputError(
             f"counts must be those of collection {collection.digest[:12]}..., "
@@ -91,6 +84,17 @@ def read_counts(path: str | os.PathLike[str], collection: Collection) -> ReportC
         repeated=_number(found["repeated"], path),
         ids_checked=found["ids_checked"] is True,
     )
+
+
+def collection_of(path: str | os.PathLike[str]) -> str:
+    """Return the digest of the collection whose counts a file holds.
+
+    Raises
+    ------
+    InputError
+        The file is missing or holds no counts.
+    """
+    return str(_document(path)["collection"])
 
 
 def add_counts(parts: Sequence[ReportCounts]) -> ReportCounts:
@@ -150,6 +154,19 @@ def count_files(
     if reports or not parts:
         parts.append(count_reports(reports, collection, on_invalid))
     return add_counts(parts)
+
+
+def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the fields of a file of counts, of which the schema is checked."""
+    file = existing_file(path)
+    try:
+        document = json.loads(file.read_bytes())
+        found = {field: document[field] for field in FIELDS}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"path must name a file of counts, got {str(path)!r}") from None
+    if found["schema"] != SCHEMA:
+        raise InputError(f"schema must be {SCHEMA!r} in {path}, got {shown(found['schema'])}")
+    return found
 
 
 def _array(cells: object, collection: Collection, path: object) -> Any:

@@ -1,6 +1,7 @@
 """How many people are in each of many regions: shares with intervals, and the files of them."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,8 +63,32 @@ class RegionShare:
         return not low <= self.share.estimate <= high
 
 
+class RegionTable(ABC):
+    """What files of regions hold: numbers for each region, and facts on all of them."""
+
+    @property
+    @abstractmethod
+    def regions(self) -> list[Region]:
+        """The regions, in the order given."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> dict[str, list[float]]:
+        """Numbers of each region by name, in every file."""
+
+    @property
+    @abstractmethod
+    def details(self) -> dict[str, list[float]]:
+        """Further numbers, in tables."""
+
+    @property
+    @abstractmethod
+    def members(self) -> dict[str, Any]:
+        """Facts on all regions, in GeoJSON."""
+
+
 @dataclass(frozen=True)
-class RegionShares:
+class RegionShares(RegionTable):
     """The people in many regions.
 
     Attributes
@@ -85,6 +110,36 @@ class RegionShares:
     method: str
     rows: tuple[RegionShare, ...]
     of_all: float = 1.0
+
+    @property
+    def regions(self) -> list[Region]:
+        """The regions, in the order given."""
+        return [row.region for row in self.rows]
+
+    @property
+    def numbers(self) -> dict[str, list[float]]:
+        """Share, ends of its interval, and people."""
+        return {
+            "share": [row.share.estimate for row in self.rows],
+            "lower": [row.share.lower for row in self.rows],
+            "upper": [row.share.upper for row in self.rows],
+            "people": [row.people for row in self.rows],
+        }
+
+    @property
+    def details(self) -> dict[str, list[float]]:
+        """What is known of cut cells, and how much of a region is on the map."""
+        return {
+            "in_cut_cells": [row.in_cut_cells for row in self.rows],
+            "wholly_inside": [row.wholly_inside for row in self.rows],
+            "touched": [row.touched for row in self.rows],
+            "on_map": [row.region.on_map for row in self.rows],
+        }
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """Number of reports, level and method of the intervals."""
+        return {"reports": self.n, "level": self.level, "method": self.method}
 
 
 def region_shares(
@@ -142,7 +197,7 @@ def region_shares(
         if one_of("method", method, METHODS) not in ("auto", "posterior"):
             raise InputError(f"method must be posterior for shares of an area, got {method!r}")
         estimate, of_all = people_in_area(estimate, area)
-        weights = [_part_of(np.asarray(area, np.float64), covered) for covered in weights]
+        weights = [part_of(area, covered) for covered in weights]
     intervals = share_intervals(estimate, level, method)
     density = intervals.density
     rows = []
@@ -160,46 +215,43 @@ def region_shares(
     return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all)
 
 
-def write_csv(path: Path_, shares: RegionShares) -> None:
+def write_csv(path: Path_, shares: RegionTable) -> None:
     """Write a table with a line for each region.
 
-    Columns: name, share, lower, upper, people, in_cut_cells, wholly_inside and touched, as in
-    :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`.
+    Columns of shares: name, share, lower, upper, people, in_cut_cells, wholly_inside and touched,
+    as in :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`.
+    Of changes: name, change, lower, upper, share and share_before, as in
+    :class:`ldpspatial.collecting.region_changes.RegionChange`, and on_map.
 
     Parameters
     ----------
     path : path
-    shares : RegionShares
+    shares : RegionShares or RegionChanges
 
     Raises
     ------
     InputError
         The file cannot be written.
     """
-    rows = instance("shares", shares, RegionShares).rows
-    columns = _numbers(rows) | {
-        "in_cut_cells": [row.in_cut_cells for row in rows],
-        "wholly_inside": [row.wholly_inside for row in rows],
-        "touched": [row.touched for row in rows],
-        "on_map": [row.region.on_map for row in rows],
-    }
-    write_regions_csv(path, [row.region for row in rows], columns)
+    held = _table(shares)
+    write_regions_csv(path, held.regions, held.numbers | held.details)
 
 
-def write_geojson(path: Path_, grid: Grid, shares: RegionShares) -> None:
-    """Write the regions with their shares (GeoJSON, RFC 7946), one to a line.
+def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
+    """Write the regions with their shares, or changes (GeoJSON, RFC 7946), one to a line.
 
     Parameters
     ----------
     path : path
     grid : client_sdk.Grid
         Of the map. A plane is marked by the member ``"plane": true``: GeoJSON knows degrees only.
-    shares : RegionShares
+    shares : RegionShares or RegionChanges
 
     Notes
     -----
-    Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``; the
-    collection has ``reports`` (their number), ``level`` and ``method`` of the intervals.
+    Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``, or
+    ``name``, ``change``, ``lower``, ``upper``, ``share`` and ``share_before``. The collection has
+    ``reports`` (their number), ``level`` and ``method`` of the intervals.
 
     Raises
     ------
@@ -207,15 +259,15 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionShares) -> None:
         The file cannot be written.
     """
     instance("grid", grid, Grid)
-    rows = instance("shares", shares, RegionShares).rows
-    members: dict[str, Any] = {"reports": shares.n, "level": shares.level, "method": shares.method}
+    held = _table(shares)
+    members = held.members
     if grid.kind == "plane":
         members["plane"] = True
-    write_regions_geojson(path, [row.region for row in rows], _numbers(rows), members)
+    write_regions_geojson(path, held.regions, held.numbers, members)
 
 
-def write_geopackage(path: Path_, grid: Grid, shares: RegionShares) -> None:
-    """Write the regions with their shares as the layer ``regions`` of a GeoPackage.
+def write_geopackage(path: Path_, grid: Grid, shares: RegionTable) -> None:
+    """Write the regions with their shares, or changes, as layer ``regions`` of a GeoPackage.
 
     Its columns are those of :func:`write_geojson`. Coordinates of a geographic grid are WGS 84,
     and those of a plane have no named system.
@@ -225,7 +277,7 @@ def write_geopackage(path: Path_, grid: Grid, shares: RegionShares) -> None:
     path : path
     grid : client_sdk.Grid
         Of the map.
-    shares : RegionShares
+    shares : RegionShares or RegionChanges
 
     Raises
     ------
@@ -233,24 +285,19 @@ def write_geopackage(path: Path_, grid: Grid, shares: RegionShares) -> None:
         The file cannot be written, or the extra ``gis`` is missing.
     """
     is_geographic = instance("grid", grid, Grid).kind == "geographic"
-    rows = instance("shares", shares, RegionShares).rows
-    regions = [row.region for row in rows]
-    write_regions_geopackage(path, regions, _numbers(rows), is_geographic)
+    held = _table(shares)
+    write_regions_geopackage(path, held.regions, held.numbers, is_geographic)
 
 
-def _numbers(rows: Sequence[RegionShare]) -> dict[str, list[float]]:
-    return {
-        "share": [row.share.estimate for row in rows],
-        "lower": [row.share.lower for row in rows],
-        "upper": [row.share.upper for row in rows],
-        "people": [row.people for row in rows],
-    }
+def _table(shares: object) -> RegionTable:
+    return instance("shares", shares, RegionTable)  # type: ignore[type-abstract]
 
 
-def _part_of(area: Array, covered: Array) -> Array:
-    """Return which part of each cell's part of an area a region covers."""
-    both = np.minimum(area, covered)
-    return np.divide(both, area, out=np.zeros_like(both), where=area > 0)
+def part_of(area: ArrayLike, covered: Array) -> Array:
+    """Return which part of each cell's part of an area a region covers; both were checked."""
+    whole = np.asarray(area, np.float64)
+    both = np.minimum(whole, covered)
+    return np.divide(both, whole, out=np.zeros_like(both), where=whole > 0)
 
 
 def _part_in(mask: NDArray[np.bool_], people: Array) -> float:

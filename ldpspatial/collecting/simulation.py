@@ -114,16 +114,27 @@ def simulate(
     estimator = estimator_for(channel, rule, smoothing)
     watch = _Stopwatch(callback("on_stage", on_stage))
     watch.start("randomise")
-    rows, cols, outside = _input_cells(collection, coordinates, outsiders)
-    truth = people_map(rows, cols, collection.grid.cells) / len(rows)
-    reports = draw_reports(collection.table, rows, cols)
+    reports, truth, outside = reports_from(collection, coordinates, outsiders)
     watch.start("estimate")
     result = fitted(estimator, channel, count_outputs(collection.table, *reports))
     errors: tuple[float | None, float | None] = None, None
     if exact_error:
         watch.start("exact error")
         errors = map_errors(collection, truth, result.density)
-    return Simulation(collection, truth, reports, result, len(rows), outside, *errors, watch.stop())
+    n = len(reports[0])
+    return Simulation(collection, truth, reports, result, n, outside, *errors, watch.stop())
+
+
+def reports_from(
+    collection: Collection, coordinates: NDArray[np.float64], outsiders: str
+) -> tuple[tuple[Ints, Ints], Array, int]:
+    """Return what users at these positions report, their shares by cell, and how many are outside.
+
+    Arguments and errors are those of :func:`simulate`, which has checked all but coordinates.
+    """
+    rows, cols, outside = _input_cells(collection, coordinates, outsiders)
+    truth = people_map(rows, cols, collection.grid.cells) / len(rows)
+    return draw_reports(collection.table, rows, cols), truth, outside
 
 
 def count_cells(collection: Collection, rows: Ints, cols: Ints) -> Ints:

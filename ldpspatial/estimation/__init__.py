@@ -7,7 +7,7 @@ from ldpspatial.estimation.estimate import estimate
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
 from ldpspatial.estimation.influence import Influence, RegionInfluence, influence
-from ldpspatial.estimation.intervals import cell_intervals, region_share
+from ldpspatial.estimation.intervals import cell_intervals, region_share, share_change
 from ldpspatial.estimation.result import Estimate, Estimator
 from ldpspatial.estimation.smoothing import binomial, five_point
 from ldpspatial.estimation.stopping import LikelihoodGain, Published, StoppingRule
@@ -32,4 +32,5 @@ __all__ = [
     "goodness_of_fit",
     "influence",
     "region_share",
+    "share_change",
 ]

@@ -5,8 +5,9 @@ global state, and so in threads too.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import Any
 
 import matplotlib
@@ -25,7 +26,7 @@ from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.files.atomic import replacing
 from ldpspatial.places.cell_maps import cell_map
 from ldpspatial.plotting.scale_bar import Extent, add_scale_bar, round_number
-from ldpspatial.validate import file_path, instance, whole_number
+from ldpspatial.validate import file_path, instance, shown, whole_number
 
 Array = NDArray[np.float64]
 
@@ -127,20 +128,66 @@ def heat_map_figure(
         instance("title", title, str)
     panels = _panels(grid, estimate, truth, uncertainty)
     rows = 2 if len(panels) == 4 else 1
-    columns = len(panels) // rows
+    places = [divmod(k, rows)[::-1] for k in range(len(panels))]  # truth and estimate side by side
+    return _laid_out(grid, panels, places, title)
+
+
+def window_maps_figure(
+    grid: Grid, maps: Mapping[str, ArrayLike], title: str | None = None
+) -> Figure:
+    """Draw maps of one place side by side, in rows, on one scale of colours.
+
+    Parameters
+    ----------
+    grid : Grid
+    maps : mapping of str to (d, d) array of numbers >= 0
+        At least one, each below its name.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        An array does not fit the grid, is negative, not finite or 0 everywhere.
+    """
+    instance("grid", grid, Grid)
+    if not isinstance(maps, Mapping) or not maps:
+        raise InputError(f"maps must be a mapping of names to at least one map, got {shown(maps)}")
+    if title is not None:
+        instance("title", title, str)
+    shares = {
+        instance("maps: name", name, str): cell_map("maps", each, grid)
+        for name, each in maps.items()
+    }
+    if not all(each.any() for each in shares.values()):
+        raise InputError("maps must hold at least one person each, got a sum of 0")
+    top = max(float(each.max()) for each in shares.values())
+    panels = [_Panel(name, each, PEOPLE, top) for name, each in shares.items()]
+    columns = ceil(sqrt(len(panels)))
+    return _laid_out(grid, panels, [divmod(k, columns) for k in range(len(panels))], title)
+
+
+def _laid_out(
+    grid: Grid, panels: Sequence[_Panel], places: Sequence[tuple[int, int]], title: str | None
+) -> Figure:
+    """Draw maps in their rows and columns, counted from the top left."""
+    rows, columns = (1 + max(place[axis] for place in places) for axis in range(2))
     height, width = (PANEL * side / max(grid.cell_size) for side in grid.cell_size)
     slot = LEFT + max(width, NARROWEST) + RIGHT, BELOW + height + ABOVE
     across = LABEL + columns * slot[0]
     down = LABEL + rows * slot[1] + (TITLE if title else 0)
     figure = Figure((across, down))
-    for k, panel in enumerate(panels):
-        column, row = divmod(k, rows)  # down the columns: truth and estimate stand side by side
+    for panel, (row, column) in zip(panels, places, strict=True):
         x = LABEL + column * slot[0] + LEFT + max(NARROWEST - width, 0) / 2
         y = LABEL + (rows - 1 - row) * slot[1] + BELOW
         axes = figure.add_axes((x / across, y / down, width / across, height / down))
         _draw(axes, panel, grid)
         _add_colour_bar(axes, panel, width)
-        _label_axes(axes, grid, left=column == 0, bottom=row == rows - 1)
+        is_lowest = (row + 1, column) not in places
+        _label_axes(axes, grid, left=column == 0, bottom=is_lowest)
     if title:
         # A name may hold dollar signs, which would begin a formula.
         figure.suptitle(title, fontsize=13, y=1 - 0.1 / down, va="top", parse_math=False)

@@ -20,14 +20,23 @@ import pytest
 from scipy import sparse
 
 import ldpspatial as lp
-from client_sdk import Grid
+from client_sdk import Grid, Series
 from client_sdk.validate import shown
 from ldpspatial import comparison, datasets, estimation, metrics
 from ldpspatial.channels import playing
 from ldpspatial.channels.dense import MatrixChannel, ProductChannel
-from ldpspatial.collecting import partial_counts, region_shares, report_files, results, warehouse
+from ldpspatial.collecting import (
+    partial_counts,
+    region_changes,
+    region_shares,
+    report_files,
+    results,
+    warehouse,
+    window_counts,
+)
 from ldpspatial.comparison import range_queries
 from ldpspatial.estimation.estimate import RULES, find_estimator
+from ldpspatial.estimation.intervals import changes
 from ldpspatial.files import maps, plans
 from ldpspatial.files import regions as region_files
 from ldpspatial.places import regions, users
@@ -120,6 +129,20 @@ def counts() -> Any:
 @cache
 def estimate() -> lp.Estimate:
     return lp.EM().fit(channel(), counts())
+
+
+@cache
+def windows() -> tuple[lp.Estimate, ...]:
+    return lp.Field().fit_windows(channel(), [counts(), counts()[::-1]])
+
+
+WEEK = Series.create(
+    "bad input", GRID, 2.0, first_start=0, window_seconds=60, windows=7, radius=1
+)  # fmt: skip
+
+
+def week_reports(place: Path) -> Path:
+    return file_with(place, "week.csv", f"row,col,collection\n0,0,{WEEK.collection(2).digest}\n")
 
 
 @cache
@@ -497,6 +520,20 @@ ESTIMATION = {
         given(mask=MAP > 1),
         {"mask": (*NO_ARRAYS, MAP, np.ones((2, 2), bool), [True])},
     ),
+    "estimation.share_change": Row(
+        estimation.share_change,
+        lambda _: {
+            **dict(zip(("earlier", "later"), windows(), strict=True)),
+            "region_weights": MAP / 3,
+        },
+        {
+            "earlier": (*NO_ESTIMATE, windows()[1]),
+            "later": (*NO_ESTIMATE, windows()[0]),
+            "region_weights": (*NO_ARRAYS, 5.0, 2 * MAP, -MAP, nan * MAP, np.ones((2, 2))),
+            "level": SHARE,
+        },
+        {"later": "later earlier"},
+    ),
     "estimation.region_share": Row(
         estimation.region_share,
         lambda _: {
@@ -865,6 +902,15 @@ DOCUMENTED = {
             "title": TEXT,
         },
     ),
+    "plotting.heat_map.window_maps_figure": Row(
+        heat_map.window_maps_figure,
+        given(grid=GRID, maps={"Monday": MAP, "Tuesday": OTHER}, title="t"),
+        {
+            "grid": NO_GRID,
+            "maps": (None, 3, {}, [MAP], {3: MAP}, *({"Monday": bad} for bad in OF_GRID)),
+            "title": TEXT,
+        },
+    ),
     "plotting.heat_map.save_figure": Row(
         heat_map.save_figure,
         lambda place: {"figure": figure(), "path": place / "a.svg", "dpi": 9},
@@ -961,6 +1007,36 @@ DOCUMENTED = {
         },
         {"regions": "regions region_weights"},
     ),
+    "collecting.region_changes.region_changes": Row(
+        region_changes.region_changes,
+        lambda _: {
+            **dict(zip(("earlier", "later"), windows(), strict=True)),
+            "regions": squares(),
+        },
+        {
+            "earlier": NO_ESTIMATE,
+            "later": NO_ESTIMATE,
+            "regions": (*NO_REGIONS, [regions.Region("other grid", np.ones((2, 2)))]),
+            "level": SHARE,
+            "progress": CALLBACK,
+            "area": optional((*NO_ARRAYS, MAP[:2], np.full((5, 5), 2.0), np.zeros((3, 3)))),
+        },
+        {"regions": "regions region_weights"},
+    ),
+    "collecting.window_counts.count_windows": Row(
+        window_counts.count_windows,
+        lambda place: {
+            **{"paths": [week_reports(place)], "series": WEEK},
+            **{"on_invalid": "drop", "windows": range(1, 4)},
+        },
+        {
+            "paths": (None, 3, [], [3], "x"),
+            "series": (None, 3, "week", COLLECTION),
+            "on_invalid": NAME,
+            "windows": (3, "1-3", range(0), range(3), range(8, 9), [1]),
+        },
+        {"paths": "reports"},
+    ),
     "collecting.region_shares.write_csv": Row(
         region_shares.write_csv,
         lambda place: {"path": place / "a.csv", "shares": shares()},
@@ -978,6 +1054,9 @@ DOCUMENTED = {
         partial_counts.read_counts,
         lambda place: {"path": counts_file(place), "collection": COLLECTION},
         {"path": READ, "collection": NO_COLLECTION},
+    ),
+    "collecting.partial_counts.collection_of": Row(
+        partial_counts.collection_of, lambda place: {"path": counts_file(place)}, {"path": READ}
     ),
     "collecting.partial_counts.add_counts": Row(
         partial_counts.add_counts,
@@ -1372,7 +1451,10 @@ MODULES = (
         users,
         regions,
         region_files,
+        region_changes,
         region_shares,
+        changes,
+        window_counts,
         heat_map,
         transport_plot,
         partial_counts,
@@ -1397,6 +1479,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("common_place", "disk_risk"), INNER),
     **dict.fromkeys(("fit_verdict", "forged_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
+    **dict.fromkeys(("change_intervals", "part_of"), INNER),
 }
 WITHOUT_KIND = {
     "data": "any object: the table holds its text",

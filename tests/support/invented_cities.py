@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.cities import SQUARES
+from experiments.sources import CHICAGO, CRIMES
+
+HEADER = "lat,lon,hour,time,drop_lat,drop_lon"
 
 
 def write_cities(folder: Path, points: int = 300) -> Path:
@@ -15,8 +18,14 @@ def write_cities(folder: Path, points: int = 300) -> Path:
     rows: dict[str, list[str]] = {}
     for file, (south, west, side) in SQUARES.values():
         at = np.array([south, west]) + side * rng.beta(3, 2, (points, 2))
-        rows.setdefault(file, []).extend(f"{y:.5f},{x:.5f}" for y, x in at)
+        end = 2 * np.array([south, west]) + side - at  # seen from the other side
+        hours = rng.integers(0, 24, points)
+        rows.setdefault(file, []).extend(
+            f"{y:.5f},{x:.5f},{hour},2008-05-17T{hour:02d}:10:00Z,{to[0]:.5f},{to[1]:.5f}"
+            for (y, x), hour, to in zip(at, hours, end, strict=True)
+        )
+    rows[CRIMES] = rows[CHICAGO]
     for file, lines in rows.items():
         with gzip.open(folder / file, "wt") as stream:
-            stream.write("\n".join(["lat,lon", *lines]) + "\n")
+            stream.write("\n".join([HEADER, *lines]) + "\n")
     return folder

@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 
 FIELD = "field"
 MOST_WINDOWS = 100
+TEXTS = ("verdict", "point", "fit")  # of what it says of its posterior; all else are numbers
 
 Mask = NDArray[np.bool_] | None
 POINTS: Mapping[str, Callable[[Array, Mask], Array]] = MappingProxyType(
@@ -138,7 +139,8 @@ class Field(Estimator):
         Returns
         -------
         tuple of Estimate
-            One for each window. Their traces hold the last log-likelihood only.
+            One for each window. Of several, traces hold the last log-likelihood alone, so that
+            ``iterations`` is 0: the steps are those of all together.
         """
         given = list(windows) if isinstance(windows, list | tuple) else []
         if not 0 < len(given) <= MOST_WINDOWS:
@@ -173,7 +175,7 @@ class Field(Estimator):
             trace = (*(found.trace[:-1] if len(windows) == 1 else ()), likelihood)
             estimates.append(
                 Estimate(
-                    density, likelihood, len(found.trace) - 1,
+                    density, likelihood, len(trace) - 1,
                     found.posterior.verdict == CONVERGED, trace, channel, counts, self,
                     found.posterior, samples,
                 )
@@ -192,11 +194,13 @@ class Field(Estimator):
     @classmethod
     def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any]:
         """Return the field with what a file says of its posterior."""
-        told = Posterior(**{each.name: facts[each.name] for each in fields(Posterior)})
-        numbers = [
-            value for name, value in asdict(told).items() if name not in ("verdict", "point")
+        wanted = [
+            each.name for each in fields(Posterior) if each.name in facts or each.name != "fit"
         ]
-        if told.verdict not in VERDICTS or not all(isinstance(n, int | float) for n in numbers):
+        told = Posterior(**{name: facts[name] for name in wanted})
+        numbers = [value for name, value in asdict(told).items() if name not in TEXTS]
+        is_told = told.verdict in VERDICTS and isinstance(told.fit, str)
+        if not is_told or not all(isinstance(n, int | float) for n in numbers):
             raise ValueError("no such posterior is ever found")
         return cls(told.point), told
 

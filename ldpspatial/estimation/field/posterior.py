@@ -1,5 +1,6 @@
 """Maps of a field's posterior: chains from around its mode, and an honest word on them."""
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +69,9 @@ class Posterior:
         That were estimated together.
     correlation : float
         Of the fields of two windows that follow each other; 1 for a single one.
+    fit : str
+        Id of the samples. Estimates with the same one were fitted together, and their k-th samples
+        are one draw. Empty in files of before.
     """
 
     verdict: str
@@ -83,6 +87,7 @@ class Posterior:
     possible: int
     windows: int
     correlation: float
+    fit: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,9 @@ def sample(
     whole = [_histograms(channel, operators, known, *each) for each in zip(
         counts, maps.swapaxes(0, 1), strict=True)]  # fmt: skip
     drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
-    return Found(np.stack(whole, axis=1), np.stack(drawn, axis=1), posterior, tuple(trace))
+    users = np.stack(drawn, axis=1)
+    posterior = replace(posterior, fit=hashlib.sha256(users.tobytes()).hexdigest())
+    return Found(np.stack(whole, axis=1), users, posterior, tuple(trace))
 
 
 def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:

@@ -1,6 +1,7 @@
 """How sure an estimate is: intervals of cells and of regions."""
 
 from ldpspatial.estimation.intervals.cells import cell_intervals
+from ldpspatial.estimation.intervals.changes import share_change
 from ldpspatial.estimation.intervals.interval import Interval, Uncertainty
 from ldpspatial.estimation.intervals.regions import ShareIntervals, region_share, share_intervals
 
@@ -10,5 +11,6 @@ __all__ = [
     "Uncertainty",
     "cell_intervals",
     "region_share",
+    "share_change",
     "share_intervals",
 ]

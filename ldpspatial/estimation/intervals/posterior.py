@@ -57,8 +57,8 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
     farther = standard_errors(level) / standard_errors(read)
 
     def of_unit(unit: Array) -> tuple[float, float]:
-        inside = _effective_cells(unit * mean)
-        outside = _effective_cells((1 - unit) * mean)
+        inside = effective_cells(unit * mean)
+        outside = effective_cells((1 - unit) * mean)
         if outside < inside:  # what is known of a peak is known of all that is not in it
             lower, upper = of_unit(1 - unit)
             return 1 - upper, 1 - lower
@@ -72,7 +72,7 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
     return Uncertainty(level, "posterior", lower, upper, mean, of_unit)
 
 
-def _effective_cells(people: Array) -> float:
+def effective_cells(people: Array) -> float:
     """Return of how many cells, all alike, the people could be; at least 1."""
     squares = float((people**2).sum())
     return max(float(people.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0
