@@ -68,7 +68,7 @@ def city_intervals(setup: Setup, most_users: int) -> None:
     users = [n for n in USERS if n <= most_users]
     cases = list(product(SQUARES, SIDES, users, EPSILONS, range(setup.repeats)))
     work = partial(measured, setup)
-    with ProcessPoolExecutor(setup.jobs) as pool:
+    with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
         found = list(tracked(pool.map(work, cases), setup.name, total=len(cases)))
     text = "\n\n".join(
         f"{title}\n\n{summary(found, names)}"
