@@ -198,6 +198,12 @@ PAGES: Mapping[str, Page] = {
         "experiments/fit-check.md",
         {},
     ),
+    "fit-check-fine": Page(
+        "The check of the fit on fine grids",
+        "fit-check --data FOLDER --fine --repeats 1 --forged-repeats 1",
+        "experiments/fit-check.md#fine-grids",
+        {},
+    ),
     "forged-reports": Page(
         "Forged reports: how far they move a map, and when they are noticed",
         "forged-reports --data FOLDER",

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 import numpy as np
@@ -27,7 +29,8 @@ Array = NDArray[np.float64]
 EPSILONS = (0.5, 1.0, 2.0, 3.5, 5.0, 7.0)
 MECHANISMS = ("dam", "huem", "recommended")
 SIZES = ((15, 1_000), (15, 100_000), (15, 1_000_000), (8, 100_000))
-LARGE = (64, 100_000)  # where a check takes seconds: DAM alone, each map once
+# Where a check takes up to seconds: the recommended disk alone.
+FINE = ((32, 100_000), (64, 100_000))
 LEVEL = 0.05
 DEFAULT_LEVEL = 1e-4
 POINTS = 400_000  # from which a map is made
@@ -37,9 +40,14 @@ SQUARES = {  # south, west, side in degrees
     "san francisco": (37.70, -122.52, 0.15),
 }
 QUICK = EM(LikelihoodGain(1e15))  # the check does not look at the map
-POWER_CELLS = 15
 POWER_USERS = 100_000
-POWER_MECHANISMS = ("dam", "recommended")
+RATES = ["d", "n", "eps", "runs", "p of uniform", "mean", "< .05", "< .01", "least"]
+# By cells of a side: the tables, and the maps; none for all.
+Power = Mapping[int, tuple[tuple[str, ...], tuple[str, ...]]]
+POWER: Power = MappingProxyType({15: (("dam", "recommended"), ())})
+POWER_FINE: Power = MappingProxyType(
+    {32: (("recommended",), ("chicago", "tokyo")), 64: (("recommended",), ("chicago",))}
+)
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,11 @@ class Checks:
 @click.option("--forged-repeats", default=2, show_default=True, type=click.IntRange(1),
               help="The same with forged reports.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
-@click.option("--write", is_flag=True, help="Write the page in docs/generated.")
-def fit_check(data: Path, repeats: int, forged_repeats: int, seed: int, write: bool) -> None:
+@click.option("--fine", is_flag=True, help="Fine grids alone: 32 and 64 cells.")
+@click.option("--write", is_flag=True, help="Write a page in docs/generated.")
+def fit_check(
+    data: Path, repeats: int, forged_repeats: int, seed: int, fine: bool, write: bool
+) -> None:
     """Show false alarms and power of the check of the fit.
 
     Ten maps, epsilon .5 to 7, DAM, HUEM and the recommended disk; power against 2 % unrandomised
@@ -69,14 +80,14 @@ def fit_check(data: Path, repeats: int, forged_repeats: int, seed: int, write: b
     """
     rng = np.random.default_rng(seed)
     try:
-        rates = rates_of(data, repeats, rng)
-        powers = powers_of(data, forged_repeats, rng)
+        rates = fine_rates(data, repeats, rng) if fine else rates_of(data, repeats, rng)
+        powers = powers_of(POWER_FINE if fine else POWER, data, forged_repeats, rng)
     except LdpSpatialError as error:
         raise click.ClickException(str(error)) from error
     page = f"## False alarms\n\n{rates}\n\n## Power\n\n{powers}"
     click.echo(page)
     if write:
-        write_page(DOCS, "fit-check", page)
+        write_page(DOCS, "fit-check-fine" if fine else "fit-check", page)
 
 
 def maps_of(cells: int, data: Path) -> dict[str, Array]:
@@ -148,15 +159,19 @@ def rates_of(data: Path, repeats: int, rng: np.random.Generator) -> str:
             for density in maps_of(cells, data).values():
                 some.append(checked(channel, channel.forward(density), users, repeats, rng))
         rows.append([cells, f"{users:,}", f"{epsilon:g}", *_told(some)])
-    cells, users = LARGE
-    large = []
-    for epsilon in tracked(EPSILONS, "settings of a fine map"):
-        channel = StampChannel(table_of("dam", epsilon, cells, users))
-        for density in maps_of(cells, data).values():
-            large.append(checked(channel, channel.forward(density), users, 1, rng))
-    rows.append([cells, f"{users:,}", "all", *_told(large)])
-    header = ["d", "n", "eps", "runs", "p of uniform", "mean", "< .05", "< .01", "least"]
-    return markdown(header, rows)
+    return markdown(RATES, rows)
+
+
+def fine_rates(data: Path, repeats: int, rng: np.random.Generator) -> str:
+    """Return the table of false alarms on fine grids, by the recommended disk on all maps."""
+    rows = []
+    maps = {cells: maps_of(cells, data).values() for cells, _ in FINE}
+    for (cells, users), epsilon in tracked(list(product(FINE, EPSILONS)), "fine grids"):
+        channel = StampChannel(table_of("recommended", epsilon, cells, users))
+        laws = [channel.forward(density) for density in maps[cells]]
+        found = [checked(channel, law, users, repeats, rng) for law in laws]
+        rows.append([cells, f"{users:,}", f"{epsilon:g}", *_told(found)])
+    return markdown(RATES, rows)
 
 
 def _told(found: list[Array]) -> list[str]:
@@ -194,27 +209,40 @@ def forgeries(channel: StampChannel, density: Array) -> Iterator[tuple[str, floa
             yield name, 0.05, shape / shape.sum()
 
 
-def powers_of(data: Path, repeats: int, rng: np.random.Generator) -> str:
+def powers_of(asked: Power, data: Path, repeats: int, rng: np.random.Generator) -> str:
     """Return the table of power: the share of runs with an alarm, and the most there can be."""
     rows = []
-    maps = maps_of(POWER_CELLS, data)
-    settings = [(mechanism, eps) for mechanism in POWER_MECHANISMS for eps in EPSILONS]
-    for mechanism, epsilon in tracked(settings, "settings with forgeries"):
-        channel = StampChannel(table_of(mechanism, epsilon, POWER_CELLS, POWER_USERS))
-        found: dict[str, list[tuple[float, float, float]]] = {}
-        for density in maps.values():
-            for name, share, shape in forgeries(channel, density):
-                law = (1 - share) * channel.forward(density) + share * shape
-                p = checked(channel, law, POWER_USERS, repeats, rng)
-                most = best_power(channel, density, shape, share, POWER_USERS, LEVEL)
-                seen = float((p < LEVEL).mean())
-                loud = float((p < DEFAULT_LEVEL).mean())
-                found.setdefault(name, []).append((most, seen, loud))
+    maps = {cells: maps_of(cells, data) for cells in asked}
+    settings = [
+        (cells, mechanism, epsilon)
+        for cells, (mechanisms, _) in asked.items()
+        for mechanism, epsilon in product(mechanisms, EPSILONS)
+    ]
+    for cells, mechanism, epsilon in tracked(settings, "settings with forgeries"):
+        names = asked[cells][1] or tuple(maps[cells])
+        channel = StampChannel(table_of(mechanism, epsilon, cells, POWER_USERS))
+        found = _powers_on(channel, [maps[cells][name] for name in names], repeats, rng)
         for name, maps_seen in found.items():
-            rows.append([mechanism, f"{epsilon:g}", name, *_powers(maps_seen)])
-    header = ["table", "eps", "forged", "maps where .8 is possible", "power there, mean (least)",
-              "at 1e-4", "power elsewhere", "at most"]  # fmt: skip
+            rows.append([cells, mechanism, f"{epsilon:g}", name, *_powers(maps_seen)])
+    header = ["d", "table", "eps", "forged", "maps where .8 is possible",
+              "power there, mean (least)", "at 1e-4", "power elsewhere", "at most"]  # fmt: skip
     return markdown(header, rows)
+
+
+def _powers_on(
+    channel: StampChannel, maps: list[Array], repeats: int, rng: np.random.Generator
+) -> dict[str, list[tuple[float, float, float]]]:
+    """Return, by forgery and map, the most power there can be, and the share of alarms."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for density in maps:
+        for name, share, shape in forgeries(channel, density):
+            law = (1 - share) * channel.forward(density) + share * shape
+            p = checked(channel, law, POWER_USERS, repeats, rng)
+            most = best_power(channel, density, shape, share, POWER_USERS, LEVEL)
+            seen = float((p < LEVEL).mean())
+            loud = float((p < DEFAULT_LEVEL).mean())
+            found.setdefault(name, []).append((most, seen, loud))
+    return found
 
 
 def _powers(maps: list[tuple[float, float, float]]) -> list[str]:

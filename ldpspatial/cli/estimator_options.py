@@ -13,6 +13,7 @@ from ldpspatial.estimation.em import QUICK
 from ldpspatial.estimation.estimate import RULES, Rule, estimator_names, find_estimator
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.estimator import FIELD
+from ldpspatial.estimation.robust import ROBUST, Robust
 from ldpspatial.estimation.smoothing import SMOOTHERS
 from ldpspatial.estimation.stopping import STOPPING_RULES
 from ldpspatial.files.side_information import read_prior, read_support
@@ -21,7 +22,8 @@ Command = Callable[..., Any]
 INTERVALS = ("auto", "posterior", "fisher", "none")
 RULE_HELP = (
     f"How to estimate: one of {', '.join(RULES)}. By default {FIELD}, a Bayesian model, in seconds "
-    f"on any grid, with samples of what the reports leave open. {QUICK} is a quick look; "
+    f"on any grid, with samples of what the reports leave open; {ROBUST} is the same without "
+    f"reports that the check of the fit takes for forged. {QUICK} is a quick look; "
     f"{', '.join(STOPPING_RULES)} say when it stops, and only it takes --smoothing. "
     "Estimators of other packages go by the name that they registered, or by module:Name."
 )
@@ -67,9 +69,10 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule | None:
         raise click.UsageError("--prior-column needs --prior.")
     if support is None and prior is None:
         return rule
-    if rule not in (None, FIELD):
-        raise click.UsageError(f"--support and --prior need --estimator {FIELD}.")
-    return Field(
+    if rule not in (None, FIELD, ROBUST):
+        raise click.UsageError(f"--support and --prior need --estimator {FIELD} or {ROBUST}.")
+    estimator = Robust if rule == ROBUST else Field
+    return estimator(
         support=None if support is None else read_support(support, grid, layers["support"]),
         prior=None if prior is None else read_prior(prior, grid, column, layers["prior"]),
     )

@@ -9,6 +9,7 @@ from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
 from ldpspatial.estimation.influence import Influence, RegionInfluence, influence
 from ldpspatial.estimation.intervals import cell_intervals, region_share, share_change
 from ldpspatial.estimation.result import Estimate, Estimator
+from ldpspatial.estimation.robust import Robust
 from ldpspatial.estimation.smoothing import binomial, five_point
 from ldpspatial.estimation.stopping import LikelihoodGain, Published, StoppingRule
 
@@ -22,6 +23,7 @@ __all__ = [
     "LikelihoodGain",
     "Published",
     "RegionInfluence",
+    "Robust",
     "StoppingRule",
     "best_power",
     "binomial",

@@ -13,6 +13,7 @@ from ldpspatial.estimation.em import EM, QUICK, Smoothing
 from ldpspatial.estimation.field.estimator import FIELD, Field
 from ldpspatial.estimation.field.stacks import takes
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
+from ldpspatial.estimation.robust import ROBUST, Robust
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.estimation.stopping import STOPPING_RULES, StoppingRule, is_stopping_rule
 from ldpspatial.validate import callback, instance, outside, outside_names, shown
@@ -25,6 +26,7 @@ ENTRY_POINTS = "ldpspatial.estimators"  # group; each leads to an Estimator or i
 ESTIMATORS: Mapping[str, type[Estimator]] = MappingProxyType(
     {
         FIELD: Field,
+        ROBUST: Robust,
         **dict.fromkeys((QUICK, *STOPPING_RULES), EM),
     }
 )
@@ -54,7 +56,8 @@ def estimate(
         By default "field"; "em" with a smoothing or a limit of iterations, which only that one
         takes, and where reports are sets or the channel is too large.
         "field": :class:`Field`, a Bayesian model with samples of what the reports leave open, in
-        seconds on any grid. "em": a quick look, :class:`EM` that stops where "scaled" does.
+        seconds on any grid. "robust": :class:`Robust`, the same without what the check of the fit
+        takes for forged. "em": a quick look, :class:`EM` that stops where "scaled" does.
         "scaled", "likelihood", "published" or a StoppingRule: :class:`EM` with that rule.
         Or another estimator: the name of an entry point, ``module:Name``, or the object itself,
         which brings its own choices.

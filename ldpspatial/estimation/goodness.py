@@ -1,15 +1,16 @@
 """Whether counts can have come from a channel at all.
 
 The check looks at what no density can explain (:mod:`.unexplained`), whose law hardly depends on
-where people are. Five questions are asked of it:
+where people are. These questions are asked of it:
 
 - ``unrandomised``: is a share of the reports the true cells of the people? One sum of counts.
-- ``shapes``: does a share have one of the shapes of :mod:`.misfits`? The largest of many sums,
-  whose joint law is normal with a known covariance.
+- ``patterns``, ``spots``: does a share have one of the shapes of :mod:`.misfits`? The largest of
+  many sums, whose joint law is normal with a known covariance. The few patterns are asked by
+  themselves: among a hundred spots they would have to stand out more.
 - ``rest``: is the sum of squares too large? It sees what has no shape, with less power.
-- ``deficit`` and ``holes``: are there fewer reports than people can be too few for? Least squares
-  gives a density of any sign. Where the truth is positive it is larger than noise alone, so the law
-  where nobody is anywhere bounds the p-value: these two err on the side of no alarm.
+- ``deficit`` or ``holes``: are there fewer reports than people can be too few for
+  (:mod:`.deficits`)? Its law is a bound, so it errs on the side of no alarm. Where outputs are more
+  than cells it is ``holes``, and where they are not, ``deficit``, which is then the only question.
 
 Each has a weight, and the p-value is that of the smallest weighted one, as if they were
 independent. An alarm means that the reports were not drawn from this table: another epsilon or
@@ -23,13 +24,13 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
-from scipy.stats import t as student
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.counts import generator_of
+from ldpspatial.estimation.deficits import deficit, holes
 from ldpspatial.estimation.em import expectation_maximisation
-from ldpspatial.estimation.misfits import BROAD, PATTERNS, SPOTS, UNRANDOMISED, shapes
+from ldpspatial.estimation.misfits import BROAD, PATTERNS, SPOTS, shapes
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.stopping import LikelihoodGain
 from ldpspatial.estimation.tails import gamma_tail, least_of_many, upper_tail
@@ -44,7 +45,14 @@ PILOT_GAIN = 0.2  # nats a step, at which EM stops: the pilot sets no more than 
 PILOT_STEPS = 300
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {"unrandomised": 0.4, "shapes": 0.25, "rest": 0.25, "deficit": 0.05, "holes": 0.05}
+    {
+        "unrandomised": 0.35,
+        "patterns": 0.35,
+        "spots": 0.1,
+        "rest": 0.1,
+        "deficit": 0.05,
+        "holes": 0.05,
+    }
 )
 UNNAMED = "no shape that is known"
 TOO_FEW = "too few reports where nobody is"
@@ -57,8 +65,6 @@ STILL_SEEN = 0.02  # of a direction's norm, below which densities explain it
 LEAST_DIMENSIONS = 0.5  # expected sum of squares below which nothing is left
 LEAST_HOLES = 50  # collections from which the law of the holes is known
 LEAST_EXPECTED = 5.0  # reports in an output cell, for the deficit: fewer are far from normal
-CAP = 2.0  # standard deviations of a cell that count for the deficit
-OCCUPIED = 3.0  # beyond which people are there, and the cell tells nothing
 
 LEVEL_OF_SHARE = 0.95
 FIRST_ORDER = 0.25  # of a share, by which its estimate may be off where it is not small
@@ -140,7 +146,7 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
             "goodness_of_fit needs a channel that knows all possible reports, got a "
             f"{type(channel).__name__}, which knows only those that came"
         )
-    seen = _Remainder(channel, counts)
+    seen = Remainder(channel, counts)
     residuals = np.zeros(counts.shape)
     residuals[channel.support] = seen.rest
     parts = seen.parts() if estimate.n >= LEAST_REPORTS else {}
@@ -162,10 +168,10 @@ def _combined(parts: Mapping[str, float]) -> tuple[str, float]:
     spoke = min(parts, key=lambda name: parts[name] / weights[name])
     least = parts[spoke] / weights[spoke]
     none = sum(np.log1p(-min(weight * least, 1 - 1e-16)) for weight in weights.values())
-    return spoke, float(-np.expm1(none))
+    return spoke, float(abs(np.expm1(none)))
 
 
-class _Remainder:
+class Remainder:
     """What densities leave of the counts, of the shapes, and of simulated collections.
 
     Attributes
@@ -184,10 +190,12 @@ class _Remainder:
         fit = Unexplained(channel, pilot, n)
         runs, detail = _effort(fit, pilot.size)
         law = fit.expected / n
-        named = shapes(channel, pilot, law, detail)
-        self._names = list(named)
+        kinds = shapes(channel, pilot, law, detail)
+        self._kinds = [kind for kind, named in kinds.items() for _ in named]
+        self._names = [name for named in kinds.values() for name in named]
+        self._shapes = [shape for named in kinds.values() for shape in named.values()]
         # By how much a share of 1 moves the whitened counts.
-        moved = n * (np.stack(list(named.values()), axis=1) - law[:, None])
+        moved = n * (np.stack(self._shapes, axis=1) - law[:, None])
         moved /= np.sqrt(fit.variance)[:, None]
         self._unit = np.linalg.norm(moved, axis=0)
         directions = moved / np.maximum(self._unit, np.finfo(float).tiny)
@@ -231,50 +239,55 @@ class _Remainder:
     def parts(self) -> dict[str, float]:
         """Return the p-value of each question that can be asked."""
         found = {}
-        named = [k for k in self._usable if self._names[k] == UNRANDOMISED]
-        others = [k for k in self._usable if self._names[k] != UNRANDOMISED]
-        if named:
-            found["unrandomised"] = float(self._p[named[0]])
-        if others:
-            correlation = self._covariance[np.ix_(others, others)]
-            found["shapes"] = least_of_many(self._p[others], correlation)
+        for kind in dict.fromkeys(self._kinds):
+            some = self._of(kind)
+            if some:
+                correlation = self._covariance[np.ix_(some, some)]
+                found[kind] = least_of_many(self._p[some], correlation)
         mean = float(self.squares.mean())
         if mean > LEAST_DIMENSIONS:
             statistic = float((self.rest**2).sum())
             found["rest"] = gamma_tail(statistic, mean, self._variance)
         return found | self._too_few()
 
+    def _of(self, kind: str) -> list[int]:
+        """Return which directions are of a kind, and not explained by densities."""
+        return [int(k) for k in self._usable if self._kinds[k] == kind]
+
     def _too_few(self) -> dict[str, float]:
         """Return p-values of a density that is too far below 0."""
         # One half tells how much each cell varies, the other what that makes of the sums.
         half = self._noise.shape[1] // 2
+        if half < LEAST_HOLES:
+            return {}
         squares = (self._noise[:, :half] ** 2).mean(axis=1)
         spread = np.sqrt(np.maximum(squares, np.finfo(float).tiny))[:, None]
         noise = self._noise[:, half:] / spread
-        here = self._density[:, None] / spread
-        deficits = _deficit(noise)
-        scale = deficits.std(ddof=1) * np.sqrt(1 + 1 / half)
-        found = {}
-        # Where outputs are more than cells, other sums see a deficit better, and cells are so
-        # entangled that its law has long tails.
-        is_asked = self.squares.mean() <= LEAST_DIMENSIONS and self._least >= LEAST_EXPECTED
-        if is_asked and scale > 0:
-            excess = (_deficit(here)[0] - deficits.mean()) / scale
-            found["deficit"] = float(student.sf(excess, half - 1))
-        if half >= LEAST_HOLES:
-            holes = (np.minimum(noise, 0) ** 2).sum(axis=0)
-            statistic = float((np.minimum(here, 0) ** 2).sum())
-            variance = holes.var(ddof=1) * (1 + 1 / half)
-            found["holes"] = gamma_tail(statistic, float(holes.mean()), float(variance))
-        return found
+        here = self._density / spread[:, 0]
+        # Where outputs are more than cells, other sums see a deficit better, and cells depend so
+        # much on one another that its law has long tails.
+        if self.squares.mean() <= LEAST_DIMENSIONS and self._least >= LEAST_EXPECTED:
+            return {"deficit": deficit(here, noise)}
+        return {"holes": holes(here, noise)}
+
+    def p_value(self) -> float:
+        """Return the p-value of all questions together; 1 where none can be asked."""
+        parts = self.parts()
+        return _combined(parts)[1] if parts else 1.0
+
+    def clearest(self) -> tuple[str, Array] | tuple[None, None]:
+        """Return the pattern or spot that spoke, by name and (N,) shape, if one did."""
+        part, _ = _combined(self.parts())
+        if part not in ("patterns", "spots"):
+            return None, None
+        k = min(self._of(part), key=lambda each: self._p[each])
+        return self._names[k], self._shapes[k]
 
     def named(self, part: str) -> tuple[str, float | None, tuple[float, float] | None]:
         """Return what spoke, the share of reports of its kind, and an interval for that."""
-        if part not in ("unrandomised", "shapes"):
+        candidates = self._of(part)
+        if not candidates:
             return (TOO_FEW if part == "deficit" else UNNAMED), None, None
-        candidates = [
-            k for k in self._usable if (self._names[k] == UNRANDOMISED) == (part == "unrandomised")
-        ]
         k = min(candidates, key=lambda each: self._p[each])
         share = self._along[k] / self._per_share[k]
         reach = norm.isf((1 - LEVEL_OF_SHARE) / 2) * self._spread[k] / self._per_share[k]
@@ -290,16 +303,6 @@ def _effort(fit: Unexplained, cells: int) -> tuple[int, int]:
     if cells <= HUGE_SIDE**2:
         return SIMULATED_LARGE, PATTERNS
     return SIMULATED_HUGE, BROAD
-
-
-def _deficit(deviations: Array) -> Array:
-    """Return by how many standard deviations cells where nobody seems to be are below 0.
-
-    In standard deviations of the cell. One with somebody has a larger mean of what is summed, never
-    a smaller one, or is left out, which counts as 0: about the mean of an empty cell.
-    """
-    counted = np.where(deviations < OCCUPIED, np.minimum(deviations, CAP), 0)
-    return np.asarray(-counted.sum(axis=0))
 
 
 def _variance_of_squares(fit: Unexplained, mean: float, runs: int) -> float:

@@ -5,7 +5,7 @@ all that the channel gives in its direction, and one sum of counts along it sees
 power than the sum of all squares does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
 
 import numpy as np
@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 UNRANDOMISED = "unrandomised reports"
+EVEN = "the same everywhere"
+LIFTED = "the disk alone"
+Shapes = dict[str, Array]
 RINGS = 4
 TILES = 6  # along a side
 BROAD = 0  # how finely is looked: what all densities are compared with
@@ -26,8 +29,11 @@ PATTERNS = 1  # rings and checkerboards, too
 SPOTS = 2  # tiles, too, in which single spots and blocks are
 
 
-def shapes(channel: Channel, density: Array, law: Array, detail: int) -> dict[str, Array]:
-    """Return shapes by name, (N,) distributions in the order of the support's entries.
+def shapes(channel: Channel, density: Array, law: Array, detail: int) -> dict[str, Shapes]:
+    """Return shapes by kind and name, (N,) distributions in the order of the support's entries.
+
+    Kinds are "unrandomised", "patterns", a dozen that reach over the whole square, and "spots", a
+    hundred small ones.
 
     Parameters
     ----------
@@ -40,17 +46,27 @@ def shapes(channel: Channel, density: Array, law: Array, detail: int) -> dict[st
         How many shapes are worth their time.
     """
     support = channel.support
-    # What is likelier than everywhere alike: the part of reports that tells of the place.
-    found = {"the same everywhere": np.ones(len(law)), "the disk alone": law - law.min()}
+    true_cells: dict[str, Array] = {}
+    spots: dict[str, Mask] = {}
+    # LIFTED is what is likelier than everywhere alike: the part of reports that tells of the place.
+    patterns: dict[str, Array | Mask] = {EVEN: np.ones(len(law)), LIFTED: law - law.min()}
     if isinstance(channel, StampChannel):
         radius = channel.table.radius
-        found[UNRANDOMISED] = np.pad(density, radius)[support]
-        found |= {name: mask[support] for name, mask in _around(support, radius, detail)}
+        true_cells[UNRANDOMISED] = np.pad(density, radius)[support]
+        patterns |= {name: mask[support] for name, mask in _around(support, radius, detail)}
     if support.ndim == 2 and detail >= PATTERNS:
-        found |= {name: mask[support] for name, mask in _patterns(support)}
+        patterns |= {name: mask[support] for name, mask in _patterns(support)}
     if support.ndim == 2 and detail >= SPOTS:
-        found |= {name: mask[support] for name, mask in _tiles(support)}
-    return {name: shape / shape.sum() for name, shape in found.items() if shape.sum() > 0}
+        spots = {name: mask[support] for name, mask in _tiles(support)}
+    return {
+        "unrandomised": _normalised(true_cells),
+        "patterns": _normalised(patterns),
+        "spots": _normalised(spots),
+    }
+
+
+def _normalised(named: Mapping[str, Array | Mask]) -> Shapes:
+    return {name: shape / shape.sum() for name, shape in named.items() if shape.sum() > 0}
 
 
 def _around(support: Mask, radius: int, detail: int) -> Iterator[tuple[str, Mask]]:

@@ -38,9 +38,7 @@ def test_tables_hold_rates_and_power(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "maps_of", two_maps)
     monkeypatch.setattr(module, "EPSILONS", (2.0, 7.0))
     monkeypatch.setattr(module, "SIZES", ((8, 20_000),))
-    monkeypatch.setattr(module, "LARGE", (10, 20_000))
-    monkeypatch.setattr(module, "POWER_CELLS", 8)
-    monkeypatch.setattr(module, "POWER_MECHANISMS", ("dam",))
+    monkeypatch.setattr(module, "FINE", ((10, 20_000),))
     rng = np.random.default_rng(1)
     rates = columns(module.rates_of(Path(), 2, rng))
     assert [row[:4] for row in rates[:2]] == [
@@ -48,10 +46,15 @@ def test_tables_hold_rates_and_power(monkeypatch: pytest.MonkeyPatch) -> None:
         ["8", "20,000", "7", "0"],  # no more outputs than cells
     ]
     assert 0 < float(rates[0][5]) < 1
-    powers = columns(module.powers_of(Path(), 2, rng))
-    margin = next(row for row in powers if row[1:3] == ["2", "margin"])
-    assert margin[3] == "2 of 2"
-    assert margin[4] == "1.00 (1.00)"
+    fine = columns(module.fine_rates(Path(), 2, rng))
+    assert [row[:4] for row in fine] == [["10", "20,000", eps, "4"] for eps in ("2", "7")]
+    asked = {8: (("dam",), ()), 9: (("recommended",), ("diagonal",))}
+    powers = columns(module.powers_of(asked, Path(), 2, rng))
+    margin = next(row for row in powers if row[:4] == ["8", "dam", "2", "margin"])
+    assert margin[4] == "2 of 2"
+    assert margin[5] == "1.00 (1.00)"
+    named = next(row for row in powers if row[:4] == ["9", "recommended", "2", "one output"])
+    assert named[4] == "1 of 1"
 
 
 def test_power_is_parted_by_what_is_possible() -> None:

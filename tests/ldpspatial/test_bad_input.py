@@ -432,6 +432,15 @@ ESTIMATION = {
             "prior": (*optional(MASSES), np.ones((3, 2)), np.eye(3)[::-1] - np.diag([0, 1, 0])),
         },
     ),
+    "estimation.Robust": Row(
+        estimation.Robust,
+        given(point="mean", support=np.eye(3), prior=MAP),
+        {
+            "point": ("middle", "Mean", 3, None),
+            "support": (*optional(MASSES), np.full((3, 3), 1.1), np.ones((3, 2))),
+            "prior": (*optional(MASSES), np.ones((3, 2)), np.eye(3)[::-1] - np.diag([0, 1, 0])),
+        },
+    ),
     "estimation.Field.fit_windows": Row(
         estimation.Field().fit_windows,
         lambda _: {"channel": channel(), "windows": [counts(), counts()]},

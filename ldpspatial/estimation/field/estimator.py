@@ -88,7 +88,7 @@ class Field(Estimator):
 
     def __eq__(self, other: object) -> bool:
         """Whether both make the same choices."""
-        if not isinstance(other, Field):
+        if not isinstance(other, Field) or type(other) is not type(self):
             return NotImplemented
         mine, theirs = self.known, other.known
         return self.point == other.point and all(

@@ -56,7 +56,7 @@ def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -
     [
         (
             ("--rule", "em", "--support", "land.csv"),
-            "--support and --prior need --estimator field.",
+            "--support and --prior need --estimator field or robust.",
         ),
         (("--rule", "field", "--prior-column", "pop"), "--prior-column needs --prior."),
         (("--rule", "field", "--prior-layer", "pop"), "--prior-layer needs --prior."),
