@@ -33,6 +33,7 @@ from ldpspatial.collecting.results import (
     fit_verdict,
     forged_verdict,
     real_radius,
+    samples_verdict,
     write_estimate,
 )
 from ldpspatial.collecting.simulation import OUTSIDERS, Simulation
@@ -274,6 +275,7 @@ def _report(out: Path, summary: dict[str, Any]) -> None:
             "left out": f"{summary['outside']} outside, {summary['missing']} without position",
             "exact W2 of the map": error,
             "check": fit_verdict(summary),
+            **samples_verdict(summary),
             "if forged": forged_verdict(summary),
             "seconds": f"{summary['seconds']['all']:.1f}",
         },

@@ -206,7 +206,7 @@ def region_shares(
         cut = cut_cells(covered)
         people = share.estimate * of_all * estimate.n
         part = _part_in(cut, covered * density)
-        whole = float(density[(covered > 0) & ~cut].sum())
+        whole = float(density[(covered > 0.5) & ~cut].sum())  # others are slivers
         rows.append(
             RegionShare(region, share, people, part, whole, whole + float(density[cut].sum()))
         )

@@ -24,6 +24,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit, influence
 from ldpspatial.estimation.estimate import restored
+from ldpspatial.estimation.field.posterior import CONVERGED, MODE
 from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection
@@ -440,6 +441,15 @@ def fit_verdict(summary: dict[str, Any]) -> str:
         f"THE COUNTS DO NOT FIT THIS COLLECTION ({p}): other parameters on the devices, "
         f"unrandomised, forged or mixed reports{_likeness(fit)}"
     )
+
+
+def samples_verdict(summary: dict[str, Any]) -> dict[str, str]:
+    """Return a line where a field's chains did not agree, for what is shown of a result."""
+    verdict = summary["estimator"].get("verdict", CONVERGED)
+    if verdict == CONVERGED:
+        return {}
+    why = "chains did not move" if verdict == MODE else "chains did not agree"
+    return {"samples": f"{verdict.upper()}: {why}; intervals may be too narrow"}
 
 
 def _likeness(fit: dict[str, Any]) -> str:

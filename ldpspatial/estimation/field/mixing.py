@@ -43,6 +43,8 @@ def _places(maps: Array) -> list[Array]:
 def _split(values: Array) -> tuple[float, float]:
     """Return split R-hat and effective samples of a (T, C) array."""
     length = len(values) // 2
+    if length < 2:
+        return float("inf"), 0.0
     halves = np.concatenate([values[:length], values[length : 2 * length]], axis=1)
     within = halves.var(0, ddof=1).mean()
     between = halves.mean(0).var(ddof=1)  # of means: over the length, if they are independent

@@ -15,7 +15,7 @@ from ldpspatial.estimation.field.mixing import mixing
 from ldpspatial.estimation.field.model import LEAST, FieldModel
 from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
 from ldpspatial.estimation.field.prior import HYPERS, SPECTRAL, FieldPrior
-from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
+from ldpspatial.estimation.field.sampler import Chains, Samples, Told, Whitening
 from ldpspatial.estimation.field.stacks import Stack
 from ldpspatial.estimation.result import Progress
 
@@ -138,10 +138,6 @@ def sample(
     pairs = PAIRS if operators.cells <= WIDE else PAIRS // 2
     around = variational(model, mode(model, model.point_of(start)), rng, final=pairs)
     starts = around.centre + around.offsets
-    variances = Whitening(model, starts[[0, -1]]).variances()[:-HYPERS]
-    shares = 1 - np.clip(variances, 0.0, 1.0).reshape(prior.shape)
-    centred = model.with_prior(prior.centred(shares, around.centre[-HYPERS:]))
-    chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
     trace: list[float] = []
 
     def told(fit: float) -> None:
@@ -149,26 +145,50 @@ def sample(
         if progress is not None:
             progress(len(trace), fit)
 
-    chains.adapt(STAGES, STAGE, told)
-    visits: list[Samples] = []
-    for turn in range(1 + AGAIN):
-        visits.append(chains.visit(VISITS, told))
-        samples = Samples.joined(visits[(turn + 1) // 2 :])  # without the first half, the way there
-        posterior = _judged(samples, prior, operators, known, point)
-        if posterior.verdict == CONVERGED:
-            break
+    try:
+        samples = _walked(model, prior, around.centre[-HYPERS:], starts, rng, told)
+    except (ValueError, np.linalg.LinAlgError):  # no step from here is finite
+        here = model.at(starts)
+        hypers = np.nan_to_num(starts[None, :, -HYPERS:])
+        samples = Samples(hypers, here.density[None], here.fit[None], 0.0)
+    posterior = _judged(samples, prior, operators, known, point)
     if posterior.verdict != MODE:
         every = samples.densities.reshape(-1, *prior.shape)
         chosen = np.linspace(0, len(every) - 1, SAMPLES).round().astype(int)
         maps = every[chosen]
     else:
-        maps, posterior = _handed_over(model, around, posterior)
+        maps, posterior = _handed_over(model, around, start, posterior)
     whole = [_histograms(channel, operators, known, *each) for each in zip(
         counts, maps.swapaxes(0, 1), strict=True)]  # fmt: skip
     drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
     users = np.stack(drawn, axis=1)
     posterior = replace(posterior, fit=hashlib.sha256(users.tobytes()).hexdigest())
     return Found(np.stack(whole, axis=1), users, posterior, tuple(trace))
+
+
+def _walked(
+    model: FieldModel, prior: FieldPrior, hypers: Array, starts: Array, rng: np.random.Generator,
+    told: Told,
+) -> Samples:  # fmt: skip
+    """Return where chains went, until they agree or have gone on once.
+
+    Raises
+    ------
+    LinAlgError or ValueError
+        The metric is not finite or not positive, as where far more is known than numbers hold.
+    """
+    variances = Whitening(model, starts[[0, -1]]).variances()[:-HYPERS]
+    shares = 1 - np.clip(variances, 0.0, 1.0).reshape(prior.shape)
+    centred = model.with_prior(prior.centred(shares, hypers))
+    chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
+    chains.adapt(STAGES, STAGE, told)
+    visits: list[Samples] = []
+    for turn in range(1 + AGAIN):
+        visits.append(chains.visit(VISITS, told))
+        samples = Samples.joined(visits[(turn + 1) // 2 :])  # without the first half, the way there
+        if _verdict(samples) == CONVERGED:
+            break
+    return samples
 
 
 def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:
@@ -185,10 +205,7 @@ def _judged(
 ) -> Posterior:
     """Return what the chains say of themselves."""
     largest, fewest = mixing(samples)
-    enough = FEWEST_EFFECTIVE * samples.fits.shape[1]
-    verdict = CONVERGED if largest <= MOST_MIXING and fewest >= enough else UNTRUSTED
-    if samples.acceptance < LEAST_ACCEPTANCE or not np.isfinite(samples.fits).all():
-        verdict = MODE
+    verdict = _verdict(samples)
     unknowns = prior.unknowns(samples.hypers).reshape(-1, HYPERS).mean(0)
     spread, length, excess, memory = np.exp(unknowns[:SPECTRAL]).tolist()
     exponent = 0.0 if known.prior is None else float(unknowns[-1])
@@ -200,6 +217,15 @@ def _judged(
         operators.block, point,
         exponent, possible, prior.windows, _correlation(prior, memory),
     )  # fmt: skip
+
+
+def _verdict(samples: Samples) -> str:
+    """Return whether chains moved, and agree."""
+    if samples.acceptance < LEAST_ACCEPTANCE or not np.isfinite(samples.fits).all():
+        return MODE
+    largest, fewest = mixing(samples)
+    agree = largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE * samples.fits.shape[1]
+    return CONVERGED if agree else UNTRUSTED
 
 
 def _correlation(prior: FieldPrior, memory: float) -> float:
@@ -246,11 +272,11 @@ def _drawn(maps: Array, n: int, rng: np.random.Generator) -> Array:
 
 
 def _handed_over(
-    model: FieldModel, around: Gaussian, posterior: Posterior
+    model: FieldModel, around: Gaussian, start: Array, posterior: Posterior
 ) -> tuple[Array, Posterior]:
-    """Return maps around the mode, where chains do not agree."""
+    """Return maps around the mode, where chains do not move; the start where it has none."""
     maps = model.at(around.centre + around.offsets).density
     whole = bool(np.isfinite(maps).all())
     if not whole:
-        maps = np.full_like(maps, 1 / maps[0, 0].size)
+        maps = np.broadcast_to(start, maps.shape)
     return maps, replace(posterior, verdict=MODE if whole and around.settled else UNTRUSTED)

@@ -87,4 +87,6 @@ def _stretched(
     # A quantile may lie beyond the mean where nearly all samples are alike: it stays.
     lower = np.minimum(low, mean - down * (mean - low))
     upper = np.maximum(high, mean + up * (high - mean))
+    # Samples are of whole users, and nearly all may have none where the mean is above 0.
+    upper = np.maximum(upper, mean)
     return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)

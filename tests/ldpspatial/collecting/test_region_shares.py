@@ -71,3 +71,10 @@ def test_a_region_without_geometry_is_a_feature_without_a_place(
     shares = region_shares(found, [Region("all", np.ones((6, 6)))])
     write_geojson(tmp_path / "a.geojson", SQUARE.grid, shares)
     assert '"geometry": null' in (tmp_path / "a.geojson").read_text()
+
+
+def test_a_sliver_of_a_cell_is_not_wholly_inside(found: Estimate) -> None:
+    weights = [rectangle(SQUARE.grid, 1, 1, 3, east) for east in (3, 3.0005)]
+    exact, sliver = region_shares(found, [Region(f"{w.sum()}", w) for w in weights], 0.9).rows
+    assert sliver.wholly_inside == exact.wholly_inside
+    assert sliver.touched == exact.touched

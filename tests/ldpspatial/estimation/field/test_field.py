@@ -246,6 +246,17 @@ def test_a_side_that_nothing_divides_has_blocks_too() -> None:
     assert np.allclose(found.samples.sum((1, 2)), 1)
 
 
+def test_where_numbers_end_the_field_says_so_and_keeps_the_map() -> None:
+    """Everybody in one cell, reports hardly randomised: no step of a chain is finite."""
+    channel = StampChannel(response_table("disk", 20, 32, squared_radius=0))
+    truth = np.zeros((32, 32))
+    truth[16, 10] = 1
+    found = Field().fit(channel, reports(truth, 50_000, np.random.default_rng(15), channel))
+    assert not found.converged
+    assert found.details.verdict != "converged"  # type: ignore[union-attr]
+    assert found.density[16, 10] > 0.9
+
+
 def test_a_public_map_helps_and_another_does_no_harm() -> None:
     """Five crowds of a few cells: with it, W2 was .7 of that without; with another's, 1.0."""
     rng = np.random.default_rng(14)

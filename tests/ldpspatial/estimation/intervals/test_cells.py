@@ -177,3 +177,14 @@ def test_a_region_may_be_a_list() -> None:
     region = cell_intervals(FOUND).region(mask)
     assert region == cell_intervals(FOUND).region(np.array(mask))
     assert dataclasses.astuple(region)[0] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_the_mean_of_samples_lies_in_its_interval(n: int) -> None:
+    """Nearly all samples have nobody in most cells, as they hold whole users."""
+    channel = StampChannel(response_table("disk", 2.0, 8, squared_radius=4))
+    counts = np.zeros(channel.support.shape)
+    counts[3, 4] = n
+    found = cell_intervals(estimate(channel, counts), method="posterior")
+    assert (found.lower <= found.density).all()
+    assert (found.density <= found.upper).all()
