@@ -22,6 +22,7 @@ from experiments.studies.ledger_attacks import ledger_attacks
 from experiments.studies.local_ranges import local_ranges
 from experiments.studies.orderings import orderings
 from experiments.studies.plan_figure import plan_figure
+from experiments.studies.public_weights import public_weights
 from experiments.studies.robust_maps import robust_maps
 from experiments.studies.same_numbers import same_numbers
 from experiments.studies.secure_aggregation import secure_aggregation
@@ -51,6 +52,7 @@ OWN = (
     ledger_attacks,
     orderings,
     plan_figure,
+    public_weights,
     robust_maps,
     same_numbers,
     secure_aggregation,

@@ -45,11 +45,14 @@ class City:
     square : south, west, side in degrees
     points : (n, 2) array
         In sides of the square from its south-west corner, y first.
+    owners : (n,) array, optional
+        Whose points they are, where the file says so.
     """
 
     name: str
     square: Square
     points: Array
+    owners: NDArray[np.int64] | None = None
 
     def grid(self, cells: int) -> Grid:
         """Return the square in so many cells a side."""
@@ -58,6 +61,17 @@ class City:
     def law(self, cells: int) -> Array:
         """Return the share of the points in each cell."""
         return self._histogram(self.points, cells)
+
+    def halves(self, rng: np.random.Generator) -> tuple["City", "City"]:
+        """Return two cities of half of the owners each, or of half of the points."""
+        owners = np.arange(len(self.points)) if self.owners is None else self.owners
+        names, whose = np.unique(owners, return_inverse=True)
+        is_first = (rng.permutation(len(names)) < len(names) // 2)[whose]
+        first, second = (
+            City(self.name, self.square, self.points[kept], owners[kept])
+            for kept in (is_first, ~is_first)
+        )
+        return first, second
 
     def people(self, n: int, rng: np.random.Generator) -> Array:
         """Return n of the points, drawn with replacement."""
@@ -82,14 +96,17 @@ def cities(data: Path, names: tuple[str, ...] = tuple(SQUARES)) -> list[City]:
     InputError
         The folder does not hold the files.
     """
-    read: dict[str, Array] = {}
+    read: dict[str, tuple[Array, NDArray[np.int64] | None]] = {}
     found = []
     for name in names:
         file, (south, west, side) = SQUARES[name]
         if file not in read:
             columns = table(data, file)
-            read[file] = np.column_stack([columns["lat"], columns["lon"]]).astype(np.float64)
-        places = (read[file] - (south, west)) / side
+            at = np.column_stack([columns["lat"], columns["lon"]]).astype(np.float64)
+            read[file] = at, columns.get("user")
+        at, owners = read[file]
+        places = (at - (south, west)) / side
         inside = ((places >= 0) & (places < 1)).all(1)
-        found.append(City(name, (south, west, side), places[inside]))
+        whose = None if owners is None else owners[inside]
+        found.append(City(name, (south, west, side), places[inside], whose))
     return found

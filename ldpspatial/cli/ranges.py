@@ -1,7 +1,7 @@
 """``ranges``: how many people are in each region of a file, from an estimate."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -24,7 +24,9 @@ from ldpspatial.estimation.intervals.regions import COUNT_METHODS
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.gis import check_installed
 from ldpspatial.files.regions import read_regions
+from ldpspatial.files.side_information import read_within
 from ldpspatial.places.regions import Region
+from ldpspatial.places.within import Within
 
 NAME = 40  # characters of a name on the screen
 WHOLE = 0.999  # of an area in the square, beside what files round
@@ -55,6 +57,13 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     help="An earlier estimate of the same grid: tell how much shares changed since then.",
 )  # fmt: skip
 @click.option(
+    "--within", "public", type=click.Path(path_type=Path),
+    help="A public file of where people may be inside cells, with more detail than these: venues, "
+    "towns, buildings as polygons, or a map of smaller cells. It must not come from the reports.",
+)  # fmt: skip
+@click.option("--within-layer", help="Layer of --within, where a GIS file has several.")
+@click.option("--within-column", help="Which numbers of --within to read.")
+@click.option(
     "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
     show_default=True, help="Probability with which one interval covers the truth.",
 )  # fmt: skip
@@ -73,6 +82,9 @@ def ranges(
     name_column: str | None,
     area: Path | None,
     before: Path | None,
+    public: Path | None,
+    within_layer: str | None,
+    within_column: str | None,
     level: float,
     method: str,
 ) -> None:
@@ -89,6 +101,10 @@ def ranges(
     shares of the cells that it covers wholly and of those that it touches. A cut cell counts with
     its covered part, as if its people were spread evenly in it; the CSV says how much of the share
     is in such cells. Of a region that leaves the map, the part in it counts.
+
+    With --within, cut cells are divided as the public file says, as far as the reports, which tell
+    how people divide between cells, find it right; the rest is divided by area. It reads what
+    --prior of estimate reads, and polygons in it need the extra regions.
 
     Devices outside of the square report from its edge. Collect a square that is larger than the
     area which matters by a ring of some disk radii, and give the area to --of: shares are then of
@@ -119,13 +135,18 @@ def ranges(
       ldpspatial ranges result regions.csv --csv shares.csv --geojson shares.geojson
       ldpspatial ranges result/estimate.npz districts.geojson --level 0.9 --csv shares.csv
       ldpspatial ranges result districts.geojson --of city.geojson
+      ldpspatial ranges result districts.geojson --within venues.csv
       ldpspatial ranges week/window-5 districts.geojson --since week/window-1 --csv changes.csv
       ldpspatial ranges result city.gpkg --layer districts --name-column NAMN --gpkg shares.gpkg
     """
-    outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
-    _check_outputs(outputs, tuple(filter(None, (estimate, regions, area, before))))
+    if public is None and (within_layer or within_column) is not None:
+        raise click.UsageError("--within-layer and --within-column need --within.")
+    if before is not None and public is not None:
+        raise click.UsageError("--since takes no --within.")
     if before is not None and method not in ("auto", "posterior"):
         raise click.UsageError("--since needs --method posterior.")
+    outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
+    _check_outputs(outputs, (estimate, regions, area, before, public))
     found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
@@ -133,16 +154,26 @@ def ranges(
         stage("regions")
         wanted = read_regions(regions, collection.grid, layer, name_column)
         covered = None if area is None else _area(area, collection.grid)
+        within = None
+        if public is not None:
+            within = _within(public, collection.grid, within_column, within_layer)
         stage("intervals")
         if earlier is None:
-            found = region_shares(result, wanted, level, method, advance, covered)
+            found = region_shares(result, wanted, level, method, advance, covered, within)
         else:
-            found = region_changes(earlier, result, wanted, level, advance, covered)
+            whole = None if covered is None else _union(covered)
+            found = region_changes(earlier, result, wanted, level, advance, whole)
     _write(outputs, collection.grid, found)
     if isinstance(found, RegionChanges):
         _show_changes(found)
     else:
         _show(found)
+        if within is not None:
+            click.echo(
+                f"--within places people in {within.known.sum()} of {within.known.size} cells. By "
+                f"the reports it is trusted by {found.trust:.2f} "
+                "(1: it divides cells, 0: area does)"
+            )
     for written in filter(None, outputs.values()):
         click.echo(f"Written to {written}")
 
@@ -174,31 +205,42 @@ def _earlier(path: Path, grid: Grid) -> Estimate:
     return found
 
 
-def _area(path: Path, grid: Grid) -> NDArray[np.float64]:
-    """Return the share of each cell that the regions of a file cover together."""
+def _union(regions: Sequence[Region]) -> NDArray[np.float64]:
+    """Return the share of each cell that regions cover together."""
+    return np.asarray(np.minimum(sum(region.weights for region in regions), 1.0))
+
+
+def _area(path: Path, grid: Grid) -> list[Region]:
+    """Return the regions of a file that make an area."""
     try:
-        found = read_regions(path, grid, named=False)
+        return read_regions(path, grid, named=False)
     except InputError as error:
         raise InputError(f"--of: {error}") from None
-    return np.asarray(np.minimum(sum(region.weights for region in found), 1.0))
 
 
-def _check_outputs(outputs: Mapping[str, Path | None], inputs: tuple[Path, ...]) -> None:
+def _within(path: Path, grid: Grid, column: str | None, layer: str | None) -> Within:
+    """Return the public weights of a file."""
+    try:
+        return read_within(path, grid, column, layer)
+    except InputError as error:
+        raise InputError(f"--within: {error}") from None
+
+
+def _check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
     """Refuse, before any work is done, what could not be written after it."""
+    read = [os.path.realpath(each) for each in inputs if each is not None]
     for option, path in outputs.items():
-        if path is not None:
-            _check_output(option, path, f".{option[2:]}", inputs)
+        if path is None:
+            continue
+        suffix = f".{option[2:]}"
+        if path.suffix.lower() != suffix:
+            raise InputError(f"{option} must end in {suffix}, got {path.name!r}")
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{option} must lie in a folder that exists, got {str(path)!r}")
+        if os.path.realpath(path) in read:
+            raise InputError(f"{option} must not replace an input, got {str(path)!r}")
     if outputs["--gpkg"] is not None:
         check_installed()
-
-
-def _check_output(option: str, path: Path, suffix: str, inputs: tuple[Path, ...]) -> None:
-    if path.suffix.lower() != suffix:
-        raise InputError(f"{option} must end in {suffix}, got {path.name!r}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{option} must lie in a folder that exists, got {str(path)!r}")
-    if os.path.realpath(path) in map(os.path.realpath, inputs):
-        raise InputError(f"{option} must not replace an input, got {str(path)!r}")
 
 
 def _show(shares: RegionShares) -> None:

@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,13 @@ from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.area import people_in_area
-from ldpspatial.estimation.intervals.regions import METHODS, check_weights, share_intervals
+from ldpspatial.estimation.intervals.regions import (
+    METHODS,
+    ShareIntervals,
+    check_weights,
+    share_intervals,
+)
+from ldpspatial.estimation.intervals.trust import learned_trust
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.regions import (
     write_regions_csv,
@@ -21,7 +27,8 @@ from ldpspatial.files.regions import (
     write_regions_geopackage,
 )
 from ldpspatial.places.regions import Region, check_regions, cut_cells
-from ldpspatial.validate import callback, instance, one_of
+from ldpspatial.places.within import Within
+from ldpspatial.validate import callback, instance, number_array, one_of
 
 Path_ = str | os.PathLike[str]
 Array = NDArray[np.float64]
@@ -46,6 +53,8 @@ class RegionShare:
     wholly_inside, touched : float
         Share of all people in the cells that it covers wholly, and in those that it covers at all.
         Wherever in their cells people are, the map puts its share between the two.
+    by_public_weights : float
+        How much of the share, from 0 to 1, is in cut cells that public weights divide.
     """
 
     region: Region
@@ -54,6 +63,7 @@ class RegionShare:
     in_cut_cells: float
     wholly_inside: float
     touched: float
+    by_public_weights: float = 0.0
 
     @property
     def is_outside(self) -> bool:
@@ -103,6 +113,9 @@ class RegionShares(RegionTable):
         One for each region, in the order given.
     of_all : float
         Share of all people in the area that shares are of: 1 for shares of all people.
+    trust : float in [0, 1], optional
+        How much the reports say that the public weights inside cells are right
+        (:func:`ldpspatial.estimation.intervals.trust.learned_trust`); None without such weights.
     """
 
     n: int
@@ -110,6 +123,7 @@ class RegionShares(RegionTable):
     method: str
     rows: tuple[RegionShare, ...]
     of_all: float = 1.0
+    trust: float | None = None
 
     @property
     def regions(self) -> list[Region]:
@@ -118,13 +132,17 @@ class RegionShares(RegionTable):
 
     @property
     def numbers(self) -> dict[str, list[float]]:
-        """Share, ends of its interval, and people."""
-        return {
+        """Share, ends of its interval, people, and what public weights did."""
+        numbers = {
             "share": [row.share.estimate for row in self.rows],
             "lower": [row.share.lower for row in self.rows],
             "upper": [row.share.upper for row in self.rows],
             "people": [row.people for row in self.rows],
         }
+        if self.trust is not None:
+            numbers["by_public_weights"] = [row.by_public_weights for row in self.rows]
+            numbers["trust"] = [self.trust] * len(self.rows)
+        return numbers
 
     @property
     def details(self) -> dict[str, list[float]]:
@@ -148,7 +166,8 @@ def region_shares(
     level: float = 0.95,
     method: str = "auto",
     progress: Callable[[int, int], None] | None = None,
-    area: ArrayLike | None = None,
+    area: ArrayLike | Sequence[Region] | None = None,
+    within: Within | None = None,
 ) -> RegionShares:
     """Return the share of the people in each region, with confidence intervals.
 
@@ -164,16 +183,20 @@ def region_shares(
     method : {"auto", "posterior", "fisher", "scores"}
         As in :func:`ldpspatial.estimation.intervals.regions.region_share`.
     progress : callable (regions done, regions in all), optional
-    area : (d, d) array in [0, 1], optional
-        Share of each cell that an area covers: shares are then of the people in it, and by method
-        posterior. Of a region that leaves it the part inside is told; in cells that both cut, that
-        is the smaller part.
+    area : (d, d) array in [0, 1] or sequence of Region, optional
+        Share of each cell that an area covers, or the regions that it is made of: shares are then
+        of the people in it, and by method posterior. Of a region that leaves it the part inside is
+        told; in cells that both cut, that is the smaller part.
+    within : Within, optional
+        Public weights, by which cells that regions cut are divided: as much by them as the reports
+        say that they are right, else by area. They must not come from these reports.
 
     Raises
     ------
     InputError
         A bad argument; a channel or more cells than the method takes; too few reports for
-        "fisher"; another method than posterior with an area, or hardly anybody in it.
+        "fisher"; another method than posterior with an area, or hardly anybody in it; weights
+        within the cells of another grid, or without shapely.
 
     Examples
     --------
@@ -191,35 +214,85 @@ def region_shares(
     shape = instance("estimate", estimate, Estimate).density.shape
     check_regions(regions)
     callback("progress", progress)
-    weights = [check_weights(region.weights, shape) for region in regions]
+    by_area = [check_weights(region.weights, shape) for region in regions]
+    division = None if within is None else _Division(within, learned_trust(estimate, within))
+    parts = by_area
+    if division is not None:
+        parts = [division.parts(region) for region in regions]
     of_all = 1.0
     if area is not None:
         if one_of("method", method, METHODS) not in ("auto", "posterior"):
             raise InputError(f"method must be posterior for shares of an area, got {method!r}")
-        estimate, of_all = people_in_area(estimate, area)
-        weights = [part_of(area, covered) for covered in weights]
+        covered, held = _area(area, shape, division)
+        estimate, of_all = people_in_area(estimate, held)
+        by_area = [part_of(covered, each) for each in by_area]
+        parts = [part_of(held, each) for each in parts]
     intervals = share_intervals(estimate, level, method)
-    density = intervals.density
     rows = []
-    for region, covered in zip(regions, weights, strict=True):
-        share = intervals.of(covered)
-        cut = cut_cells(covered)
-        people = share.estimate * of_all * estimate.n
-        part = _part_in(cut, covered * density)
-        whole = float(density[(covered > 0.5) & ~cut].sum())  # others are slivers
-        rows.append(
-            RegionShare(region, share, people, part, whole, whole + float(density[cut].sum()))
-        )
+    for region, covered, held in zip(regions, by_area, parts, strict=True):
+        row = _row(region, covered, held, intervals, of_all * estimate.n)
+        if division is not None:
+            known = division.known(region) & cut_cells(covered)
+            row = replace(row, by_public_weights=_part_in(known, held * intervals.density))
+        rows.append(row)
         if progress is not None:
             progress(len(rows), len(regions))
-    return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all)
+    trust = None if division is None else division.trust
+    return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all, trust)
+
+
+@dataclass(frozen=True)
+class _Division:
+    """How cut cells are divided: by public weights as far as these are trusted, else by area."""
+
+    within: Within
+    trust: float
+
+    def parts(self, region: Region) -> Array:
+        """Return (d, d), the part of each cell's people in a region."""
+        public = self.within.parts(region)
+        return np.asarray(region.weights + self.trust * (public - region.weights))
+
+    def known(self, region: Region) -> NDArray[np.bool_]:
+        """Return (d, d), where public weights say something of a region."""
+        return self.within.known & (region.geometry is not None)
+
+
+def _area(
+    area: ArrayLike | Sequence[Region], shape: tuple[int, ...], division: _Division | None
+) -> tuple[Array, Array]:
+    """Return which part of each cell an area covers, and which part of its people is in it."""
+    if not (isinstance(area, Sequence) and any(isinstance(each, Region) for each in area)):
+        covered = number_array("area", area, shape, "[0, 1]", bools=True)
+        return covered, covered
+    regions = check_regions(area)
+    weights = [number_array("area", each.weights, shape, "[0, 1]", bools=True) for each in regions]
+    covered = np.minimum(np.sum(weights, axis=0), 1.0)  # regions rarely overlap
+    if division is None:
+        return covered, covered
+    parts = [division.parts(each) for each in regions]
+    return covered, np.minimum(np.sum(parts, axis=0), 1.0)
+
+
+def _row(
+    region: Region, covered: Array, held: Array, intervals: ShareIntervals, people: float
+) -> RegionShare:
+    """Return what is told of a region that covers, and holds of the people, parts of cells."""
+    density = intervals.density
+    share = intervals.of(held, covered)
+    cut = cut_cells(covered)
+    part = _part_in(cut, held * density)
+    whole = float(density[(covered > 0.5) & ~cut].sum())  # others are slivers
+    touched = whole + float(density[cut].sum())
+    return RegionShare(region, share, share.estimate * people, part, whole, touched)
 
 
 def write_csv(path: Path_, shares: RegionTable) -> None:
     """Write a table with a line for each region.
 
     Columns of shares: name, share, lower, upper, people, in_cut_cells, wholly_inside and touched,
-    as in :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`.
+    as in :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`. With
+    public weights inside cells also by_public_weights, and trust, the same in every line.
     Of changes: name, change, lower, upper, share and share_before, as in
     :class:`ldpspatial.collecting.region_changes.RegionChange`, and on_map.
 
@@ -249,9 +322,10 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
 
     Notes
     -----
-    Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``, or
-    ``name``, ``change``, ``lower``, ``upper``, ``share`` and ``share_before``. The collection has
-    ``reports`` (their number), ``level`` and ``method`` of the intervals.
+    Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``, with
+    public weights inside cells ``by_public_weights`` and ``trust``, too; or ``name``, ``change``,
+    ``lower``, ``upper``, ``share`` and ``share_before``. The collection has ``reports`` (their
+    number), ``level`` and ``method`` of the intervals.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""What is known of a map before reports come, from files: where people can be, and public maps.
+"""What is known of a map from elsewhere, in files: where people can be, and public maps.
 
-Either is for the arguments of :class:`ldpspatial.Field`.
+The first two are for the arguments of :class:`ldpspatial.Field`; public weights inside cells are
+for shares of regions.
 """
 
 import os
@@ -28,7 +29,8 @@ from ldpspatial.files.table_layout import (
     fold,
     table_layout,
 )
-from ldpspatial.places.regions import Region
+from ldpspatial.places.regions import polygon_window
+from ldpspatial.places.within import Within, finer_grid
 from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
@@ -126,6 +128,59 @@ def read_prior(
     """
     file = existing_file(path)
     instance("grid", grid, Grid)
+    return _public_map("prior", file, grid, grid, column, layer)
+
+
+def read_within(
+    path: Path_, grid: Grid, column: str | None = None, layer: str | None = None
+) -> Within:
+    r"""Return public weights of where people are inside cells, for shares of regions.
+
+    Parameters
+    ----------
+    path : path
+        A file that :func:`read_prior` reads, with more detail than the cells have: venues, towns,
+        buildings as polygons, or a map of smaller cells. It must not come from the reports.
+    grid : client_sdk.Grid
+        Of the map whose cells are divided.
+    column, layer : str, optional
+        As in :func:`read_prior`.
+
+    Returns
+    -------
+    Within
+        On some 1024 finer cells a side.
+
+    Raises
+    ------
+    InputError
+        As in :func:`read_prior`; or the file is even inside every cell, as one of the grid's own
+        cells is, or the grid's cells cannot be divided.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "venues.csv"
+    >>> _ = file.write_text("name,y,x\nAst,0.5,0.5\nBek,1.5,0.2\n")
+    >>> read_within(file, Grid.plane(0, 0, 2, 2)).known.tolist()
+    [[True, False], [True, False]]
+    """
+    file = existing_file(path)
+    fine = finer_grid(grid)
+    people = _public_map("within", file, fine, grid, column, layer)
+    try:
+        return Within(grid, people)
+    except InputError:
+        raise InputError(
+            "within must tell where in a cell people are, but the cells of "
+            f"{file.name!r} are even inside"
+        ) from None
+
+
+def _public_map(
+    field: str, file: Path, grid: Grid, collected: Grid, column: str | None, layer: str | None
+) -> Array:
+    """Return people in the cells of a grid; a map without a place has those of the collection."""
     if _is_of_features(file):
         found = _of_features(file, grid, column, layer)
     elif _is_of_points(file):
@@ -135,12 +190,14 @@ def read_prior(
         no_layers(file, layer)
         given = read_map(file, column or PRIOR_COLUMN)
         if given.place is None:
-            _check_grid("prior", file, given.values, None, grid)
+            _check_grid(field, file, given.values, None, collected)
+        if given.place is None and grid == collected:
             found = given.values
         else:
-            found = _on_grid(given.values, given.place, Place.of_grid(grid), grid.cells)
+            place = given.place or Place.of_grid(collected)
+            found = _on_grid(field, given.values, place, Place.of_grid(grid), grid.cells)
     if not found.any():
-        raise InputError(f"prior must hold people inside the square, but {file.name!r} has none")
+        raise InputError(f"{field} must hold people inside the square, but {file.name!r} has none")
     return found
 
 
@@ -191,24 +248,23 @@ def _of_features(file: Path, grid: Grid, column: str | None, layer: str | None) 
     for number, feature in enumerate(read_features(file, grid, layer, chosen), 1):
         try:
             people = number_in(chosen.field, feature.value, "[0, inf)")
-            found += people * _spread(feature.geometry, grid)
+            _spread(people, feature.geometry, grid, found)
         except (InputError, PositionError) as error:
             raise InputError(f"feature {number} of {file.name!r}: {error}") from None
     return found
 
 
-def _spread(geometry: Any, grid: Grid) -> Array:
-    """Return which share of the people of a geometry is in each cell."""
+def _spread(people: float, geometry: Any, grid: Grid, onto: Array) -> None:
+    """Add the people of a geometry to the cells that it covers, evenly by area."""
     if getattr(geometry, "geom_type", None) == "Point" and not geometry.is_empty:
         rows, columns, is_inside = cells_of(grid, [geometry.y], [geometry.x])
-        share = np.zeros((grid.cells, grid.cells))
-        share[rows[0], columns[0]] = is_inside[0]
-        return share
+        onto[rows[0], columns[0]] += people * is_inside[0]
+        return
     if geometry is None:
         raise InputError("geometry must be a Polygon, MultiPolygon or Point, got none")
-    region = Region.polygon("", grid, geometry)
-    covered = float(region.weights.sum())
-    return np.asarray(region.weights * (region.on_map / covered if covered else 0.0))
+    south_north, west_east, weights, area = polygon_window(grid, geometry)
+    covered = max(area, float(weights.sum()))
+    onto[south_north, west_east] += weights * (people / covered if covered else 0.0)
 
 
 def _check_grid(field: str, file: Path, values: Array, place: Place | None, grid: Grid) -> None:
@@ -225,10 +281,10 @@ def _check_grid(field: str, file: Path, values: Array, place: Place | None, grid
         )
 
 
-def _on_grid(values: Array, given: Place, wanted: Place, cells: int) -> Array:
+def _on_grid(field: str, values: Array, given: Place, wanted: Place, cells: int) -> Array:
     """Return how much of the cells of a map lies in each cell of a grid, spread evenly."""
     if given.kind != wanted.kind:
-        raise InputError(f"prior must lie on a {wanted.kind} grid, got one that is {given.kind}")
+        raise InputError(f"{field} must lie on a {wanted.kind} grid, got one that is {given.kind}")
     west = given.west
     if given.kind == "geographic":  # the turn in which both lie
         west += TURN * np.round((wanted.west + wanted.width / 2 - west - given.width / 2) / TURN)

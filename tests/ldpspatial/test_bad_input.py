@@ -36,10 +36,10 @@ from ldpspatial.collecting import (
 )
 from ldpspatial.comparison import range_queries
 from ldpspatial.estimation.estimate import RULES, find_estimator
-from ldpspatial.estimation.intervals import changes
+from ldpspatial.estimation.intervals import changes, trust
 from ldpspatial.files import maps, plans
 from ldpspatial.files import regions as region_files
-from ldpspatial.places import regions, users
+from ldpspatial.places import regions, users, within
 from ldpspatial.planning import disk_radius, foretold, plan
 from ldpspatial.plotting import heat_map, transport_plot
 from ldpspatial.privacy import (
@@ -129,6 +129,10 @@ def counts() -> Any:
 @cache
 def estimate() -> lp.Estimate:
     return lp.EM().fit(channel(), counts())
+
+
+FINER = np.arange(81.0).reshape(9, 9)
+NO_WITHIN = (None, 3, FINER, within.Within(Grid.plane(0, 0, 2, 2), FINER[:6, :6]))
 
 
 @cache
@@ -960,6 +964,46 @@ DOCUMENTED = {
             "geometry": (None, 3, "x", [], [(0, 0)], {}, [(0, 0), (1, nan), (2, 0)], *NO_ARRAYS),
         },
     ),
+    "places.regions.polygon_window": Row(
+        regions.polygon_window,
+        given(grid=GRID, geometry=[(0, 0), (0, 2), (2, 0)]),
+        {
+            "grid": NO_GRID,
+            "geometry": (None, 3, "x", [], [(0, 0)], {}, [(0, 0), (1, nan), (2, 0)], *NO_ARRAYS),
+        },
+    ),
+    "places.regions.holds": Row(
+        regions.holds,
+        given(grid=GRID, geometry=[(0, 0), (0, 2), (2, 0)], rows=[0.5, 9], columns=[0.5, 9]),
+        {
+            "grid": NO_GRID,
+            "geometry": (None, 3, "x", [], [(0, 0)], {}, [(0, 0), (1, nan), (2, 0)], *NO_ARRAYS),
+            **dict.fromkeys(("rows", "columns"), (*NO_ARRAYS, 5.0, [nan, 1.0], [1.0, inf], [[1]])),
+        },
+    ),
+    "places.within.Within": Row(
+        within.Within,
+        given(grid=GRID, people=FINER),
+        {
+            "grid": NO_GRID,
+            "people": (*NO_ARRAYS, 5.0, -FINER, nan * FINER, FINER[:4, :4], MAP, 0 * FINER),
+        },
+    ),
+    "places.within.Within(...).parts": Row(
+        within.Within(GRID, FINER).parts,
+        given(region=regions.Region("corner", MAP / 3)),
+        {"region": (None, 3, MAP, regions.Region("a", np.ones((2, 2))))},
+    ),
+    "places.within.finer_grid": Row(
+        within.finer_grid,
+        given(grid=GRID),
+        {"grid": (*NO_GRID, Grid("plane", 0, 0, 9, 9, 3))},
+    ),
+    "estimation.intervals.trust.learned_trust": Row(
+        trust.learned_trust,
+        lambda _: {"estimate": estimate(), "within": within.Within(GRID, FINER)},
+        {"estimate": NO_ESTIMATE, "within": NO_WITHIN},
+    ),
     "places.regions.cells": Row(
         regions.cells,
         given(grid=GRID, rows=range(1), columns=range(2)),
@@ -1012,9 +1056,12 @@ DOCUMENTED = {
             "level": SHARE,
             "method": NAME,
             "progress": CALLBACK,
-            "area": optional((*NO_ARRAYS, MAP[:2], np.full((5, 5), 2.0), np.zeros((5, 5)))),
+            "area": optional(
+                (*NO_ARRAYS, MAP[:2], np.full((5, 5), 2.0), np.zeros((5, 5)), [squares()[0], 3])
+            ),
+            "within": optional(NO_WITHIN),
         },
-        {"regions": "regions region_weights"},
+        {"regions": "regions region_weights", "area": "area regions"},
     ),
     "collecting.region_changes.region_changes": Row(
         region_changes.region_changes,
@@ -1459,6 +1506,8 @@ MODULES = (
         playing,
         users,
         regions,
+        within,
+        trust,
         region_files,
         region_changes,
         region_shares,
@@ -1485,7 +1534,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("Influence", "RegionInfluence"), RECORD),
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
-    **dict.fromkeys(("common_place", "disk_risk"), INNER),
+    **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
     **dict.fromkeys(("fit_verdict", "forged_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
     **dict.fromkeys(("change_intervals", "part_of"), INNER),

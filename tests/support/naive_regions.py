@@ -51,3 +51,31 @@ def range_error(truth: Array, density: Array, rectangles: NDArray[np.int64]) -> 
                 error += density[row, col] - truth[row, col]
         errors.append(abs(error))
     return float(np.mean(errors))
+
+
+def parts_within(
+    people: Array, covered: Array, sides: tuple[float, float, float, float], cells: int
+) -> Array:
+    """Part of each cell's people in a rectangle, place by place; a place is a finer cell.
+
+    The area of a cell counts for one place more, and alone where there is no other.
+    """
+    finer = len(people) // cells
+    south, west, north, east = sides
+    parts = covered.copy()
+    for row in range(cells):
+        for col in range(cells):
+            total = squares = inside = 0.0
+            for i in range(row * finer, (row + 1) * finer):
+                for j in range(col * finer, (col + 1) * finer):
+                    y, x = (i + 0.5) / finer, (j + 0.5) / finer
+                    total += people[i, j]
+                    squares += people[i, j] ** 2
+                    if south < y < north and west < x < east:
+                        inside += people[i, j]
+            if total > 0:
+                places = total * total / squares
+                parts[row, col] = (places * inside / total + covered[row, col]) / (places + 1)
+    whole = (covered == 0) | (covered == 1)
+    parts[whole] = covered[whole]
+    return parts

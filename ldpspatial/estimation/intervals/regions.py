@@ -9,6 +9,11 @@ otherwise. What that adds to an interval is the variance w (1 - w) / 3 of a shar
 each cell, as if for half of a cell every share were equally likely. On eight real maps, with 10 to
 128 cells a side and 40 polygons each, intervals of this width alone held .93 to 1.0 of the true
 shares.
+
+Public weights inside cells may divide a cell otherwise, into w where area gives a. They may be
+wrong where no report can tell. So what area leaves open stays open, around the moved middle: the
+term is (a (1 - a) + (w - a)^2) / 3. With venues that lie half a cell off, 20 cells a side, five
+cities and 500 polygons, w (1 - w) / 3 held .93 (.81 in one city), this one .96 (.90).
 """
 
 from dataclasses import dataclass
@@ -54,11 +59,20 @@ class ShareIntervals:
     density: Array
     _bounds: Bounds
 
-    def of(self, weights: ArrayLike) -> Interval:
-        """Return the share in a region with these weights of the cells, and its interval."""
+    def of(self, weights: ArrayLike, area: ArrayLike | None = None) -> Interval:
+        """Return the share in a region with these weights of the cells, and its interval.
+
+        Parameters
+        ----------
+        weights : (d, d) array in [0, 1]
+            Part of each cell's people in the region.
+        area : (d, d) array in [0, 1], optional
+            Part of each cell's area in it, where the weights are others.
+        """
         checked = check_weights(weights, self.density.shape)
+        covered = checked if area is None else check_weights(area, self.density.shape)
         lower, upper = self._bounds(checked)
-        reach = standard_errors(self.level) * self._within(checked)
+        reach = standard_errors(self.level) * self._within(checked, covered)
         if reach > 0:
             middle = (lower + upper) / 2
             reach = float(np.hypot(upper - middle, reach))
@@ -67,10 +81,10 @@ class ShareIntervals:
             upper = min(middle + reach, 1.0)
         return Interval(share_of(self.density, checked), lower, upper)
 
-    def _within(self, weights: Array) -> float:
+    def _within(self, weights: Array, area: Array) -> float:
         """Return the standard deviation of a share by where people are within cut cells."""
-        variance = WITHIN * weights * (1 - weights) * self.density**2
-        return float(np.sqrt(variance.sum()))
+        square = WITHIN * (area * (1 - area) + (weights - area) ** 2)
+        return float(np.sqrt((square * self.density**2).sum()))
 
 
 def region_share(

@@ -9,7 +9,8 @@ import pytest
 from client_sdk import Collection, Grid
 from ldpspatial import EM, InputError, StampChannel
 from ldpspatial.collecting.results import write_csv, write_geojson, write_npz
-from ldpspatial.files.side_information import read_prior, read_support
+from ldpspatial.files.side_information import read_prior, read_support, read_within
+from ldpspatial.places.regions import Region
 
 GRID = Grid.from_bounds(52.0, 13.0, 0.4, 4)
 PLANE = Grid.plane(0, 0, 4, 4)
@@ -113,3 +114,48 @@ def test_supports_of_another_grid_or_beyond_shares_are_refused(tmp_path: Path) -
     with pytest.raises(InputError, match="prior must lie on a geographic grid, got one that is p"):
         read_prior(npz, GRID)
     assert read_prior(npz, PLANE) == pytest.approx(density)
+
+
+def test_venues_polygons_and_maps_of_smaller_cells_divide_cells(tmp_path: Path) -> None:
+    """A quarter of the first cell is asked for: how many of its people are there?"""
+    pytest.importorskip("shapely")
+    corner = Region.rectangle("corner", PLANE, 0, 0, 0.5, 0.5)
+    file = tmp_path / "venues.csv"
+    file.write_text("y,x,seats\n" + "".join(f"0.3,0.{k},{k}\n" for k in range(1, 10)))
+    within = read_within(file, PLANE)
+    assert (within.known.sum(), within.known[0, 0]) == (1, True)
+    assert within.parts(corner)[0, 0] == pytest.approx((4 + 0.25) / 10)  # and one on the edge
+    seats = read_within(file, PLANE, "seats").parts(corner)[0, 0]
+    places = 45**2 / sum(k * k for k in range(10))
+    assert seats == pytest.approx((places * 10 / 45 + 0.25) / (places + 1))
+    ring = [[0.0, 0.0], [0.5, 0.0], [0.5, 1.0], [0.0, 1.0], [0.0, 0.0]]
+    house = {"type": "Polygon", "coordinates": [ring]}
+    features = [{"type": "Feature", "properties": {"people": 9}, "geometry": house}]
+    document = {"type": "FeatureCollection", "features": features}
+    (tmp_path / "houses.geojson").write_text(json.dumps(document))
+    houses = read_within(tmp_path / "houses.geojson", PLANE)
+    assert houses.parts(corner)[0, 0] == pytest.approx(0.5, abs=1e-4)
+    lines = [f"{r},{c},{(r + 0.5) / 4},{(c + 0.5) / 4},{(c < 2) + (r < 2)}" for r in range(16)
+             for c in range(16)]  # fmt: skip
+    (tmp_path / "raster.csv").write_text("row,col,y,x,density\n" + "\n".join(lines) + "\n")
+    raster = read_within(tmp_path / "raster.csv", PLANE).parts(corner)[0, 0]
+    assert raster == pytest.approx(2 / (2 + 1 + 1), abs=1e-4)
+
+
+def test_files_that_say_nothing_of_the_inside_of_cells_are_refused(tmp_path: Path) -> None:
+    _, files = an_estimate(tmp_path, GRID)
+    (tmp_path / "plain.csv").write_text("1,2,3,4\n" * 4)
+    for file in (*files, tmp_path / "plain.csv"):
+        with pytest.raises(InputError, match="within must tell where in a cell people are, but"):
+            read_within(file, GRID)
+    (tmp_path / "plain.csv").write_text("1,2\n3,4\n")
+    with pytest.raises(InputError, match="within must have 4 x 4 cells as the collection"):
+        read_within(tmp_path / "plain.csv", GRID)
+    (tmp_path / "far.csv").write_text("lat,lon\n1,1\n")
+    with pytest.raises(InputError, match="within must hold people inside the square, but 'far"):
+        read_within(tmp_path / "far.csv", GRID)
+    (tmp_path / "far.csv").write_text("lat,lon\n52.05,13.05\n")
+    with pytest.raises(InputError, match="layer must be left out"):
+        read_within(tmp_path / "far.csv", GRID, layer="venues")
+    with pytest.raises(InputError, match="grid must have cells that can be divided"):
+        read_within(tmp_path / "far.csv", Grid.from_bounds(52.0, 13.0, 0.4, 3000))

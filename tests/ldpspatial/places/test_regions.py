@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
-from ldpspatial.places.regions import cells, cut_cells, polygon, rectangle
+from ldpspatial.places.regions import (
+    cells,
+    cut_cells,
+    holds,
+    polygon,
+    polygon_window,
+    rectangle,
+)
 from tests.support import naive_regions
 
 Array = NDArray[np.float64]
@@ -251,3 +258,37 @@ def test_without_shapely_polygons_say_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(InputError, match=r"install ldpspatial\[regions\]"):
         polygon(PLANE, SQUARE)
     assert rectangle(PLANE, 1, 1, 3, 3).sum() == 4
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_a_window_holds_the_same_weights_and_points_have_their_share(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    corners = rng.uniform(-3, 11, (3, 2))
+    shape = shapely.Polygon(corners[:, ::-1])
+    rows, columns, weights, area = polygon_window(PLANE, corners)
+    assert area == pytest.approx(shape.area)
+    full = np.zeros((8, 8))
+    full[rows, columns] = weights
+    twin = [
+        [shapely.intersection(shape, shapely.box(x, y, x + 1, y + 1)).area for x in range(8)]
+        for y in range(8)
+    ]
+    np.testing.assert_allclose(full, twin, atol=1e-12)
+    assert weights.shape == (rows.stop - rows.start, columns.stop - columns.start)
+    points = rng.uniform(0, 8, (50, 2))
+    inside = [shape.contains(shapely.Point(x, y)) for y, x in points]
+    assert holds(PLANE, corners, *points.T).tolist() == inside
+
+
+def test_points_and_windows_across_the_antimeridian() -> None:
+    beyond = [(-17.6, 179.6), (-17.6, 180.4), (-16.4, 180.4), (-16.4, 179.6)]
+    rows, columns, weights, area = polygon_window(ACROSS, beyond)
+    assert (rows, columns) == (slice(0, 4), slice(1, 3))
+    assert weights.sum() == pytest.approx(area) == pytest.approx(2.4 * 1.6)
+    turned_back = [(y, x - 360) for y, x in beyond]
+    for corners in (beyond, turned_back):
+        assert holds(ACROSS, corners, [1, 1, 1], [1.3, 2.7, 0.7]).tolist() == [True, True, False]
+    missed = polygon_window(ACROSS, [(0, 0), (0, 1), (1, 1)])
+    assert missed[2].size == 0
+    assert missed[3] == pytest.approx(0.5 * 2 * 2)

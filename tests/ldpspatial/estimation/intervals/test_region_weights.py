@@ -76,6 +76,30 @@ def test_what_is_within_a_cut_cell_widens_the_interval_by_its_variance() -> None
     assert (whole.lower, whole.estimate, whole.upper) == pytest.approx((0.5, 0.5, 0.5))
 
 
+def test_weights_that_area_does_not_give_widen_the_interval_by_the_square_of_the_move() -> None:
+    """A half of a cell that holds .8 of its people: (1 / 4 + .3^2) / 3 of the square of its share.
+
+    The interval surrounds .8, and area alone gives what it gave.
+    """
+    crowd = np.full((5, 5), 0.8 / 24)
+    crowd[2, 2] = 0.2
+    known = replace(FOUND, density=crowd, samples=np.stack([crowd, crowd]))
+    area = np.zeros((5, 5))
+    area[2, 2] = 0.5
+    weights = 1.6 * area
+    weights[0] = 1  # so that nothing is cut at 0
+    area[0] = 1
+    middle = 0.2 * 0.8 + 5 * 0.8 / 24
+    intervals = share_intervals(known, 0.9, "posterior")
+    share = intervals.of(weights, area)
+    reach = norm.isf(0.05) * 0.2 * np.sqrt((0.25 + 0.09) / 3)
+    assert share.estimate == pytest.approx(middle)
+    assert (share.lower, share.upper) == pytest.approx((middle - reach, middle + reach))
+    assert intervals.of(area, area) == intervals.of(area)
+    with pytest.raises(InputError, match="region_weights must be an array of numbers of shape"):
+        intervals.of(weights, np.ones((4, 4)))
+
+
 def test_whole_cells_have_the_textbook_interval() -> None:
     """A centre -+ z standard errors at each level, cut to shares."""
     found = example(5_000, 3.5)
