@@ -1535,7 +1535,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
-    **dict.fromkeys(("fit_verdict", "forged_verdict"), INNER),
+    **dict.fromkeys(("fit_verdict", "forged_verdict", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
     **dict.fromkeys(("change_intervals", "part_of"), INNER),
 }
