@@ -5,6 +5,7 @@
     LdpSpatialError
     ├── InputError   (ValueError)    an argument or a file breaks a rule: field, rule and value
     └── SolverError  (RuntimeError)  a numerical method did not reach its answer
+    InputWarning     (UserWarning)   an argument was taken, and the data speak against it
 
 What the client package refuses among the arguments of a function here is an InputError too; what
 its own objects raise (client_sdk.ClientError) stays theirs.
@@ -43,6 +44,10 @@ class InputError(LdpSpatialError, ValueError):
         argument, value = self._remedy
         wanted = options[argument] if value is True else f"{options[argument]} {value}"
         return self._message.replace("{remedy}", wanted)
+
+
+class InputWarning(UserWarning):
+    """An argument was taken, and the data speak against it."""
 
 
 class SolverError(LdpSpatialError, RuntimeError):

@@ -1,4 +1,4 @@
-"""How often intervals hold the truth in real cities, by city: cells, rectangles, polygons."""
+"""How often intervals hold the truth in real cities: cells, rectangles, discs, polygons."""
 
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +18,7 @@ from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Field, StampChannel, estimate, recommended
 from ldpspatial.channels.playing import play
-from ldpspatial.estimation.intervals import cell_intervals, share_intervals
+from ldpspatial.estimation.intervals import Interval, cell_intervals, share_intervals
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.places.regions import polygon
 
@@ -29,9 +29,10 @@ BEFORE = 20  # cells a side up to which fisher intervals were the default
 USERS = (10_000, 100_000, 1_000_000)
 EPSILONS = (1.0, 2.0, 3.5)
 RECTANGLES = 100
+DISCS = 40
 POLYGONS = 20
 PEAKS = 0.05  # the fullest twentieth of the cells
-COLUMNS = ("cells", "peaks", "rectangles", "polygons", "polygon width", "over fisher's",
+COLUMNS = ("cells", "peaks", "rectangles", "discs", "polygons", "polygon width", "over fisher's",
            "polygon error", "over that of EM")  # fmt: skip
 
 
@@ -45,8 +46,8 @@ class Held:
     cells, users : int
     epsilon : float
     numbers : tuple of float
-        Coverage of cells, peaks, rectangles and polygons; mean width and error of polygons, with
-        those of fisher at 20 cells a side and of EM's shares there.
+        Coverage of cells, peaks, rectangles, discs and polygons; mean width and error of polygons,
+        with those of fisher at 20 cells a side and of EM's shares there.
     """
 
     city: str
@@ -61,9 +62,9 @@ class Held:
 def city_intervals(setup: Setup, most_users: int) -> None:
     """Coverage of 95 % intervals from the field in eleven squares of eight cities.
 
-    Cells, their fullest twentieth, 100 random rectangles and 20 polygons; 15, 32 and 64 cells a
-    side, 10,000 to 1,000,000 users, epsilon 1, 2 and 3.5. Polygons are held against the points
-    themselves, and beside fisher intervals at 20 cells a side.
+    Cells, their fullest twentieth, 100 random rectangles, 40 discs around people and 20 polygons;
+    15, 32 and 64 cells a side, 10,000 to 1,000,000 users, epsilon 1, 2 and 3.5. Polygons are held
+    against the points themselves, and beside fisher intervals at 20 cells a side.
     """
     users = [n for n in USERS if n <= most_users]
     cases = list(product(SQUARES, SIDES, users, EPSILONS, range(setup.repeats)))
@@ -96,10 +97,10 @@ def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> Held:
     inside = (sure.lower <= law) & (law <= sure.upper)
     peaks = law >= np.sort(law.ravel())[-max(1, round(PEAKS * law.size))]
     shares = share_intervals(found, 0.95, "posterior")
-    hits = []
-    for mask in rectangles(cells, RECTANGLES, rng):
-        share = shares.of(mask)
-        hits.append(share.lower <= (mask * law).sum() <= share.upper)
+    hits = [
+        np.mean([_holds(shares.of(mask), float((mask * law).sum())) for mask in masks])
+        for masks in (rectangles(cells, RECTANGLES, rng), discs(city, cells, rng))
+    ]
     before = collected(city, people, BEFORE, epsilon, rng)
     fisher = share_intervals(before, 0.95, "fisher")
     rows = []
@@ -111,12 +112,12 @@ def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> Held:
         wide = fisher.of(polygon(city.grid(BEFORE), at))
         rows.append(
             (
-                share.lower <= truth <= share.upper,
+                _holds(share, truth),
                 share.upper - share.lower, wide.upper - wide.lower,
                 abs(share.estimate - truth), abs(wide.estimate - truth),
             )
         )  # fmt: skip
-    held = (float(inside.mean()), float(inside[peaks].mean()), float(np.mean(hits)))
+    held = (float(inside.mean()), float(inside[peaks].mean()), *map(float, hits))
     return Held(name, cells, n, epsilon, (*held, *map(float, np.mean(rows, axis=0))))
 
 
@@ -142,6 +143,24 @@ def rectangles(cells: int, number: int, rng: np.random.Generator) -> Iterable[Ar
         mask = np.zeros((cells, cells))
         mask[south:north, west:east] = 1
         yield mask
+
+
+def discs(city: City, cells: int, rng: np.random.Generator) -> Iterable[Array]:
+    """Yield masks of the cells whose centres lie in a disc around a person, and of the own cell.
+
+    Radii are .01 to .3 sides of the square, alike in logarithms.
+    """
+    centres = (np.arange(cells) + 0.5) / cells
+    for _ in range(DISCS):
+        y, x = city.points[rng.integers(len(city.points))]
+        radius = np.exp(rng.uniform(*np.log([0.01, 0.3])))
+        mask = (np.hypot(centres[:, None] - y, centres - x) <= radius).astype(np.float64)
+        mask[min(int(y * cells), cells - 1), min(int(x * cells), cells - 1)] = 1
+        yield mask
+
+
+def _holds(share: Interval, truth: float) -> bool:
+    return share.lower <= truth <= share.upper
 
 
 def polygons(city: City, rng: np.random.Generator) -> Iterable[Array]:
@@ -176,8 +195,8 @@ def summary(found: Iterable[Held], names: Iterable[str]) -> str:
 
 def _line(group: list[Held]) -> list[str]:
     numbers = np.mean([each.numbers for each in group], axis=0)
-    width, fisher, error, before = numbers[4:]
-    held = [f"{each:.3f}" for each in numbers[:4]]
+    width, fisher, error, before = numbers[5:]
+    held = [f"{each:.3f}" for each in numbers[:5]]
     return [
         *held, f"{width:.2%}", f"{width / fisher:.2f}", f"{error:.2%}", f"{error / before:.2f}",
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import click
 
 from ldpspatial.cli.count import left_out
 from ldpspatial.cli.documents import read_collection
-from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
+from ldpspatial.cli.estimator_options import check_prior, chosen_rule, estimator_options
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.mapping import write_map
 from ldpspatial.collecting.partial_counts import count_files
@@ -44,6 +44,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
         result_folder(options["out"], options["overwrite"], (document, *reports)) as folder,
     ):
         counted = count_files(reports, collection, options["on_invalid"])
+        check_prior(options, counted.counts)
         summary = write_map(
             folder,
             collection,

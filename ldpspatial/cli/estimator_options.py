@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from click.shell_completion import CompletionItem
+from numpy.typing import NDArray
 
 from client_sdk import Grid
+from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import QUICK
 from ldpspatial.estimation.estimate import RULES, Rule, estimator_names, find_estimator
@@ -76,6 +79,22 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule | None:
         support=None if support is None else read_support(support, grid, layers["support"]),
         prior=None if prior is None else read_prior(prior, grid, column, layers["prior"]),
     )
+
+
+def check_prior(options: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
+    """Refuse a --prior that is an estimate of the very counts: they would count twice."""
+    file = options["prior"]
+    if file is None or file.suffix != ".npz":
+        return
+    try:
+        _, earlier = read_estimate(file)
+    except InputError:  # another kind of map
+        return
+    if np.array_equal(earlier.counts, counts):
+        raise InputError(
+            f"prior must not be made of the reports that are estimated, but {str(file)!r} is: "
+            "they would count twice"
+        )
 
 
 def estimator_options(command: Command) -> Command:

@@ -10,7 +10,7 @@ import click
 
 from client_sdk import ClientError, DesignWarning
 from ldpspatial import __version__
-from ldpspatial.errors import InputError, LdpSpatialError
+from ldpspatial.errors import InputError, InputWarning, LdpSpatialError
 
 # Name, module below this package, and the first line of the help: a request for the list of
 # commands, or for the version, does not wait for their imports.
@@ -60,7 +60,8 @@ class Commands(click.Group):
             # A path that the terminal's character set lacks must not end a run that went well.
             sys.stdout.reconfigure(errors="backslashreplace")
         with warnings.catch_warnings():
-            warnings.simplefilter("always", DesignWarning)  # for the user, whatever -W says
+            for category in (DesignWarning, InputWarning):  # for the user, whatever -W says
+                warnings.simplefilter("always", category)
             warnings.showwarning = lambda message, *_, **__: click.echo(
                 f"Warning: {message}", err=True
             )

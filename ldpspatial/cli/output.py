@@ -7,7 +7,9 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,10 +42,10 @@ def result_folder(
 ) -> Iterator[Path]:
     """Yield a folder whose files lie in ``out`` once the block has ended without an error.
 
-    An error leaves nothing behind and an earlier result as it was. ``out`` must be new or empty;
-    with ``overwrite`` it may hold an earlier result of the same kind, that of files ``results``,
-    which are replaced or removed, as are those in folders of windows. Other files in it are left
-    alone, and ``inputs`` may not lie there.
+    An error, or being told to stop, leaves nothing behind and an earlier result as it was. ``out``
+    must be new or empty; with ``overwrite`` it may hold an earlier result of the same kind, that of
+    files ``results``, which are replaced or removed, as are those in folders of windows. Other
+    files in it are left alone, and ``inputs`` may not lie there.
     """
     try:
         target = Path(os.path.realpath(out))  # a link is followed, not replaced
@@ -59,13 +61,28 @@ def result_folder(
             f"out must lie in a folder that can be written, got {out}: {error.strerror}"
         ) from None
     try:
-        yield unfinished
+        with _stoppable():
+            yield unfinished
         if exists:
             _replace_results(unfinished, target, results)
         else:
             unfinished.rename(target)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Make SIGTERM end the block as an error does, where it would end the process at once."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _check_replaceable(

@@ -80,8 +80,8 @@ def plan(
     the estimate. The grid to "take" is the finest whose total is within 5 % of the smallest: fine
     cells cost no privacy, as the disk grows with them, and regions that cut cells need them. "k-RR"
     marks grids on which a report ignores distance. On that grid the recommended disk is then
-    measured with the recommended estimator, the field. Where even that is no better than a uniform
-    map, beyond chance, nothing is recommended.
+    measured with the recommended estimator, the field. Where even that is not better than a uniform
+    map by a tenth, and beyond chance, nothing is recommended.
 
     With --out the recommended collection is written; simulate, estimate and ranges need no other
     choice.
@@ -241,8 +241,9 @@ def _no_advice(result: Plan) -> str:
     return (
         f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
         f"{_metres(best.total_m)} m with {best.mechanism}{_single_cell(best)} and --estimator "
-        f"{best.rule} on these maps with people drawn anew (root mean square), which is no better "
-        f"beyond chance than a map that knows nothing, off by {_metres(result.uniform_m)} m; with "
+        f"{best.rule} on these maps with people drawn anew (root mean square), which is hardly "
+        "better, or no better, than a map that knows nothing, off by "
+        f"{_metres(result.uniform_m)} m; with "
         f"{other.mechanism}{_single_cell(other)} and --estimator {other.rule} they are off by "
         f"{_metres(other.total_m)} m. It takes more devices, a larger epsilon or other cells."
     )

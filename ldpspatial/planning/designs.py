@@ -38,6 +38,11 @@ class Lead:
         return self.mean_m > 2 * self.standard_error_m
 
     @property
+    def is_behind(self) -> bool:
+        """Whether it is above by more than two standard errors."""
+        return self.mean_m < -2 * self.standard_error_m
+
+    @property
     def is_level(self) -> bool:
         """Whether the difference is within two standard errors, and may be chance."""
         return abs(self.mean_m) <= 2 * self.standard_error_m
@@ -139,9 +144,14 @@ def measure_designs(
 
 
 def better_design(designs: tuple[Design, ...]) -> Design:
-    """Return the planned design, or the other one if that is ahead of it by more than chance."""
+    """Return the planned design, or the other one if that is ahead of it by more than chance.
+
+    Where both collect the same reports it is the other, the default, unless that is behind.
+    """
     planned, other = designs
-    return other if other.over_planned.is_ahead else planned
+    lead = other.over_planned
+    same = (planned.mechanism, planned.squared_radius) == (other.mechanism, other.squared_radius)
+    return other if lead.is_ahead or (same and not lead.is_behind) else planned
 
 
 def warnings_of_map(

@@ -13,9 +13,11 @@ chance and the noise of reports in one. With a prior variance v of each wave of 
 left of theirs is (v + s) (1 - s information) / (1 + v information), and the risk the sum of that
 over l. A wider disk loses fine waves, a smaller one spends its epsilon on telling neighbours apart.
 
-The prior is of smooth maps, v proportional to l^-3, with a mean squared contrast of 8: it is what
-mixtures of kernels make of real maps. Both numbers were set by measurement and matter little: the
-risk is flat near its minimum (docs/recommended.md).
+The prior has two parts. Smooth maps, v proportional to l^-3, with a mean squared contrast of 8, are
+what mixtures of kernels make of real ones. Single crowded cells, v alike for all waves, with a
+contrast of .15, are what these leave out: where much is known (epsilon from 2, many users) smaller
+disks can tell them apart. All three numbers were set by measurement and matter little: the risk is
+flat near its minimum (docs/recommended.md).
 """
 
 from fractions import Fraction
@@ -30,9 +32,10 @@ from ldpspatial.validate import MAX_CELLS, exact_epsilon, whole_number
 
 Array = NDArray[np.float64]
 
-SMOOTHNESS = 3.0  # prior variance of a wave: its Laplacian eigenvalue to the power of minus this
-CONTRAST = 8.0  # prior mean of (density / uniform - 1)^2
-WAVES = 48  # waves along an axis; finer ones have next to no prior variance
+SMOOTHNESS = 3.0  # prior variance of a smooth wave: its Laplacian eigenvalue to minus this power
+CONTRAST = 8.0  # prior mean of (density / uniform - 1)^2 of the smooth part
+PEAKS = 0.15  # the same of single cells
+WAVES = 48  # waves along an axis; finer ones are left open by all disks but the smallest
 ALL_BELOW = 64  # all disks of a smaller squared radius are compared
 STEP = 1.1  # of larger ones those whose squared radii differ by this factor
 WIDEST = 4  # squared radii to this multiple of DAM's are compared
@@ -58,7 +61,7 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
     Examples
     --------
     >>> [disk_squared_radius(15, epsilon, 10_000) for epsilon in (1.4, 3.5, 5.0, 7.0)]
-    [20, 5, 2, 0]
+    [20, 5, 1, 0]
     """
     return _least_risk(
         whole_number("cells", cells, 1, MAX_CELLS),
@@ -98,6 +101,7 @@ def disk_risk(cells: int, epsilon: float, n_users: int, squared_radius: int) -> 
     prior = eigenvalue**-SMOOTHNESS
     # Parseval: variances of waves of norm 1 sum to CONTRAST / cells^2.
     prior *= CONTRAST / (prior.sum() * cells**2)
+    prior += PEAKS / cells**4
     chance = 1 / (n_users * cells**2)
     noise = np.maximum(1 - chance * information, 0)  # rounding alone goes below 0
     spread = (prior + chance) * noise / (1 + prior * information)

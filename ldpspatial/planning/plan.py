@@ -53,6 +53,7 @@ LADDER = (10, 20, 32, 64, 128)
 DISK = "disk"
 MAX_CELLS = 128  # an exact distance takes a second there and ten beyond
 MAX_DEVICES = 10_000_000  # 160 MB of points; more of them change next to nothing
+WORTH = 0.9  # of the error of a uniform map; with more nothing is recommended
 NEGLIGIBLE = 1.05  # a finer grid may cost no more than 5 % of the error
 
 
@@ -152,14 +153,19 @@ class Plan:
     def recommended_design(self) -> Design:
         """What to collect with on that grid: what was planned, unless the other is ahead of it.
 
-        Ahead means by more than two standard errors of the paired differences of the totals.
+        Ahead means by more than two standard errors of the paired differences of the totals. Of two
+        estimators of the same reports it is the field, unless plain EM is ahead.
         """
         return better_design(self.designs)
 
     @property
     def tells_something(self) -> bool:
-        """Whether the recommended design is ahead of a uniform map, by more than chance."""
-        return self.recommended_design.over_uniform.is_ahead
+        """Whether the recommended design is ahead of a uniform map, by a tenth and beyond chance.
+
+        By less it is ahead without a report that says anything: a field knows that cities crowd.
+        """
+        best = self.recommended_design
+        return best.over_uniform.is_ahead and best.total_m <= WORTH * self.uniform_m
 
 
 def plan(

@@ -6,6 +6,7 @@ counts behind a channel. Chains walk on the posterior (:mod:`.sampler`), from po
 reported, and the map is the one that is closest to all of these in W2 (:mod:`.barycentre`).
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
-from ldpspatial.errors import InputError
+from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.field.barycentre import barycentre
 from ldpspatial.estimation.field.known import Known
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 FIELD = "field"
 MOST_WINDOWS = 100
 TEXTS = ("verdict", "point", "fit")  # of what it says of its posterior; all else are numbers
+LATER = ("fit", "outside")  # files of before lack them
 
 Mask = NDArray[np.bool_] | None
 POINTS: Mapping[str, Callable[[Array, Mask], Array]] = MappingProxyType(
@@ -166,6 +168,13 @@ class Field(Estimator):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # What goes astray is refused by the chains, and by the search for the mode.
             found = sample(channel, operators, np.stack(windows), known, self.point, progress)
+        if found.posterior.outside > 0:
+            warnings.warn(
+                f"support leaves out people: the counts are explained {found.posterior.outside:.0f}"
+                " nats better with some of them outside it",
+                InputWarning,
+                stacklevel=3,
+            )
         estimates = []
         for counts, maps, samples in zip(
             windows, found.maps.swapaxes(0, 1), found.samples.swapaxes(0, 1), strict=True
@@ -195,7 +204,7 @@ class Field(Estimator):
     def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any]:
         """Return the field with what a file says of its posterior."""
         wanted = [
-            each.name for each in fields(Posterior) if each.name in facts or each.name != "fit"
+            each.name for each in fields(Posterior) if each.name in facts or each.name not in LATER
         ]
         told = Posterior(**{name: facts[name] for name in wanted})
         numbers = [value for name, value in asdict(told).items() if name not in TEXTS]

@@ -14,6 +14,7 @@ from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.mixing import mixing
 from ldpspatial.estimation.field.model import LEAST, FieldModel
 from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
+from ldpspatial.estimation.field.outside import gain_of_outside
 from ldpspatial.estimation.field.prior import HYPERS, SPECTRAL, FieldPrior
 from ldpspatial.estimation.field.sampler import Chains, Samples, Told, Whitening
 from ldpspatial.estimation.field.stacks import Stack
@@ -72,6 +73,9 @@ class Posterior:
     fit : str
         Id of the samples. Estimates with the same one were fitted together, and their k-th samples
         are one draw. Empty in files of before.
+    outside : float
+        Nats by which people outside the support explain the counts better, beyond chance; the worst
+        of the windows. Above 0 the support is wrong, or reports are forged.
     """
 
     verdict: str
@@ -88,6 +92,7 @@ class Posterior:
     windows: int
     correlation: float
     fit: str = ""
+    outside: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,9 @@ def sample(
         counts, maps.swapaxes(0, 1), strict=True)]  # fmt: skip
     drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
     users = np.stack(drawn, axis=1)
-    posterior = replace(posterior, fit=hashlib.sha256(users.tobytes()).hexdigest())
+    outside = max(gain_of_outside(channel, each, known.support) for each in counts)
+    digest = hashlib.sha256(users.tobytes()).hexdigest()
+    posterior = replace(posterior, fit=digest, outside=outside)
     return Found(np.stack(whole, axis=1), users, posterior, tuple(trace))
 
 

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.area import people_in_area
-from ldpspatial.estimation.intervals.interval import Interval, standard_errors
+from ldpspatial.estimation.intervals.interval import WITHIN, Interval, standard_errors
 from ldpspatial.estimation.intervals.posterior import MOST_LEVEL, effective_cells, samples_of
-from ldpspatial.estimation.intervals.regions import WITHIN, check_weights
+from ldpspatial.estimation.intervals.regions import check_weights
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.validate import instance, number_in
 

@@ -12,6 +12,9 @@ from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]
 Bounds = Callable[[Array], tuple[float, float]]  # weights of the cells -> lower, upper
+# Variance of a share by where people are, over that of all or nothing: as if for half of them every
+# share were equally likely.
+WITHIN = 1 / 3
 
 
 @dataclass(frozen=True)

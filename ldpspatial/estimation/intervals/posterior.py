@@ -2,12 +2,13 @@
 
 No prior is right for every city. Real ones have peaks of single cells, and edges, that a smooth
 field takes for less than they are, so the bare quantiles hold the truth too seldom. Their distances
-from the mean are therefore stretched: by 1.2 for a region of many cells; for a single cell by 2
-upwards, where a peak may be, and not at all downwards; in between by the effective number of cells,
-(sum w f)^2 / sum (w f)^2, of the region or of all that is not in it, where that is fewer. The three
-numbers were found on six squares of two cities and hold on five others (docs/estimation.md has
-both). They are no theorem: a map unlike all of these, such as
-one with everybody in a few cells, may lie outside more often.
+from the mean are therefore stretched by 1.1, and beside them stands what no report tells: where
+people are within a patch (:mod:`.patches`). Upwards its standard deviation counts 3 times for a
+single cell, where a peak may be, and 1.5 times for many; in between by the effective number of
+cells, (sum w f)^2 / sum (w f)^2, of the region or of all that is not in it, where that is fewer.
+The numbers were found on six squares of two cities, the 3 with a look at five others, and hold on
+these (docs/ranges.md). They are no theorem: a map unlike all of these, such as one with everybody
+in a few cells, may lie outside more often.
 """
 
 import numpy as np
@@ -18,14 +19,16 @@ from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     is_conditional,
+    share_of,
     standard_errors,
 )
+from ldpspatial.estimation.intervals.patches import RADIUS, Patches, disk_radius
 from ldpspatial.estimation.result import Estimate
 
 Array = NDArray[np.float64]
 MOST_LEVEL = 0.95  # beyond it samples are too few: distances grow as those of a normal law
-STRETCH = 1.2  # of an interval of many cells, to either side
-CELL_UP, CELL_DOWN = 2.0, 1.0  # of a single cell
+STRETCH = 1.1  # of the samples' quantiles, to either side
+MANY_UP, CELL_UP = 1.5, 3.0  # of what patches leave open, upwards: of many cells, and of one
 
 
 def samples_of(estimate: Estimate) -> Array:
@@ -54,7 +57,9 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
     flat = samples.reshape(len(samples), -1)
     read = min(level, MOST_LEVEL)
     ends = (1 - read) / 2, (1 + read) / 2
-    farther = standard_errors(level) / standard_errors(read)
+    errors = standard_errors(level)
+    farther = errors / standard_errors(read)
+    patches = Patches(mean, RADIUS * disk_radius(estimate.channel))
 
     def of_unit(unit: Array) -> tuple[float, float]:
         inside = effective_cells(unit * mean)
@@ -62,13 +67,15 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
         if outside < inside:  # what is known of a peak is known of all that is not in it
             lower, upper = of_unit(1 - unit)
             return 1 - upper, 1 - lower
-        low, high = np.quantile(flat @ unit.ravel(), ends)
-        share = np.float64((unit * mean).sum())
-        lower, upper = map(float, _stretched(share, low, high, inside, farther))
-        return lower, upper
+        share = np.float64(share_of(mean, unit))
+        reach = farther * (np.quantile(flat @ unit.ravel(), ends) - share)
+        open_ = errors * float(np.sqrt(patches.variance(unit)))
+        drawn = _drawn_out(share, reach[0], reach[1], open_, inside)
+        return float(drawn[0]), float(drawn[1])
 
-    low, high = np.quantile(samples, ends, axis=0)
-    lower, upper = _stretched(mean, low, high, 1.0, farther)
+    reach = farther * (np.quantile(samples, ends, axis=0) - mean)
+    of_cells = errors * np.sqrt(patches.of_cells())
+    lower, upper = _drawn_out(mean, reach[0], reach[1], of_cells, 1.0)
     return Uncertainty(level, "posterior", lower, upper, mean, of_unit)
 
 
@@ -78,15 +85,12 @@ def effective_cells(people: Array) -> float:
     return max(float(people.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0
 
 
-def _stretched(
-    mean: Array | np.float64, low: Array, high: Array, cells: float, farther: float
+def _drawn_out(
+    mean: Array | np.float64, low: Array, high: Array, open_: Array | float, cells: float
 ) -> tuple[Array, Array]:
-    """Return the ends of shares of so many cells, drawn away from their mean."""
-    down = farther * (STRETCH + (CELL_DOWN - STRETCH) / cells)
-    up = farther * (STRETCH + (CELL_UP - STRETCH) / cells)
-    # A quantile may lie beyond the mean where nearly all samples are alike: it stays.
-    lower = np.minimum(low, mean - down * (mean - low))
-    upper = np.maximum(high, mean + up * (high - mean))
-    # Samples are of whole users, and nearly all may have none where the mean is above 0.
-    upper = np.maximum(upper, mean)
-    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+    """Return the ends of shares of so many cells, from quantiles less their mean."""
+    # Where nearly all samples are alike a quantile may lie beyond the mean.
+    down = np.hypot(STRETCH * np.maximum(-low, 0.0), open_)
+    more = MANY_UP + (CELL_UP - MANY_UP) / cells
+    up = np.hypot(STRETCH * np.maximum(high, 0.0), more * open_)
+    return np.clip(mean - down, 0.0, 1.0), np.clip(mean + up, 0.0, 1.0)

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.fisher import fisher
 from ldpspatial.estimation.intervals.interval import (
+    WITHIN,
     Bounds,
     Interval,
     is_conditional,
@@ -39,7 +40,6 @@ Array = NDArray[np.float64]
 
 COUNT_METHODS = ("auto", "posterior", "fisher")  # of reports that can be counted
 METHODS = (*COUNT_METHODS, "scores")
-WITHIN = 1 / 3  # variance of the people's part in half a cell, over that of all or nothing
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """The folder of results: new, replaced, or not touched at all."""
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,3 +192,26 @@ def test_a_full_disk_or_memory_is_one_line_and_leaves_nothing(
     monkeypatch.setattr("ldpspatial.collecting.results.save_figure", raising(error))
     assert refusal(*PLAY, "--out", tmp_path / "r") == line
     assert os.listdir(tmp_path) == []
+
+
+STOPPED = """
+import pathlib, sys, time
+from ldpspatial.cli.output import result_folder
+
+with result_folder(pathlib.Path(sys.argv[1]), False) as folder:
+    (folder / "half").write_text("written")
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_command_that_is_told_to_stop_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", STOPPED, str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert list(tmp_path.iterdir()) != []
+        process.terminate()
+        assert process.wait(30) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []

@@ -107,8 +107,8 @@ def test_nothing_is_recommended_that_is_no_better_than_a_uniform_map(
     (line,) = show(monkeypatch, Lead(18.0, 10.0), 2.0)
     assert line.startswith(
         "Nothing to recommend: on 15 x 15 cells people are off by about 666 m with dam and "
-        "--estimator em on these maps with people drawn anew (root mean square), which is no "
-        "better beyond chance than a map that knows nothing, off by 2470 m; with disk and "
+        "--estimator em on these maps with people drawn anew (root mean square), which is "
+        "hardly better, or no better, than a map that knows nothing, off by 2470 m; with disk and "
         "--estimator field they are off by 648 m."
     )
 

@@ -51,6 +51,32 @@ def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -
     assert (found["possible"], found["exponent"] != 0) == (36, True)
 
 
+def test_a_support_without_the_people_is_told(place: Path) -> None:
+    lines = "name,south,west,north,east\neast,0,4,8,8\n"  # all people are in the west
+    (place / "sea.csv").write_text(lines)
+    play = ("simulate", place / "people.csv", *SQUARE, "--intervals", "none")
+    code, told = run(*play, "--support", place / "sea.csv", "--out", place / "out")
+    assert code == 0
+    assert "Warning: support leaves out people: the counts are explained " in told
+    summary = json.loads((place / "out" / "summary.json").read_text())
+    assert summary["estimator"]["outside"] > 10
+    code, told = run(*play, "--support", place / "land.csv", "--out", place / "right")
+    assert code == 0
+    assert "Warning" not in told
+
+
+def test_a_prior_of_the_same_reports_is_refused(place: Path) -> None:
+    out = place / "out"
+    quick = ("--estimator", "em", "--intervals", "none")
+    code, told = run("simulate", place / "people.csv", *SQUARE, *quick, "--out", out)
+    assert code == 0, told
+    given = ("estimate", out / "collection.json", out / "reports.parquet")
+    code, told = run(*given, "--prior", out / "estimate.npz", "--out", place / "again")
+    assert code == 1
+    assert "prior must not be made of the reports that are estimated" in told
+    assert not (place / "again").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -17,7 +17,7 @@ from ldpspatial.release.local import Dam, Disk
 
 def test_it_is_a_plain_disk_with_a_field_and_only_its_radius_changes() -> None:
     assert recommended(15, 3.5, 10_000) == Disk(squared_radius=5)
-    assert recommended(15, 3.5, 100_000) == Disk(squared_radius=4)
+    assert recommended(15, 3.5, 100_000) == Disk(squared_radius=1)
     assert recommended(np.int64(15), 3.5, np.int64(10_000)) == Disk(squared_radius=5)
 
 

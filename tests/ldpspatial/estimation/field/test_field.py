@@ -19,6 +19,7 @@ from ldpspatial import (
     wasserstein,
 )
 from ldpspatial.collecting.results import read_estimate, write_npz
+from ldpspatial.errors import InputWarning
 from ldpspatial.estimation.field import posterior as module
 from ldpspatial.estimation.field.mixing import mixing
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link
@@ -322,11 +323,13 @@ def test_what_a_field_knew_is_in_its_file_as_far_as_it_is_told(tmp_path: Path) -
     collection = Collection.create("noon", Grid.from_bounds(52.0, 13.0, 0.1, D), 2)
     channel = StampChannel(collection.table)
     counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(9), channel)
-    found = Field(support=np.eye(D)).fit(channel, counts)
+    with pytest.warns(InputWarning, match="support leaves out people: .* nats better"):
+        found = Field(support=np.eye(D)).fit(channel, counts)
     write_npz(tmp_path / "estimate.npz", collection, found)
     _, read = read_estimate(tmp_path / "estimate.npz")
     assert read.details == found.details
     assert read.details.possible == D
+    assert read.details.outside > 0
 
 
 def test_fields_are_equal_where_their_choices_are() -> None:

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from client_sdk import response_table
 from ldpspatial import Estimate, Field, InputError, StampChannel, estimate, share_change
 from ldpspatial.estimation.intervals.changes import CELL, STAYING, STRETCH, change_intervals
-from ldpspatial.estimation.intervals.regions import WITHIN
+from ldpspatial.estimation.intervals.interval import WITHIN
 
 Array = NDArray[np.float64]
 

@@ -20,9 +20,9 @@ Array = NDArray[np.float64]
 CELLS = 5
 
 
-def example(n: int = 200, epsilon: float = 1.0) -> Estimate:
+def example(n: int = 200, epsilon: float = 1.0, radius: int | None = None) -> Estimate:
     """Return the estimate of n reports of a random map."""
-    channel = StampChannel(response_table("dam", epsilon, CELLS))
+    channel = StampChannel(response_table("dam", epsilon, CELLS, radius))
     rng = np.random.default_rng(1)
     law = channel.forward(rng.dirichlet(np.ones(25)).reshape(5, 5))[channel.support]
     counts = np.zeros(channel.support.shape)
@@ -31,6 +31,7 @@ def example(n: int = 200, epsilon: float = 1.0) -> Estimate:
 
 
 FOUND = example()
+APART = example(radius=0)  # reports tell neighbours apart: nothing is open between cells
 SAMPLED = replace(
     FOUND, samples=np.random.default_rng(2).dirichlet(np.ones(25), 40).reshape(-1, 5, 5)
 )
@@ -65,7 +66,7 @@ def test_what_is_within_a_cut_cell_widens_the_interval_by_its_variance() -> None
     """Half of a cell with the share f adds f^2 / 12 to the variance, and a whole one nothing."""
     crowd = np.full((5, 5), 0.5 / 24)
     crowd[2, 2] = 0.5
-    known = replace(FOUND, density=crowd, samples=np.stack([crowd, crowd]))
+    known = replace(APART, density=crowd, samples=np.stack([crowd, crowd]))
     half = np.zeros((5, 5))
     half[2, 2] = 0.5
     share = share_intervals(known, 0.9, "posterior").of(half)
@@ -83,7 +84,7 @@ def test_weights_that_area_does_not_give_widen_the_interval_by_the_square_of_the
     """
     crowd = np.full((5, 5), 0.8 / 24)
     crowd[2, 2] = 0.2
-    known = replace(FOUND, density=crowd, samples=np.stack([crowd, crowd]))
+    known = replace(APART, density=crowd, samples=np.stack([crowd, crowd]))
     area = np.zeros((5, 5))
     area[2, 2] = 0.5
     weights = 1.6 * area

@@ -1,0 +1,51 @@
+"""Whether counts speak against a support: do they need people where it has none.
+
+EM fits the counts within the support, then goes on twice from there for as many steps: within it,
+and with the other cells let in. What these gain is what they are needed for. Chance gains, too: by
+Wilks' theorem at most half of a chi-squared number with a degree of freedom for each cell let in.
+Smoothing by the early stop makes it less. So an alarm errs on the side of none, and a support that
+leaves out few people, or places that the reports hardly tell from others, passes.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.estimation.em import Iteration
+
+Array = NDArray[np.float64]
+
+STEPS = 60  # within the support, and as many again
+LET_IN = 0.02  # share of the map that other cells start from
+FALSE_ALARM = 1e-6
+
+
+def gain_of_outside(channel: Channel, counts: Array, support: Array | None) -> float:
+    """Return the nats that people outside a support explain beyond chance; 0 where they do not.
+
+    Parameters
+    ----------
+    channel : Channel
+    counts : array
+        Checked.
+    support : (d, d) array in [0, 1] or None
+    """
+    if support is None or (support > 0).all():
+        return 0.0
+    inside = support > 0
+    within = Iteration(channel, counts, start=inside / np.count_nonzero(inside))
+    _walk(within)
+    start = np.where(inside, (1 - LET_IN) * within.density, LET_IN / np.count_nonzero(~inside))
+    free = Iteration(channel, counts, start=start)
+    _walk(within)
+    _walk(free)
+    gain = free.log_likelihood - within.log_likelihood
+    by_chance = float(chi2.isf(FALSE_ALARM, np.count_nonzero(~inside))) / 2
+    # Where a report can come from no cell of the support, no density there explains it at all.
+    return max(gain - by_chance, 0.0) if np.isfinite(gain) else float(counts.sum())
+
+
+def _walk(run: Iteration) -> None:
+    for _ in range(STEPS):
+        run.step()
