@@ -54,7 +54,12 @@ def matches(block: str, quoted: str, printed: str) -> bool:
         return False
     said, found = numbers(quoted), numbers(printed)
     command, share = SEEDED
-    allowed = [share * number if block.startswith(command) else 0.0 for number in said]
+    allowed = [0.0] * len(said)
+    if block.startswith(command):  # of two repeats, standard errors say little
+        chance = [quoted[: at.start()].endswith("± ") for at in NUMBER.finditer(quoted)]
+        allowed = [
+            (1.0 if is_error else share) * n for n, is_error in zip(said, chance, strict=True)
+        ]
     for (begin, word), tolerances in TOLERANCES.items():
         if block.startswith(begin) and word in quoted:
             allowed = list(tolerances)

@@ -5,19 +5,12 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from client_sdk.kernels import cells_of
-from client_sdk.shared import metres_per_degree
-from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, SyntheticMap, city
+from ldpspatial.datasets import city_map
 from ldpspatial.places.cell_maps import people_map
 
 Array = NDArray[np.float64]
 
-
-def _in_metres(n: int, rng: np.random.Generator) -> Array:
-    return (city(n, rng) - CITY_CENTER) * metres_per_degree(CITY_CENTER[0])
-
-
-# The city as a law that plans are made on: metres from its market square.
-CITY = SyntheticMap("city", -CITY_SIDE_M / 2, -CITY_SIDE_M / 2, CITY_SIDE_M, _in_metres)
+CITY = city_map()
 
 
 def truth_of(grid: Grid, positions: Array) -> Array:

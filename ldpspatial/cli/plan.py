@@ -39,9 +39,9 @@ from ldpspatial.privacy.still_device import Probability
 @click.option(
     "--repeats",
     type=int,
-    default=3,
+    default=5,
     show_default=True,
-    help="Collections played on each map, 2 at least: they tell what is chance.",
+    help="Collections played, 2 at least: they tell what is chance.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), help="Seed of the simulated people, to repeat their maps."
@@ -74,14 +74,15 @@ def plan(
 ) -> None:
     """Show the error to expect, and which grid to take.
 
-    Plays whole collections on three reference maps and measures the exact Wasserstein distance
-    in metres, with a quick look (EM). "W2" is between the true and the estimated cell map; "grid"
-    is what cells of that size lose by themselves; "total" bounds the distance from the people to
-    the estimate. The grid to "take" is the finest whose total is within 5 % of the smallest: fine
-    cells cost no privacy, as the disk grows with them, and regions that cut cells need them. "k-RR"
-    marks grids on which a report ignores distance. On that grid the recommended disk is then
-    measured with the recommended estimator, the field. Where even that is not better than a uniform
-    map by a tenth, and beyond chance, nothing is recommended.
+    Plays whole collections in a synthetic city, as rough as real ones are, and measures the exact
+    Wasserstein distance in metres, with a quick look (EM). "W2" is between the true and the
+    estimated cell map; "grid" is what cells of that size lose by themselves; "total" bounds the
+    distance from the people to the estimate. The grid to "take" is the finest whose total is within
+    5 % of the smallest: fine cells cost no privacy, as the disk grows with them, and regions that
+    cut cells need them. "k-RR" marks grids on which a report ignores distance. On that grid the
+    recommended disk is then measured with the recommended estimator, the field. Where even that is
+    not better by a tenth, and beyond chance, than a uniform map and than the field of reports that
+    say nothing, nothing is recommended.
 
     With --out the recommended collection is written; simulate, estimate and ranges need no other
     choice.
@@ -215,7 +216,7 @@ def _advice(result: Plan) -> str:
     level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
     return (
         f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m: people are then off "
-        f"by about {_metres(best.total_m)} m on these maps with people drawn anew "
+        f"by about {_metres(best.total_m)} m in such a city with people drawn anew "
         f"(root mean square); a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
         f"Collect with {options} and estimate with --estimator {best.rule}{aside}: "
         f"{_measured(best)}, against {_measured(other)} with {other.mechanism}"
@@ -241,9 +242,9 @@ def _no_advice(result: Plan) -> str:
     return (
         f"Nothing to recommend: on {grid.cells} x {grid.cells} cells people are off by about "
         f"{_metres(best.total_m)} m with {best.mechanism}{_single_cell(best)} and --estimator "
-        f"{best.rule} on these maps with people drawn anew (root mean square), which is hardly "
-        "better, or no better, than a map that knows nothing, off by "
-        f"{_metres(result.uniform_m)} m; with "
+        f"{best.rule} in such a city with people drawn anew (root mean square), which is hardly "
+        "better, or no better, than what needs no report, off by "
+        f"{_metres(best.nothing_m)} m; with "
         f"{other.mechanism}{_single_cell(other)} and --estimator {other.rule} they are off by "
         f"{_metres(other.total_m)} m. It takes more devices, a larger epsilon or other cells."
     )

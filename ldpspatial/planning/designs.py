@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, response_table
+from ldpspatial.channels.disk import StampChannel
 from ldpspatial.datasets import SyntheticMap
+from ldpspatial.estimation import estimate
 from ldpspatial.estimation.em import QUICK
 from ldpspatial.estimation.field.estimator import FIELD
 from ldpspatial.planning.disk_radius import disk_squared_radius
@@ -64,8 +66,10 @@ class Design:
         error of that mean by chance of the repeats.
     total_m : float
         Upper bound of W2 between people and estimate.
-    over_planned, over_uniform : Lead
-        By how much ``total_m`` is below that of the planned mechanism and of a uniform map.
+    over_planned, over_nothing : Lead
+        By how much ``total_m`` is below that of the planned mechanism, and of what needs no report
+        of these people: a uniform map, or the field of reports that say nothing of them (it knows
+        that cities crowd), whichever is nearer.
     no_better_than_uniform : tuple of str
         Maps on which the total is no smaller than that of a uniform map.
     """
@@ -77,8 +81,13 @@ class Design:
     standard_error_m: float
     total_m: float
     over_planned: Lead
-    over_uniform: Lead
+    over_nothing: Lead
     no_better_than_uniform: tuple[str, ...]
+
+    @property
+    def nothing_m(self) -> float:
+        """Total of what needs no report of these people."""
+        return self.total_m + self.over_nothing.mean_m
 
     @property
     def is_single_cell(self) -> bool:
@@ -118,11 +127,14 @@ def measure_designs(
     w2 = np.empty((len(played), len(laws), repeats))
     total = np.empty_like(w2)
     uniform = np.empty((len(laws), repeats))
+    nothing = np.empty_like(uniform)
+    blind = _blind(disk, devices, rng)
     for m, law in enumerate(laws.values()):
         for k in range(repeats):
             points = law.draw(devices, rng)
             uniform[m, k] = side_m * total_of_uniform(law, points)
             people = People.on_grid(law, points, table.cells)
+            nothing[m, k] = min(uniform[m, k], side_m * people.misfit(blind).total)
             for i, (each, rule, _) in enumerate(played):
                 misfit = rehearse(people, each, rng, rule)
                 w2[i, m, k], total[i, m, k] = side_m * misfit.w2, side_m * misfit.total
@@ -136,11 +148,19 @@ def measure_designs(
             standard_error_m=standard_error(w2[i]),
             total_m=float(total[i].mean()),
             over_planned=lead(total[i], total[0]),
-            over_uniform=lead(total[i], uniform),
+            over_nothing=lead(total[i], nothing),
             no_better_than_uniform=maps_lost(laws, total[i], uniform),
         )
         for i, (each, rule, squared) in enumerate(played)
     )
+
+
+def _blind(table: ResponseTable, devices: int, rng: np.random.Generator) -> Array:
+    """Return the field of people who are everywhere: of few reports, what it takes for a city."""
+    channel = StampChannel(table)
+    law = channel.forward(np.full(channel.input_shape, 1 / table.cells**2)).ravel()
+    counts = rng.multinomial(devices, law / law.sum()).reshape(channel.output_shape)
+    return estimate(channel, counts, FIELD).density
 
 
 def better_design(designs: tuple[Design, ...]) -> Design:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Collection
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.datasets import synthetic_maps
+from ldpspatial.datasets import city_map
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
 from ldpspatial.estimation.estimate import Rule
@@ -49,13 +49,11 @@ class ForetoldError:
 
 
 def synthetic_densities(cells: int, rng: np.random.Generator) -> dict[str, Array]:
-    """Return the maps that plans are made on as (cells, cells) shares: normal, szipf, mnormal."""
+    """Return what plans are made on, a synthetic city, as (cells, cells) shares by name."""
     d = whole_number("cells", cells, 1, 1024)
     check_generator(rng)
-    return {
-        name: People.on_grid(law, law.draw(PEOPLE, rng), d).truth
-        for name, law in synthetic_maps().items()
-    }
+    law = city_map()
+    return {law.name: People.on_grid(law, law.draw(PEOPLE, rng), d).truth}
 
 
 def foretell(

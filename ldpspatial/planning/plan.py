@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, response_table
 from client_sdk.shared import MECHANISMS
-from ldpspatial.datasets import SyntheticMap, synthetic_maps
+from ldpspatial.datasets import SyntheticMap, city_map
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Influence
 from ldpspatial.planning.designs import (
@@ -53,7 +53,7 @@ LADDER = (10, 20, 32, 64, 128)
 DISK = "disk"
 MAX_CELLS = 128  # an exact distance takes a second there and ten beyond
 MAX_DEVICES = 10_000_000  # 160 MB of points; more of them change next to nothing
-WORTH = 0.9  # of the error of a uniform map; with more nothing is recommended
+WORTH = 0.9  # of the error without reports; with more nothing is recommended
 NEGLIGIBLE = 1.05  # a finer grid may cost no more than 5 % of the error
 
 
@@ -160,12 +160,9 @@ class Plan:
 
     @property
     def tells_something(self) -> bool:
-        """Whether the recommended design is ahead of a uniform map, by a tenth and beyond chance.
-
-        By less it is ahead without a report that says anything: a field knows that cities crowd.
-        """
+        """Whether the recommended design is ahead of no reports, by a tenth and beyond chance."""
         best = self.recommended_design
-        return best.over_uniform.is_ahead and best.total_m <= WORTH * self.uniform_m
+        return best.over_nothing.is_ahead and best.total_m <= WORTH * best.nothing_m
 
 
 def plan(
@@ -176,7 +173,7 @@ def plan(
     cells: Sequence[int] | None = None,
     mechanism: str = DISK,
     maps: Mapping[str, SyntheticMap] | None = None,
-    repeats: int = 3,
+    repeats: int = 5,
     progress: Progress | None = None,
     windows: int | None = None,
     answers: int | None = None,
@@ -201,7 +198,7 @@ def plan(
         :func:`ldpspatial.planning.grid_size.recommended_cells`, and that one.
     mechanism : {"dam", "dam-ns", "huem", "disk"}
     maps : mapping of name to SyntheticMap, optional
-        What people might look like; by default normal, szipf and mnormal.
+        What people might look like; by default a synthetic city, which is as rough as real ones.
     repeats : int in [2, 1000]
         Collections played on each map.
     progress : callable (collections done, collections in all), optional
@@ -341,7 +338,7 @@ def _sizes(cells: Sequence[int] | None, side: float, devices: int) -> list[int]:
 
 
 def _maps(maps: Mapping[str, SyntheticMap] | None) -> Mapping[str, SyntheticMap]:
-    laws = synthetic_maps() if maps is None else maps
+    laws = {"city": city_map()} if maps is None else maps
     if not isinstance(laws, Mapping) or not laws:
         raise InputError(
             f"maps must be a mapping with at least one SyntheticMap, got {shown(maps)}"

@@ -1,7 +1,7 @@
 """From the counts of a released collection to the folder of its map.
 
 Besides what ``ldpspatial estimate`` writes, the summary says which error was to be expected: on the
-maps that plans are made on, and on the map that came out.
+map that plans are made on, and on the map that came out.
 
 Run as ``python -m ldpspatial.service.map_making FOLDER`` it takes the order from standard input:
 the service makes maps in a process of their own, so that devices do not wait for them.
@@ -65,7 +65,7 @@ def make_map(
         folder, collection, counted.counts, facts, rule, smoothing, intervals, stage
     )
     stage("expected error")
-    if isinstance(rule, Field):  # the maps that plans are made on lie elsewhere
+    if isinstance(rule, Field):  # the map that plans are made on lies elsewhere
         rule = Field(rule.point)
     summary["expected_error"] = _expected_error(folder, rule, advance)
     write_json(folder / "summary.json", summary)
@@ -102,7 +102,7 @@ def _for_pages(folder: Path, collection: Collection) -> bytes:
 
 
 def _expected_error(folder: Path, rule: Rule | None, advance: Advance) -> dict[str, Any]:
-    """Return W2 to expect on the maps of plans, and on the map in the folder."""
+    """Return W2 to expect on the map of plans, and on the map in the folder."""
     collection, estimate = read_estimate(folder)
     rng = np.random.default_rng(SEED)
     densities = {**synthetic_densities(collection.grid.cells, rng), THIS_MAP: estimate.density}

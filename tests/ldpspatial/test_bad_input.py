@@ -568,6 +568,7 @@ DATASETS = {
         for one in (datasets.normal, datasets.skew_zipf, datasets.multi_normal, datasets.city)
     },
     "datasets.synthetic_maps": Row(datasets.synthetic_maps, given(), {}),
+    "datasets.city_map": Row(datasets.city_map, given(), {}),
     "datasets.density_walks": Row(
         datasets.density_walks,
         lambda _: {

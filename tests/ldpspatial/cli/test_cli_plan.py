@@ -36,7 +36,7 @@ def test_every_grid_has_a_line_and_one_is_recommended() -> None:
 
 
 def test_grids_without_a_disk_are_marked_and_warned_of_once() -> None:
-    result = run(*SMALL, "--cells", 3)
+    result = run(*SMALL, "--epsilon", 8, "--cells", 4)
     assert "k-RR, take" in result.stdout
     assert result.stderr.count("the disk radius is 0") == 1
     assert "Warning" not in result.stdout
@@ -46,10 +46,10 @@ SINGLE_CELL = "(a single cell: k-ary randomised response)"
 
 
 def show(
-    monkeypatch: pytest.MonkeyPatch, lead: Lead, over_uniform: float, squared_radius: int = 5
+    monkeypatch: pytest.MonkeyPatch, lead: Lead, over_nothing: float, squared_radius: int = 5
 ) -> list[str]:
     """Show a made-up plan, the disk ahead of dam by ``lead``, and return the lines of advice."""
-    far, level = Lead(over_uniform, 1.0), Lead(0.0, 0.0)
+    far, level = Lead(over_nothing, 1.0), Lead(0.0, 0.0)
     dam = Design("dam", None, "em", 520.0, 9.0, 666.0, level, far, ())
     total, square = 666.0 - lead.mean_m, squared_radius
     disk = Design("disk", square, "field", 303.0, 12.0, total, lead, far, ())
@@ -64,7 +64,7 @@ def show(
 def test_the_total_is_that_of_the_recommended_design(monkeypatch: pytest.MonkeyPatch) -> None:
     grid, design = show(monkeypatch, Lead(180.0, 10.0), 1000.0)
     assert grid == (
-        "Take 15 x 15 cells of 800 m: people are then off by about 486 m on these maps "
+        "Take 15 x 15 cells of 800 m: people are then off by about 486 m in such a city "
         "with people drawn anew (root mean square); a map that knows nothing is off by 2470 m."
     )
     assert design == (
@@ -83,7 +83,7 @@ def test_a_disk_of_a_single_cell_is_called_randomised_response(
     _, kept = show(monkeypatch, Lead(18.0, 10.0), 1000.0, 0)
     assert f"with disk {SINGLE_CELL} and --estimator field; no" in kept
     (nothing,) = show(monkeypatch, Lead(180.0, 10.0), 2.0, 0)
-    assert f"486 m with disk {SINGLE_CELL} and --estimator field on these" in nothing
+    assert f"486 m with disk {SINGLE_CELL} and --estimator field in such" in nothing
     (other,) = show(monkeypatch, Lead(18.0, 10.0), 2.0, 0)
     assert f"with disk {SINGLE_CELL} and --estimator field they are off" in other
     assert all(SINGLE_CELL not in line for line in show(monkeypatch, Lead(180.0, 10.0), 1000.0))
@@ -91,7 +91,7 @@ def test_a_disk_of_a_single_cell_is_called_randomised_response(
 
 def test_a_lead_within_chance_is_called_none(monkeypatch: pytest.MonkeyPatch) -> None:
     grid, design = show(monkeypatch, Lead(18.0, 10.0), 1000.0)
-    assert "people are then off by about 666 m on" in grid
+    assert "people are then off by about 666 m in" in grid
     assert design.startswith(
         "Collect with --mechanism dam and estimate with --estimator em: total "
     )
@@ -107,8 +107,8 @@ def test_nothing_is_recommended_that_is_no_better_than_a_uniform_map(
     (line,) = show(monkeypatch, Lead(18.0, 10.0), 2.0)
     assert line.startswith(
         "Nothing to recommend: on 15 x 15 cells people are off by about 666 m with dam and "
-        "--estimator em on these maps with people drawn anew (root mean square), which is "
-        "hardly better, or no better, than a map that knows nothing, off by 2470 m; with disk and "
+        "--estimator em in such a city with people drawn anew (root mean square), which is "
+        "hardly better, or no better, than what needs no report, off by 668 m; with disk and "
         "--estimator field they are off by 648 m."
     )
 

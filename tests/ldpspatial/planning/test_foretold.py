@@ -7,7 +7,6 @@ from client_sdk import Collection, Grid
 from ldpspatial import estimate, wasserstein
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.playing import play
-from ldpspatial.datasets import synthetic_maps
 from ldpspatial.planning.foretold import foretell, synthetic_densities
 from ldpspatial.planning.plan import plan
 
@@ -21,7 +20,7 @@ def test_as_the_plan_of_this_grid() -> None:
     densities = synthetic_densities(CELLS, rng)
     found = foretell(COLLECTION, 5000, densities, rng, repeats=10, rule="em")
     row = plan(800, 3.5, 5000, rng, [CELLS], "dam", repeats=10).rows[0]
-    assert set(found.w2) == set(synthetic_maps())
+    assert list(found.w2) == ["city"]
     assert np.mean(list(found.w2.values())) == pytest.approx(row.w2_m, rel=0.17)
     assert all(found.highest[name] >= found.w2[name] for name in found.w2)
 
@@ -48,5 +47,5 @@ def test_more_reports_are_nearer_and_each_is_told() -> None:
     densities = synthetic_densities(CELLS, rng)
     few = foretell(COLLECTION, 300, densities, rng, tell=lambda: told.append(None))
     many = foretell(COLLECTION, 300_000_000, densities, rng)
-    assert len(told) == 9
+    assert len(told) == 3
     assert all(many.w2[name] < few.w2[name] / 3 for name in densities)

@@ -142,7 +142,8 @@ def test_single_cell_disks_are_named() -> None:
 
 
 def test_too_few_devices_are_named() -> None:
-    found = plan(5000, 0.5, 20, seeded(), cells=[5, 8], mechanism="dam", repeats=2)
+    maps = synthetic_maps()
+    found = plan(5000, 0.5, 20, seeded(), [5, 8], "dam", maps, repeats=2)
     assert all("szipf" in row.no_better_than_uniform for row in found.rows)
     assert any(
         text.startswith("szipf: 20 dam reports at epsilon 0.5 are too few, or the cells")
@@ -215,7 +216,7 @@ def test_progress_counts_every_play() -> None:
 
 
 def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
-    found = plan(12_000, 3.5, 3000, seeded(), cells=[6, 12], mechanism="dam", repeats=2)
+    found = plan(12_000, 3.5, 3000, seeded(), [6, 12], "dam", synthetic_maps(), repeats=2)
     planned, disk = found.designs
     assert (planned.mechanism, planned.squared_radius, planned.rule) == ("dam", None, "em")
     square = disk_squared_radius(found.recommended.cells, 3.5, 3000)
@@ -230,7 +231,7 @@ def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
 
 
 def test_where_nothing_beats_a_uniform_map_it_is_said_of_the_recommended_disk_too() -> None:
-    found = plan(12_000, 0.01, 100, seeded(), cells=[5], mechanism="dam", repeats=2)
+    found = plan(12_000, 0.01, 100, seeded(), [5], "dam", synthetic_maps(), repeats=2)
     assert not found.tells_something
     no_better = found.designs[1].no_better_than_uniform
     assert "szipf" in no_better

@@ -42,7 +42,7 @@ def test_a_series_is_planned_for_the_reports_of_one_window() -> None:
     assert series.total_epsilon == 7.0
     assert series.together.w2_m < series.window.w2_m
     assert series.together.total_m < series.window.total_m < found.uniform_m
-    plays = 3 * 2 * (2 + 2 + 2)  # maps, repeats; grids, designs, and the two maps of the series
+    plays = 2 * (2 + 2 + 2)  # repeats; grids, designs, and the two maps of the series
     assert calls == [(k + 1, plays) for k in range(plays)]
 
 
