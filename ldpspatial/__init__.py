@@ -22,9 +22,11 @@ if TYPE_CHECKING:
         cell_intervals,
         estimate,
         goodness_of_fit,
+        influence,
         region_share,
         share_change,
     )
+    from ldpspatial.estimation.intervals.area import people_in_area
     from ldpspatial.files.points import read_points
     from ldpspatial.metrics import (
         SeparableCost,
@@ -57,9 +59,11 @@ _HOMES = {
         "cell_intervals",
         "estimate",
         "goodness_of_fit",
+        "influence",
         "region_share",
         "share_change",
     ),
+    "estimation.intervals.area": ("people_in_area",),
     "files.points": ("read_points",),
     "places.points": ("Points",),
     "metrics": (
@@ -125,6 +129,8 @@ __all__ = [
     "count_reports",
     "estimate",
     "goodness_of_fit",
+    "influence",
+    "people_in_area",
     "read_points",
     "recommended",
     "recommended_collection",

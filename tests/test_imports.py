@@ -171,6 +171,8 @@ def test_public_names_are_pinned() -> None:
         "count_reports",
         "estimate",
         "goodness_of_fit",
+        "influence",
+        "people_in_area",
         "read_points",
         "recommended",
         "recommended_collection",

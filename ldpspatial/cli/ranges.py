@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from ldpspatial.cli.output import progress, show_table
+from ldpspatial.cli.output import RESULTS, progress, show_table
 from ldpspatial.collecting.region_changes import RegionChanges, region_changes
 from ldpspatial.collecting.region_shares import (
     RegionShares,
@@ -146,7 +146,9 @@ def ranges(
     if before is not None and method not in ("auto", "posterior"):
         raise click.UsageError("--since needs --method posterior.")
     outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
-    _check_outputs(outputs, (estimate, regions, area, before, public))
+    folder = estimate if estimate.is_dir() else estimate.parent
+    results = [folder / name for name in RESULTS]
+    _check_outputs(outputs, (estimate, regions, area, before, public, *results))
     found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
@@ -238,7 +240,7 @@ def _check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | N
         if not path.absolute().parent.is_dir():
             raise InputError(f"{option} must lie in a folder that exists, got {str(path)!r}")
         if os.path.realpath(path) in read:
-            raise InputError(f"{option} must not replace an input, got {str(path)!r}")
+            raise InputError(f"{option} must not replace an input or a result, got {str(path)!r}")
     if outputs["--gpkg"] is not None:
         check_installed()
 
@@ -250,7 +252,7 @@ def _show(shares: RegionShares) -> None:
         parts = [f"{each:.2%}" for each in (share.estimate, share.lower, share.upper)]
         between = f"{row.wholly_inside:.2%} to {row.touched:.2%}"
         rows.append((_name(row.region), *parts, f"{row.people:.0f}", between))
-    title = f"{100 * shares.level:g} % intervals by {shares.method}, {shares.n} reports"
+    title = f"{100 * shares.level:.12g} % intervals by {shares.method}, {shares.n} reports"
     if shares.of_all < 1:
         title += f", {shares.of_all:.1%} of them from the area"
     show_table(title, ("region", "share", "lower", "upper", "people", "inside to touched"), rows)
@@ -270,7 +272,7 @@ def _show_changes(changes: RegionChanges) -> None:
         points = [f"{100 * each:+.2f}" for each in (change.estimate, change.lower, change.upper)]
         rows.append((_name(row.region), *shares, *points, "yes" if row.is_sure else "-"))
     title = (
-        f"{100 * changes.level:g} % intervals of changes, {changes.method}, {changes.n_before} and "
+        f"{100 * changes.level:.12g} % intervals of changes, {changes.method}, {changes.n_before} and "
         f"{changes.n} reports"
     )
     header = ("region", "before", "share", "change in points", "lower", "upper", "sure")

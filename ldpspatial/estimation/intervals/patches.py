@@ -18,30 +18,18 @@ apart, as randomised response does, a patch is a cell.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, pi, sqrt
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 
-from ldpspatial.channels.protocol import Channel
 from ldpspatial.estimation.intervals.interval import WITHIN
 
 Array = NDArray[np.float64]
 
 RADIUS = 0.25  # of a window, in radii of the disk
 LEAST = 1e-300
-
-
-def disk_radius(channel: Channel) -> float:
-    """Return the radius, in cells, of a disk as large as the outputs that a cell makes likelier."""
-    cells = np.zeros(channel.input_shape)
-    cells[cells.shape[0] // 2, cells.shape[1] // 2] = 1
-    likely = channel.forward(cells)[channel.support]
-    likely = likely - likely.min()
-    squares = float((likely**2).sum())
-    area = float(likely.sum()) ** 2 / squares if squares > 0 else float(cells.size)
-    return sqrt(min(area, cells.size) / pi)
 
 
 @dataclass(frozen=True, eq=False)

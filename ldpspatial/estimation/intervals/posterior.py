@@ -14,6 +14,7 @@ in a few cells, may lie outside more often.
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.channels.reach import disk_radius
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.intervals.interval import (
@@ -22,7 +23,7 @@ from ldpspatial.estimation.intervals.interval import (
     share_of,
     standard_errors,
 )
-from ldpspatial.estimation.intervals.patches import RADIUS, Patches, disk_radius
+from ldpspatial.estimation.intervals.patches import RADIUS, Patches
 from ldpspatial.estimation.result import Estimate
 
 Array = NDArray[np.float64]

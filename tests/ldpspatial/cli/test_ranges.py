@@ -234,6 +234,7 @@ def test_outputs_are_checked_before_any_work(played: Path, tmp_path: Path) -> No
         ("--geojson", tmp_path / "a.csv", "--geojson must end in .geojson"),
         ("--csv", tmp_path / "none" / "a.csv", "--csv must lie in a folder that exists"),
         ("--csv", regions, "--csv must not replace an input"),
+        ("--csv", played / "estimate.csv", "--csv must not replace an input or a result"),
     ):
         assert words in refusal("ranges", played, regions, option, path)
     assert regions.read_bytes() == before

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.channels.dense import MatrixChannel
+from ldpspatial.channels.reach import disk_radius
 from ldpspatial.estimation.intervals.interval import WITHIN
-from ldpspatial.estimation.intervals.patches import Patches, disk_radius
+from ldpspatial.estimation.intervals.patches import Patches
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,11 @@ from scipy.stats import binom
 from client_sdk import response_table
 from ldpspatial import Estimate, Field, StampChannel, estimate
 from ldpspatial.channels.dense import MatrixChannel
+from ldpspatial.channels.reach import disk_radius
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import cell_intervals, region_share
 from ldpspatial.estimation.intervals import share_intervals
-from ldpspatial.estimation.intervals.patches import RADIUS, Patches, disk_radius
+from ldpspatial.estimation.intervals.patches import RADIUS, Patches
 from ldpspatial.estimation.intervals.posterior import CELL_UP, MANY_UP, STRETCH
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
 
