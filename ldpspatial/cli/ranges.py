@@ -272,8 +272,8 @@ def _show_changes(changes: RegionChanges) -> None:
         points = [f"{100 * each:+.2f}" for each in (change.estimate, change.lower, change.upper)]
         rows.append((_name(row.region), *shares, *points, "yes" if row.is_sure else "-"))
     title = (
-        f"{100 * changes.level:.12g} % intervals of changes, {changes.method}, {changes.n_before} and "
-        f"{changes.n} reports"
+        f"{100 * changes.level:.12g} % intervals of changes, {changes.method}, "
+        f"{changes.n_before} and {changes.n} reports"
     )
     header = ("region", "before", "share", "change in points", "lower", "upper", "sure")
     show_table(title, header, rows)
