@@ -79,7 +79,8 @@ def measure(
     clients: int, threshold: int, drop_out: int, neighbours: Neighbours | None
 ) -> list[object]:
     """Play one session; return a row of the table."""
-    terms = Terms(os.urandom(16), clients, threshold, BITS, LENGTH, neighbours)
+    session, is_circle = os.urandom(16), neighbours is not None
+    terms = Terms(session, clients, threshold, BITS, LENGTH, neighbours, honest_server=is_circle)
     rng = np.random.default_rng(drop_out)
     vectors = rng.integers(0, terms.modulus, (clients, LENGTH))
     failed = rng.choice(clients, clients * drop_out // 100, replace=False)

@@ -159,6 +159,7 @@ def _blind(table: ResponseTable, devices: int, rng: np.random.Generator) -> Arra
     """Return the field of people who are everywhere: of few reports, what it takes for a city."""
     channel = StampChannel(table)
     law = channel.forward(np.full(channel.input_shape, 1 / table.cells**2)).ravel()
+    law = np.maximum(law, 0)  # rounding alone goes below
     counts = rng.multinomial(devices, law / law.sum()).reshape(channel.output_shape)
     return estimate(channel, counts, FIELD).density
 

@@ -547,6 +547,14 @@ ESTIMATION = {
         },
         {"later": "later earlier"},
     ),
+    "people_in_area": Row(
+        lp.people_in_area,
+        lambda _: {"estimate": estimate(), "area": MAP / 3},
+        {
+            "estimate": NO_ESTIMATE,
+            "area": (*NO_ARRAYS, 5.0, 2 * MAP, -MAP, nan * MAP, 0 * MAP, np.ones((2, 2))),
+        },
+    ),
     "estimation.region_share": Row(
         estimation.region_share,
         lambda _: {

@@ -25,8 +25,12 @@ def terms(
     length: int = 4,
     neighbours: Neighbours | None = None,
     session: bytes = b"a test's session",
+    honest_server: bool = False,
 ) -> Terms:
-    return Terms(session, clients, threshold, bits, length, neighbours)
+    shares = threshold if neighbours is None else neighbours.shares
+    is_circle = neighbours is not None and neighbours.degree < clients - 1
+    trusted = honest_server or is_circle or 2 * shares <= clients
+    return Terms(session, clients, threshold, bits, length, neighbours, honest_server=trusted)
 
 
 def some_vectors(agreed: Terms, seed: int = 0) -> np.ndarray:

@@ -89,7 +89,8 @@ def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> Secur
     Raises
     ------
     InputError
-        ``secure_sum`` returns none for this modulus and threshold, or one with others.
+        ``secure_sum`` returns none for this modulus and threshold, or one with others, or its
+        method ``check``, if it has one, refuses so many clients and colluding ones among them.
     """
     function("secure_sum", secure_sum)
     modulus = cohort.modulus
@@ -104,4 +105,9 @@ def secure_sum_of(cohort: Cohort, clients: int, secure_sum: SecureSums) -> Secur
         raise InputError(
             f"secure_sum must sum {asked}, got modulus {found[0]} and threshold {found[1]}"
         )
+    try:
+        if (check := getattr(protocol, "check", None)) is not None:
+            check(clients, threshold - cohort.honest(clients))
+    except InputError as error:
+        raise InputError(f"secure_sum must sum {asked}: {error}") from None
     return protocol

@@ -125,7 +125,7 @@ def test_the_claim_says_what_the_sum_rests_on() -> None:
         assert why in said
         assert len(claim.conditions) == len(before)
         assert (claim.epsilon, claim.delta, claim.neighbours) == (1.0, 0, "zero")
-    circle = functools.partial(REAL, neighbours=Neighbours(6, 3))
+    circle = functools.partial(REAL, neighbours=Neighbours(6, 3), honest_server=True)
     assert "choose_neighbours" in ClientCohort(secure_sum=circle).assumption
 
 

@@ -35,6 +35,8 @@ class SecureAggregation:
         :func:`choose_neighbours` for less work.
     entropy : callable
         Takes n, returns n random bytes; the operating system's, but for tests.
+    colluding, honest_server
+        As in :class:`Terms`. With neighbours the server has to be trusted to follow the protocol.
 
     Raises
     ------
@@ -55,18 +57,29 @@ class SecureAggregation:
     bits: int
     neighbours: Neighbours | None = None
     entropy: Entropy = field(default=system_entropy, repr=False)
+    colluding: int = 0
+    honest_server: bool = False
 
     def __post_init__(self) -> None:
         whole_number("threshold", self.threshold, 2, MAX_CLIENTS)
         # The other fields are terms of every session, and the rules for them stand there.
-        Terms(
-            session=bytes(SESSION_BYTES),
-            clients=self.threshold,
+        self._terms(bytes(SESSION_BYTES), self.threshold, 1, self.colluding)
+
+    def _terms(self, session: bytes, clients: int, length: int, colluding: int) -> Terms:
+        return Terms(
+            session=session,
+            clients=clients,
             threshold=self.threshold,
             bits=self.bits,
-            length=1,
+            length=length,
             neighbours=self.neighbours,
+            colluding=colluding,
+            honest_server=self.honest_server,
         )
+
+    def check(self, clients: int, colluding: int) -> None:
+        """Refuse a sum of so many clients, of whom so many may collude, before it begins."""
+        self._terms(bytes(SESSION_BYTES), clients, 1, max(colluding, self.colluding))
 
     @classmethod
     def of_modulus(
@@ -75,6 +88,8 @@ class SecureAggregation:
         threshold: int,
         neighbours: Neighbours | None = None,
         entropy: Entropy = system_entropy,
+        colluding: int = 0,
+        honest_server: bool = False,
     ) -> "SecureAggregation":
         """Return the secure sum modulo a power of two: what `sum_clients` and `ClientCohort` call.
 
@@ -86,10 +101,10 @@ class SecureAggregation:
         Examples
         --------
         >>> SecureAggregation.of_modulus(modulus=1 << 20, threshold=8)
-        SecureAggregation(threshold=8, bits=20, neighbours=None)
+        SecureAggregation(threshold=8, bits=20, neighbours=None, colluding=0, honest_server=False)
         """
         bits = checked_modulus(modulus).bit_length() - 1
-        return cls(threshold=threshold, bits=bits, neighbours=neighbours, entropy=entropy)
+        return cls(threshold, bits, neighbours, entropy, colluding, honest_server)
 
     @property
     def modulus(self) -> int:
@@ -100,8 +115,9 @@ class SecureAggregation:
     def assumption(self) -> str:
         """What hiding the vectors rests on, as a condition of a claim."""
         server = (
-            "a server that follows the protocol, or any server where twice the threshold exceeds "
-            "the clients of the sum and the colluding ones together"
+            "any server: twice the threshold exceeds clients and colluding ones together"
+            if not self.honest_server
+            else "a server that follows the protocol"
             if self.neighbours is None
             else "a server that follows the protocol, and neighbours from choose_neighbours"
         )
@@ -126,20 +142,14 @@ class SecureAggregation:
         Raises
         ------
         InputError
-            Shapes that do not fit, or entries that are not residues.
+            Shapes that do not fit, entries that are not residues, or more clients than the
+            threshold protects against any server.
         """
         check_vectors(vectors, survivors, self.modulus)
         clients, length = vectors.shape
         if clients < self.threshold:
             return None
         session = random_bytes(self.entropy, SESSION_BYTES)
-        terms = Terms(
-            session=session,
-            clients=clients,
-            threshold=self.threshold,
-            bits=self.bits,
-            length=length,
-            neighbours=self.neighbours,
-        )
+        terms = self._terms(session, clients, length, self.colluding)
         failing = dict.fromkeys(np.flatnonzero(~survivors).tolist(), Step.MASK)
         return play(*enrol(terms, self.entropy), vectors, failing).total

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.sums.secure_aggregation.graph import MAX_CLIENTS, Neighbours
-from ldpspatial.validate import whole_number
+from ldpspatial.validate import instance, whole_number
 
-VERSION = b"ldpspatial secure aggregation 1"
+VERSION = b"ldpspatial secure aggregation 2"
 SESSION_BYTES = 16
 DIGEST_BYTES = 32
 MAX_BITS = 62  # int64 holds 2^62 with its negative half
@@ -45,11 +45,17 @@ class Terms:
     neighbours : Neighbours or None
         None shares every secret with every client, as in Bonawitz et al. (CCS 2017), in
         ``threshold`` shares.
+    colluding : int in [0, threshold)
+        How many clients may do anything together with the server.
+    honest_server : bool
+        Trust the server to follow the protocol. Otherwise twice the threshold has to exceed
+        ``clients + colluding``, on the complete graph: a server that tells two halves of the
+        clients of different survivors gets shares of both secrets of a client, and its vector.
 
     Raises
     ------
     InputError
-        A field breaks its rule.
+        A field breaks its rule, or the threshold is too low against any server.
     """
 
     session: bytes
@@ -58,6 +64,8 @@ class Terms:
     bits: int
     length: int
     neighbours: Neighbours | None = None
+    colluding: int = 0
+    honest_server: bool = False
 
     def __post_init__(self) -> None:
         if len(self.session) != SESSION_BYTES:
@@ -70,6 +78,26 @@ class Terms:
             raise InputError(
                 f"neighbours.shares must be at most the threshold {self.threshold}, "
                 f"got {self.neighbours.shares!r}"
+            )
+        whole_number("colluding", self.colluding, 0, self.threshold - 1)
+        if not instance("honest_server", self.honest_server, bool):
+            self._check_against_any_server()
+
+    def _check_against_any_server(self) -> None:
+        remedy = "or trust it to follow the protocol with honest_server=True"
+        if not self.complete:
+            raise InputError(
+                "neighbours must be None against a server that may do anything, got "
+                f"{self.neighbours!r}; {remedy}"
+            )
+        # As many shares as give one secret back must not be left over for the other secret.
+        if 2 * self.shares <= self.clients + self.colluding:
+            least = (self.clients + self.colluding) // 2 + 1
+            field = "threshold" if self.neighbours is None else "neighbours.shares"
+            raise InputError(
+                f"{field} must be {least} or more of {self.clients} clients with "
+                f"{self.colluding} colluding, against a server that may do anything, got "
+                f"{self.shares}; {remedy}"
             )
 
     @property
@@ -95,7 +123,10 @@ class Terms:
     @cached_property
     def digest(self) -> bytes:
         """32 bytes that stand for the session and all its terms, in every key and message."""
-        numbers = (self.clients, self.threshold, self.bits, self.length, self.degree, self.shares)
+        numbers = (
+            self.clients, self.threshold, self.bits, self.length, self.degree, self.shares,
+            self.colluding, int(self.honest_server),
+        )  # fmt: skip
         return sha256(VERSION + self.session + b"".join(map(encoded, numbers))).digest()
 
     def label(self, use: str, *numbers: int) -> bytes:

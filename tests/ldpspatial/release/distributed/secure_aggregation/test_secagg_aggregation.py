@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from experiments.studies.secure_aggregation import published_bits, secure_aggregation
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.sums import secure_aggregation as package
+from ldpspatial.release.distributed.sums.client_cohort import ClientCohort
 from ldpspatial.release.distributed.sums.secure_aggregation import (
     Neighbours,
     SecureAggregation,
@@ -54,7 +56,7 @@ def test_it_is_the_secure_sum_of_a_trusted_party(
 ) -> None:
     survivors = np.array(here)
     vectors = np.random.default_rng(length).integers(0, 1 << bits, (len(here), length))
-    real: SecureSum = SecureAggregation(threshold, bits)
+    real: SecureSum = SecureAggregation(threshold, bits, honest_server=True)
     ideal: SecureSum = ModularSum(1 << bits, threshold)
     assert (real.modulus, real.threshold) == (ideal.modulus, ideal.threshold)
     found, expected = real.total(vectors, survivors), ideal.total(vectors, survivors)
@@ -67,7 +69,7 @@ def test_it_is_the_secure_sum_of_a_trusted_party(
 
 
 def test_on_a_circle_it_is_too() -> None:
-    real = SecureAggregation(8, 20, neighbours=Neighbours(6, 3))
+    real = SecureAggregation(8, 20, neighbours=Neighbours(6, 3), honest_server=True)
     vectors = np.random.default_rng(1).integers(0, real.modulus, (12, 30))
     survivors = np.arange(12) % 4 > 0
     found = real.total(vectors, survivors)
@@ -108,7 +110,7 @@ def test_fields_that_cannot_be(arguments: Mapping[str, int], message: str) -> No
 
 def test_of_a_modulus_it_is_what_a_sum_of_clients_asks_for() -> None:
     sums = SecureAggregation.of_modulus(
-        1 << 32, 700, neighbours=Neighbours(6, 3), entropy=seeded(1)
+        1 << 32, 700, neighbours=Neighbours(6, 3), entropy=seeded(1), honest_server=True
     )
     assert (sums.modulus, sums.threshold, sums.bits) == (1 << 32, 700, 32)
     assert sums.neighbours == Neighbours(6, 3)
@@ -122,11 +124,34 @@ def test_of_a_modulus_it_is_what_a_sum_of_clients_asks_for() -> None:
 
 
 def test_what_it_rests_on_is_said() -> None:
-    whole, circle = SecureAggregation(4, 8), SecureAggregation(4, 8, Neighbours(6, 3))
-    for sums in (whole, circle):
+    whole = SecureAggregation(4, 8)
+    circle = SecureAggregation(4, 8, Neighbours(6, 3), honest_server=True)
+    trusting = SecureAggregation(4, 8, honest_server=True)
+    for sums in (whole, circle, trusting):
         assert sums.assumption.startswith("computational: sums by secure aggregation on X25519")
     assert "twice the threshold exceeds" in whole.assumption
-    assert "any server" not in circle.assumption
+    assert "any server" not in circle.assumption + trusting.assumption
+
+
+def test_a_threshold_that_a_server_could_split_is_refused() -> None:
+    """Half of ten clients may be told of one list of survivors, and half of another."""
+    split = "threshold must be 6 or more of 10 clients with 0 colluding, against a server"
+    vectors, here = np.ones((10, 2), np.int64), np.ones(10, bool)
+    with pytest.raises(InputError, match=split):
+        SecureAggregation(5, 8).total(vectors, here)
+    assert SecureAggregation(6, 8).total(vectors, here) is not None
+    assert SecureAggregation(5, 8, honest_server=True).total(vectors, here) is not None
+    with pytest.raises(InputError, match="7 or more of 10 clients with 3 colluding"):
+        SecureAggregation(6, 8, colluding=3).total(vectors, here)
+    with pytest.raises(InputError, match="neighbours must be None against a server that may do"):
+        SecureAggregation(8, 8, Neighbours(6, 5))
+    with pytest.raises(InputError, match=r"neighbours\.shares must be 6 or more of 10"):
+        SecureAggregation(6, 8, Neighbours(10, 5)).total(vectors, here)
+    cohort = {"shard_size": 10, "tolerated": 0.4, "colluding": 0.2}
+    with pytest.raises(InputError, match="7 or more of 10 clients with 2 colluding"):
+        ClientCohort(**cohort, secure_sum=SecureAggregation.of_modulus)  # type: ignore[arg-type]
+    trusted = partial(SecureAggregation.of_modulus, honest_server=True)
+    assert ClientCohort(**cohort, secure_sum=trusted).shard_size == 10  # type: ignore[arg-type]
 
 
 def test_vectors_that_cannot_be() -> None:
