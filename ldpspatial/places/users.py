@@ -206,7 +206,7 @@ class UserCells:
         return UserCells(self.shape, self.visits[chosen], self.outside, self.users_outside, trails)
 
 
-def user_cells(points: Positions, grid: Grid) -> UserCells:
+def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> UserCells:
     """Put users' positions on a grid.
 
     Parameters
@@ -214,11 +214,15 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
     points : (n, 2) array, pair (user ids, (n, 2) array), or Points
         Latitude and longitude (y and x on a plane grid). Without ids every row is a user.
     grid : client_sdk.Grid
+    may_be_empty : bool
+        Take positions that are all outside, or none, as a map of nobody. What leaves a server under central
+        privacy needs that: an error would tell that the only user inside is gone.
 
     Raises
     ------
     InputError
-        Arrays of a wrong shape or type, ids and positions of different lengths, no position inside.
+        Arrays of a wrong shape or type, ids and positions of different lengths, no position inside
+        unless the map may be empty.
 
     Examples
     --------
@@ -229,10 +233,12 @@ def user_cells(points: Positions, grid: Grid) -> UserCells:
     """
     instance("grid", grid, Grid)
     ids, coordinates = _parts(points)
+    if instance("may_be_empty", may_be_empty, bool) and np.shape(coordinates) == (0, 2):
+        return cells_by_user([], [], (grid.cells, grid.cells))
     at = number_array("points", coordinates, ("n", 2))
     with input_errors():
         rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])
-    if not inside.any():
+    if not inside.any() and not may_be_empty:
         raise InputError(
             f"points must lie in the square, but all {len(at)} lie outside: "
             "check the square, and that latitude and longitude are not swapped"
@@ -264,7 +270,7 @@ def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) ->
     size = shape[0] * shape[1]
     where = whole_array("cells", cells, ("n",), 0, size)
     who = _codes(users, len(where))
-    n = int(who.max(initial=-1)) + 1
+    n = int(who.max()) + 1
     ones = np.ones(len(where), dtype=np.int64)
     visits = sparse.coo_array((ones, (who, where)), shape=(n, size)).tocsr()
     visits.sum_duplicates()

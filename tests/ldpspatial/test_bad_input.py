@@ -750,6 +750,7 @@ TOP = {
                 (np.array(["a", 1], object), POINTS[:2]),
             ),
             "grid": NO_GRID,
+            "may_be_empty": FLAG,
         },
         {"points": "points user ids"},
     ),

@@ -10,7 +10,7 @@ from client_sdk import Grid, entropy
 from client_sdk.entropy import Entropy
 from ldpspatial.errors import InputError
 from ldpspatial.places.quadtree import Quadtree
-from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.places.users import UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release import central
 from ldpspatial.release.central import Laplace, LaplaceTop, SparseEmd, central_release, sparse_emd
@@ -261,3 +261,18 @@ def test_a_million_cells_are_no_trouble() -> None:
 def test_conditions_are_said_in_words() -> None:
     assert SparseEmd().claim(1).conditions == central_release.CONDITIONS
     assert any("mass 1" in condition for condition in central_release.CONDITIONS)
+
+
+@every_release
+def test_where_the_only_user_inside_is_gone_there_is_a_map_as_before(
+    release: CentralRelease,
+) -> None:
+    """An error would tell: neighbouring sets of users all give a map, of one shape."""
+    grid = Grid.plane(0, 0, 4, 4)
+    both = (["ann", "bob"], [[0.5, 0.5], [9.0, 9.0]])
+    alone = (["bob"], [[9.0, 9.0]])
+    for points in (both, alone, (np.zeros(0, int), np.zeros((0, 2)))):
+        users = user_cells(points, grid, may_be_empty=True)
+        found = release.publish(users, 1.0)
+        assert found.density.shape == (4, 4)
+        assert found.density.sum() == pytest.approx(1)
