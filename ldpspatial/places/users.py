@@ -215,8 +215,8 @@ def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> Use
         Latitude and longitude (y and x on a plane grid). Without ids every row is a user.
     grid : client_sdk.Grid
     may_be_empty : bool
-        Take positions that are all outside, or none, as a map of nobody. What leaves a server under central
-        privacy needs that: an error would tell that the only user inside is gone.
+        Take positions that are all outside, or none, as a map of nobody. What leaves a server under
+        central privacy needs that: an error would tell that the only user inside is gone.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) ->
     size = shape[0] * shape[1]
     where = whole_array("cells", cells, ("n",), 0, size)
     who = _codes(users, len(where))
-    n = int(who.max()) + 1
+    n = int(who.max(initial=-1)) + 1
     ones = np.ones(len(where), dtype=np.int64)
     visits = sparse.coo_array((ones, (who, where)), shape=(n, size)).tocsr()
     visits.sum_duplicates()
