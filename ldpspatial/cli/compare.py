@@ -111,6 +111,8 @@ def compare(**options: Any) -> None:
       METRIC-users.png, METRIC-cells.png
                          where --users or --cells vary and epsilon does not; where it does too,
                          a figure over epsilon for each of them
+    Releases whose promise is of another kind, per report or under geo-indistinguishability, have
+    figures of their own, whose names say so.
 
     \b
     Examples:

@@ -3,10 +3,15 @@
 Releases of different trust models promise different things at the same epsilon. So a curve says
 which epsilon it runs over: that of each claim under its own neighbouring relation, or that which
 every claim implies under one relation, replacement of one user's data.
+
+Between notions and units there is no such conversion: epsilon per cell, under
+geo-indistinguishability, and epsilon per report are other quantities than epsilon per user. A
+figure holds promises of one kind, unless a mixed one is asked for by name; that one says of each
+curve what it promises.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,6 +41,8 @@ AXES: dict[str, str] = {
 }
 LEVEL = 0.95
 SHUFFLE_DELTA = 1e-6
+KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
+COMMON = "differential privacy, per user"
 _CLAIM = ("model", "claim_notion", "claim_delta", "claim_unit", "claim_conditions")
 
 
@@ -60,6 +67,14 @@ class Curve:
     lower: Array
     upper: Array
     runs: NDArray[np.int64]
+
+
+def promise_of(rows: pa.Table) -> str:
+    """Return the kind of promise of a release's runs: its notion, per what distance, per whom."""
+    if not set(KIND) <= set(rows.column_names):
+        return COMMON
+    notion, distance, unit = (str(rows[name][0].as_py()) for name in KIND)
+    return f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
 
 
 def setting_of(against: Against) -> Literal["epsilon", "users", "cells"]:
@@ -151,6 +166,7 @@ def plot_error_curves(
     title: str | None = None,
     releases: Sequence[str] | None = None,
     shuffle_delta: float = SHUFFLE_DELTA,
+    mixed: bool = False,
 ) -> Figure:
     """Draw the error of every release, one line each, coloured by trust model.
 
@@ -161,15 +177,22 @@ def plot_error_curves(
     title : str, optional
     releases : labels, optional
         Which to draw; all by default.
+    mixed : bool
+        Draw promises of several kinds into one figure, and name that of each curve.
 
     Returns
     -------
     matplotlib.figure.Figure
         Save it with :func:`ldpspatial.plotting.heat_map.save_figure`.
+
+    Raises
+    ------
+    InputError
+        As in :func:`error_curve`; or releases promise things that cannot be compared.
     """
     if title is not None:
         instance("title", title, str)
-    curves = _curves(table, metric, against, releases, shuffle_delta)
+    curves = _curves(table, metric, against, releases, shuffle_delta, mixed)
     labels = _labels(table, metric, against, shuffle_delta)
     return curves_figure(curves, labels, not METRICS[metric].grows, title)
 
@@ -194,12 +217,27 @@ def _curves(
     against: Against,
     releases: Sequence[str] | None,
     shuffle_delta: float,
+    mixed: bool = False,
 ) -> list[Curve]:
     instance("table", table, pa.Table)
     if releases is not None and (isinstance(releases, str) or not isinstance(releases, Iterable)):
         raise InputError(f"releases must be labels, got {shown(releases)}")
+    instance("mixed", mixed, bool)
     names = list(releases or pc.unique(table["release"]).to_pylist())
-    return [error_curve(table, name, metric, against, shuffle_delta) for name in names]
+    curves = [error_curve(table, name, metric, against, shuffle_delta) for name in names]
+    kinds = [promise_of(table.filter(pc.equal(table["release"], name))) for name in names]
+    if len(set(kinds)) < 2:
+        return curves
+    if mixed:
+        marked = zip(curves, kinds, strict=True)
+        return [replace(curve, release=f"{curve.release} ({kind})") for curve, kind in marked]
+    by_kind = {kind: [n for n, k in zip(names, kinds, strict=True) if k == kind] for kind in kinds}
+    told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in by_kind.items())
+    raise InputError(
+        f"releases must promise one kind of thing in a figure, got {told}. Name those of one kind, "
+        "or ask for mixed=True, which marks each curve; "
+        "ldpspatial.release.local.Matched runs one at the local privacy of another"
+    )
 
 
 def _labels(

@@ -1,8 +1,9 @@
 """A comparison as files that other tools open: tables of runs and of curves, and figures."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from ldpspatial.comparison.curves import (
+    COMMON,
     SHUFFLE_DELTA,
     Against,
     error_curve,
     plot_error_curves,
+    promise_of,
 )
 from ldpspatial.files.atomic import replacing
 from ldpspatial.plotting.heat_map import save_figure
@@ -25,7 +28,7 @@ SETTINGS: tuple[Against, ...] = ("epsilon", "users", "cells")
 
 @dataclass(frozen=True)
 class Part:
-    """Runs along which one setting varies.
+    """Runs along which one setting varies, of releases that promise one kind of thing.
 
     Attributes
     ----------
@@ -42,7 +45,26 @@ class Part:
 
 
 def parts(table: pa.Table) -> Iterator[Part]:
-    """Cut a table so that in each part one setting varies: epsilon where it does."""
+    """Cut a table so that in each part one setting varies, and promises are of one kind.
+
+    The setting is epsilon where that varies.
+    """
+    for kind, alike in _by_promise(table):
+        for part in _by_setting(alike):
+            yield replace(part, name=part.name + kind)
+
+
+def _by_promise(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Cut a table by what its releases promise; file names tell what is not the usual."""
+    releases = pc.unique(table["release"]).to_pylist()
+    kinds = {name: promise_of(table.filter(pc.equal(table["release"], name))) for name in releases}
+    for kind in dict.fromkeys(kinds.values()):
+        some = [name for name in releases if kinds[name] == kind]
+        ending = "" if kind == COMMON else "-" + "-".join(re.findall(r"\w+", kind))
+        yield ending, table.filter(pc.is_in(table["release"], pa.array(some)))
+
+
+def _by_setting(table: pa.Table) -> Iterator[Part]:
     several = [name for name in SETTINGS if len(pc.unique(table[name])) > 1] or ["epsilon"]
     setting, *others = several
     for values in product(*(pc.unique(table[name]).to_pylist() for name in others)):

@@ -658,7 +658,7 @@ COMPARISON = {
     "comparison.plot_error_curves": Row(
         comparison.plot_error_curves,
         lambda _: {"table": table_of_runs(), "metric": "l1", "title": "t"},
-        {**CURVE, "title": TEXT, "releases": (3, ["nothing"], [3], "nothing")},
+        {**CURVE, "title": TEXT, "releases": (3, ["nothing"], [3], "nothing"), "mixed": FLAG},
         {"releases": "release"},
     ),
     "comparison.random_rectangles": Row(

@@ -1,6 +1,7 @@
 """Error curves: means, intervals, and what may not be averaged."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial.comparison import compare, error_curve, plot_error_curves
 from ldpspatial.comparison.curves import LEVEL
-from ldpspatial.comparison.results import curve_rows, parts
+from ldpspatial.comparison.results import curve_rows, parts, write_results
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.plotting.error_curves import legend_handles
@@ -142,6 +143,32 @@ def test_the_figure_has_a_line_a_release_grouped_by_trust(
         ends = np.array(bars[2][0].get_segments())
         assert ends[:, :, 0] == pytest.approx(np.column_stack([curve.x] * 2))
         assert ends[:, :, 1] == pytest.approx(np.column_stack([curve.lower, curve.upper]))
+
+
+def test_promises_of_two_kinds_are_not_drawn_as_one(tmp_path: Path) -> None:
+    people = np.random.default_rng(0).normal(4, 1, (60, 2))
+    wanted = [Dam(), PlanarLaplace()]
+    table = compare(
+        people, Grid.plane(0, 0, 8, 4), [1.0, 2.0], wanted, 2, np.random.default_rng(1),
+        metrics=["l1"],
+    )  # fmt: skip
+    told = "got differential privacy, per user: dam; geo-indistinguishability per cell, per user"
+    with pytest.raises(InputError, match=told):
+        plot_error_curves(table, "l1")
+    (axes,) = plot_error_curves(table, "l1", mixed=True).axes
+    named = [str(handle.get_label()) for handle in legend_handles(axes)]
+    assert named == [
+        "local: dam (differential privacy, per user)",
+        "local: planar-laplace (geo-indistinguishability per cell, per user)",
+    ]
+    (axes,) = plot_error_curves(table, "l1", releases=["planar-laplace"]).axes
+    assert [str(each.get_label()) for each in legend_handles(axes)] == ["local: planar-laplace"]
+    written = {path.name for path in write_results(tmp_path, table, ["l1"])}
+    assert {"l1-epsilon.png", "l1-replacement.png"} < written
+    assert "l1-epsilon-geo-indistinguishability-per-cell-per-user.png" in written
+    drawn = (tmp_path / "curves.csv").read_text()
+    assert "planar-laplace" in drawn
+    assert "dam" in drawn
 
 
 def test_without_a_promise_the_line_lies_at_the_mean(table: pa.Table) -> None:
