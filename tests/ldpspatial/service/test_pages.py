@@ -349,6 +349,7 @@ def test_a_closed_collection_says_so(place: tuple[Path, str], chromium: Any) -> 
         context = chromium.new_context()
         page = Watched(context).page
         page.goto(f"{origin(server)}/participate/{OTHER.digest}")
+        page.wait_for_selector("#ready:not([hidden])")
         page.focus("#map")
         page.keyboard.press("ArrowUp")
 
