@@ -24,7 +24,7 @@ from ldpspatial.planning.rehearsal import People
 
 # A tenth of what the command takes by itself: minutes less.
 DEVICES = 6_000
-BROWSERS = 40
+BROWSERS = 12
 WITH_FILES = 300
 SERIES = 700
 DIGEST = COLLECTION.digest
