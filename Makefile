@@ -32,7 +32,7 @@ quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 $(QUICK)
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
+	$(BIN)/python -m pytest -n 3 --dist worksteal -rs
 
 system:
 	apt-get update -q

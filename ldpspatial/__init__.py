@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         share_change,
     )
     from ldpspatial.estimation.intervals.area import people_in_area
+    from ldpspatial.estimation.intervals.levels import level_intervals
     from ldpspatial.files.points import read_points
     from ldpspatial.metrics import (
         SeparableCost,
@@ -64,6 +65,7 @@ _HOMES = {
         "share_change",
     ),
     "estimation.intervals.area": ("people_in_area",),
+    "estimation.intervals.levels": ("level_intervals",),
     "files.points": ("read_points",),
     "places.points": ("Points",),
     "metrics": (
@@ -130,6 +132,7 @@ __all__ = [
     "estimate",
     "goodness_of_fit",
     "influence",
+    "level_intervals",
     "people_in_area",
     "read_points",
     "recommended",

@@ -172,6 +172,7 @@ def test_public_names_are_pinned() -> None:
         "estimate",
         "goodness_of_fit",
         "influence",
+        "level_intervals",
         "people_in_area",
         "read_points",
         "recommended",

@@ -22,7 +22,7 @@ from ldpspatial import StampChannel
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.estimation import EM, LikelihoodGain, best_power, goodness_of_fit
 from ldpspatial.places.cell_maps import people_map
-from ldpspatial.planning.disk_radius import disk_squared_radius
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 
 Array = NDArray[np.float64]
 

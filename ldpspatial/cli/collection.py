@@ -21,7 +21,7 @@ from ldpspatial.cli.output import show
 from ldpspatial.collecting.results import real_radius, squared_radius
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
-from ldpspatial.planning.grid_size import FOR_USERS
+from ldpspatial.release.local.disks.disk_radius import FOR_USERS
 
 
 @click.group()

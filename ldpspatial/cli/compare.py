@@ -22,7 +22,7 @@ from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.release.registry import releases
 from ldpspatial.validate import MAX_CELLS
 
-DEFAULT_RELEASES = ("dam", "adaptive-hierarchical", "sparse-emd")
+DEFAULT_RELEASES = ("recommended", "distributed-levels", "central-levels")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 5.0)
 
 

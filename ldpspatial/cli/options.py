@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from client_sdk import Grid, ParameterError
 from client_sdk.shared import MECHANISMS, metres_per_degree
 from ldpspatial.errors import InputError
-from ldpspatial.planning.disk_radius import MAX_USERS, disk_squared_radius
 from ldpspatial.planning.grid_size import recommended_cells
+from ldpspatial.release.local.disks.disk_radius import MAX_USERS, disk_squared_radius
 from ldpspatial.validate import MAX_CELLS
 
 Command = Callable[..., Any]

@@ -21,7 +21,7 @@ from ldpspatial.cli.series_estimate import estimate
 from ldpspatial.cli.series_simulate import simulate
 from ldpspatial.collecting.series_maps import moment
 from ldpspatial.files.atomic import replacing
-from ldpspatial.planning.grid_size import FOR_USERS
+from ldpspatial.release.local.disks.disk_radius import FOR_USERS
 
 MOST_SECONDS = 10**9  # of a window, as in every series document
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}

@@ -41,8 +41,8 @@ from ldpspatial.collecting.simulation import simulate as play
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
 from ldpspatial.files.points import read_points
 from ldpspatial.places.points import Points
-from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.planning.grid_size import recommended_cells
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from ldpspatial.validate import MAX_CELLS
 
 EXACT_CELLS = 256  # some ten seconds there, minutes beyond

@@ -115,6 +115,42 @@ class Quadtree:
         below = 4 * np.sort(parents)[:, np.newaxis] + np.arange(4)
         return self._existing(level, below.ravel())
 
+    def positions(self, level: int, numbers: Ints) -> Ints:
+        """Return where nodes lie among their level's, row by row (row * columns + column).
+
+        Examples
+        --------
+        >>> tree = Quadtree((3, 5))
+        >>> tree.positions(2, tree.numbers(2)).tolist()
+        [0, 1, 3, 4, 2, 5]
+        """
+        row, column = _apart(numbers, level)
+        places: Ints = row * self.sides(level)[1] + column
+        return places
+
+    def spread(self, level: int, numbers: Ints, values: Array, missing: float = 0.0) -> Array:
+        """Return a map on which every cell of a node holds the node's value.
+
+        Parameters
+        ----------
+        level : int
+        numbers : (n,) int64 array
+            Different nodes of that level.
+        values : (n,) float array
+        missing : float
+            For the cells of all other nodes.
+
+        Examples
+        --------
+        >>> Quadtree((2, 3)).spread(1, np.array([1]), np.array([7.0])).tolist()
+        [[0.0, 0.0, 7.0], [0.0, 0.0, 7.0]]
+        """
+        grid = np.full(self.sides(level), missing)
+        grid.ravel()[self.positions(level, numbers)] = values
+        block = self.block(level)
+        cells: Array = np.repeat(np.repeat(grid, block, axis=0), block, axis=1)
+        return cells[: self.shape[0], : self.shape[1]]
+
     def leaf_numbers(self, cells: Ints) -> Ints:
         """Return the number of each cell (row * columns + column) among the leaves."""
         row, column = np.divmod(cells, self.shape[1])

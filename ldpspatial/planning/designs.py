@@ -13,8 +13,8 @@ from ldpspatial.datasets import SyntheticMap
 from ldpspatial.estimation import estimate
 from ldpspatial.estimation.em import QUICK
 from ldpspatial.estimation.field.estimator import FIELD
-from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.planning.rehearsal import People, rehearse
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 
 Array = NDArray[np.float64]
 

@@ -1,13 +1,12 @@
 """Into how many cells a square is cut, and how much larger than the area it is."""
 
-from ldpspatial.planning.disk_radius import MAX_USERS
+from ldpspatial.release.local.disks.disk_radius import MAX_USERS
 from ldpspatial.validate import number_in, whole_number
 
 CELLS = 64
 MANY_CELLS = 128
 MANY_USERS = 1_000_000  # from here on finer cells tell more of regions
 FINEST_CELL_M = 10.0  # about what the positions of a phone resolve
-FOR_USERS = 100_000  # where nobody said how many will report
 
 
 def recommended_cells(n_users: int, side_m: float | None = None) -> int:

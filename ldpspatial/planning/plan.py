@@ -28,11 +28,11 @@ from ldpspatial.planning.designs import (
     total_of_uniform,
     warnings_of_map,
 )
-from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.planning.forged import forged_influence
 from ldpspatial.planning.grid_size import recommended_cells
 from ldpspatial.planning.rehearsal import People, rehearse
 from ldpspatial.planning.series_plan import Series, SeriesPlan, plan_series
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from ldpspatial.validate import (
     MICRO,
     callback,

@@ -1,19 +1,41 @@
 """What to collect with where nothing favours another choice: chosen without looking at any data."""
 
+from typing import Literal, overload
+
 from client_sdk import Collection, Grid
-from ldpspatial.planning.disk_radius import disk_squared_radius
-from ldpspatial.planning.grid_size import FOR_USERS, recommended_cells
+from ldpspatial.planning.grid_size import recommended_cells
+from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.distributed import DistributedLevels
 from ldpspatial.release.local import Disk
-from ldpspatial.validate import input_errors
+from ldpspatial.release.local.disks.disk_radius import FOR_USERS, disk_squared_radius
+from ldpspatial.release.release import Release
+from ldpspatial.validate import input_errors, one_of
+
+MODELS = ("local", "distributed", "central")
 
 
-def recommended(cells: int, epsilon: float, n_users: int) -> Disk:
-    """Return the local release that measured best for this grid, epsilon and number of users.
+@overload
+def recommended(
+    cells: int, epsilon: float, n_users: int, model: Literal["local"] = "local"
+) -> Disk: ...
 
-    A plain disk whose real radius minimises a linearised W2 risk
-    (:mod:`ldpspatial.planning.disk_radius`), and a Bayesian field as the estimate
-    (:mod:`ldpspatial.estimation.field`). The choice looks at the three arguments
-    and nothing else, so it may be published; the estimate looks at the reports and nothing else.
+
+@overload
+def recommended(cells: int, epsilon: float, n_users: int, model: str) -> Release: ...
+
+
+def recommended(cells: int, epsilon: float, n_users: int, model: str = "local") -> Release:
+    """Return the release to take for this grid, epsilon and number of users, whoever is trusted.
+
+    - "local", nobody: a plain disk whose real radius minimises a linearised W2 risk
+      (:mod:`ldpspatial.release.local.disks.disk_radius`), and a Bayesian field as the estimate
+      (:mod:`ldpspatial.estimation.field`).
+    - "distributed", enough of the other clients: secure sums on the levels of a quadtree, combined
+      by least squares (:mod:`ldpspatial.release.level_sums`).
+    - "central", the server: the same of noisy sums.
+
+    The choice looks at the arguments and nothing else, so it may be published. The two on levels
+    choose where to begin by themselves: from the public number of clients, or from a noisy one.
 
     Parameters
     ----------
@@ -24,11 +46,14 @@ def recommended(cells: int, epsilon: float, n_users: int) -> Disk:
         Privacy loss of one report.
     n_users : int in [1, 10^12]
         Users who will report, about: a factor of ten hardly matters.
+    model : {"local", "distributed", "central"}
+        Their claims differ in whom they protect against and in which neighbours they compare
+        (docs/releases.md): equal epsilons are not equal privacy.
 
     Returns
     -------
-    Disk
-        A release: local, epsilon-LDP per user.
+    Release
+        A :class:`ldpspatial.release.local.Disk` for "local".
 
     Raises
     ------
@@ -39,8 +64,14 @@ def recommended(cells: int, epsilon: float, n_users: int) -> Disk:
     --------
     >>> recommended(cells=64, epsilon=3.5, n_users=10_000)
     Disk(rule='field', squared_radius=135)
+    >>> recommended(cells=64, epsilon=3.5, n_users=10_000, model="central")
+    CentralLevels()
     """
-    return Disk(squared_radius=disk_squared_radius(cells, epsilon, n_users))
+    one_of("model", model, MODELS)
+    square = disk_squared_radius(cells, epsilon, n_users)  # checks the arguments as well
+    if model == "local":
+        return Disk(squared_radius=square)
+    return CentralLevels() if model == "central" else DistributedLevels()
 
 
 @input_errors()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate
+from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.places.users import Positions, UserCells, user_cells
 from ldpspatial.privacy.claims import Model, PrivacyClaim
 from ldpspatial.validate import check_epsilon, check_generator, density_array, instance
@@ -37,7 +38,10 @@ class Released:
         What else is worth a column: vector length, rounds, radius. Facts may depend on the data
         and are for evaluation; the claim covers the density alone unless it says otherwise.
     estimate : Estimate or None
-        How the density was found, where EM found it.
+        How the density was found, where it was found from local reports.
+    levels : LevelMap or None
+        The noisy sums that it was found from, where they are what intervals need
+        (:func:`ldpspatial.level_intervals`). The claim covers them.
 
     Raises
     ------
@@ -49,6 +53,7 @@ class Released:
     claim: PrivacyClaim
     facts: Mapping[str, Fact] = field(default_factory=dict)
     estimate: Estimate | None = field(default=None, repr=False)
+    levels: LevelMap | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         density = density_array("density", self.density, ("rows", "columns"))
@@ -59,6 +64,8 @@ class Released:
             raise InputError("facts must have texts for names")
         if self.estimate is not None:
             instance("estimate", self.estimate, Estimate)
+        if self.levels is not None:
+            instance("levels", self.levels, LevelMap)
 
 
 class Release(ABC):

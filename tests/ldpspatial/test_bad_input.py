@@ -37,10 +37,12 @@ from ldpspatial.collecting import (
 from ldpspatial.comparison import range_queries
 from ldpspatial.estimation.estimate import RULES, find_estimator
 from ldpspatial.estimation.intervals import changes, trust
+from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.files import maps, plans
 from ldpspatial.files import regions as region_files
 from ldpspatial.places import regions, users, within
-from ldpspatial.planning import disk_radius, foretold, plan
+from ldpspatial.places.quadtree import Quadtree
+from ldpspatial.planning import foretold, plan
 from ldpspatial.plotting import heat_map, transport_plot
 from ldpspatial.privacy import (
     audit,
@@ -53,6 +55,7 @@ from ldpspatial.privacy import (
 from ldpspatial.release import attack, central, distributed, local
 from ldpspatial.release.central.central_release import CentralRelease
 from ldpspatial.release.distributed.noise.polya import privacy_loss
+from ldpspatial.release.local.disks import disk_radius
 from ldpspatial.release.local.sets.set_reports import SetChannel, SetReports
 from tests.support.bad_values import (
     CALLBACK,
@@ -345,6 +348,7 @@ METRICS = {
     ),
 }
 
+LEVELS = combined(Quadtree((1, 1)), [NoisyLevel(0, np.array([0]), np.array([3.0]), 1.0)])
 CLAIM = lp.PrivacyClaim("central", 1.0)
 RECORDS = {
     "Points": Row(
@@ -393,7 +397,13 @@ RECORDS = {
             "claim": (None, 3, "central", lp.PrivacyClaim),
             "facts": (None, 3, "text", [], {3: 1.0}),
             "estimate": optional(NO_ESTIMATE),
+            "levels": ("levels", 3, MAP),
         },
+    ),
+    "level_intervals": Row(
+        lp.level_intervals,
+        given(found=LEVELS),
+        {"found": (None, "levels", 3, MAP), "level": number(0, 1, -1, 95)},
     ),
     "Estimate": Row(
         lp.Estimate,
@@ -710,7 +720,12 @@ TOP = {
     "recommended": Row(
         lp.recommended,
         given(cells=3, epsilon=2.0, n_users=100),
-        {"cells": whole(1, 4096), "epsilon": (21, *POSITIVE), "n_users": whole(1, 10**12)},
+        {
+            "cells": whole(1, 4096),
+            "epsilon": (21, *POSITIVE),
+            "n_users": whole(1, 10**12),
+            "model": NAME,
+        },
     ),
     "recommended_collection": Row(
         lp.recommended_collection,
@@ -814,7 +829,7 @@ DOCUMENTED = {
             "tell": CALLBACK,
         },
     ),
-    "planning.disk_radius.disk_squared_radius": Row(
+    "release.local.disks.disk_radius.disk_squared_radius": Row(
         disk_radius.disk_squared_radius,
         given(cells=3, epsilon=2.0, n_users=100),
         {"cells": whole(1, 4096), "epsilon": (21, *POSITIVE), "n_users": whole(1, 10**12)},
@@ -1409,6 +1424,7 @@ FIELDS: dict[str, Bad] = {
     "estimator": NAME[1:],
     "smoothing": FLAG,
     "usual_users": whole(1, 10**12),
+    "n_users": optional(whole(1, 10**12)),
     "size": optional(whole(1)),
     "unit": NAME,
     "slots": ("nothing", "", 0, 1.5, 4097, None, True, ["all"]),

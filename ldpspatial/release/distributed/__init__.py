@@ -7,6 +7,7 @@ from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import OneLocation, Round
 from ldpspatial.release.distributed.adaptive.side_data import ProportionMap, SideData
 from ldpspatial.release.distributed.levels.adaptive_grid import AdaptiveGrid
+from ldpspatial.release.distributed.levels.distributed_levels import DistributedLevels
 from ldpspatial.release.distributed.levels.flat import Flat
 from ldpspatial.release.distributed.levels.hierarchical import (
     Hierarchical,
@@ -26,6 +27,7 @@ from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum, SecureSums
 
 RELEASES = (
+    DistributedLevels,
     Flat,
     Hierarchical,
     CountMin,
@@ -53,6 +55,7 @@ __all__ = [
     "CountMin",
     "CountMinMinimum",
     "CountMinOracle",
+    "DistributedLevels",
     "Flat",
     "Hierarchical",
     "HierarchicalOracle",

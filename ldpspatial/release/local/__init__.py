@@ -5,6 +5,7 @@ from ldpspatial.release.local.coordinates.square_wave import SquareWave
 from ldpspatial.release.local.disks.dam import PAPER_DISKS, Dam, DamNs, Huem
 from ldpspatial.release.local.disks.disk import Disk
 from ldpspatial.release.local.disks.randomized_response import KRr
+from ldpspatial.release.local.disks.recommended import Recommended
 from ldpspatial.release.local.disks.rhombus import Rhombus
 from ldpspatial.release.local.geo.planar_laplace import PlanarLaplace
 from ldpspatial.release.local.geo.sem_geo_i import SemGeoI
@@ -21,6 +22,7 @@ from ldpspatial.release.local.trees.hdg import Hdg
 from ldpspatial.release.local.trees.hio import Hio
 
 RELEASES = (
+    Recommended,
     *PAPER_DISKS,
     Disk,
     Rhombus,
@@ -62,6 +64,7 @@ __all__ = [
     "Oue",
     "PivotTrace",
     "PlanarLaplace",
+    "Recommended",
     "Rhombus",
     "SemGeoI",
     "SquareWave",

@@ -9,8 +9,8 @@ import pytest
 from client_sdk import Collection, Grid, response_table
 from ldpspatial.files.regions import read_regions
 from ldpspatial.planning.designs import Design, Lead
-from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.planning.plan import Plan, PlanRow
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from tests.support.command_line import refusal, run
 
 SMALL = ("plan", "--side-km", 12, "--epsilon", 3.5, "--devices", 300, "--repeats", 2, "--seed", 1)

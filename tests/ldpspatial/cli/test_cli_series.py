@@ -6,8 +6,7 @@ import pytest
 
 from client_sdk import Collection, Grid, Series
 from ldpspatial import count_reports
-from ldpspatial.planning.disk_radius import disk_squared_radius
-from ldpspatial.planning.grid_size import FOR_USERS
+from ldpspatial.release.local.disks.disk_radius import FOR_USERS, disk_squared_radius
 from tests.support.command_line import refusal, succeed
 
 SQUARE = ("--center", "52.52,13.405", "--side-km", 20)

@@ -17,7 +17,7 @@ from ldpspatial.estimation import EM, LikelihoodGain, goodness_of_fit
 from ldpspatial.estimation.best_power import best_power
 from ldpspatial.estimation.goodness import UNNAMED, GoodnessOfFit
 from ldpspatial.estimation.misfits import UNRANDOMISED
-from ldpspatial.planning.disk_radius import disk_squared_radius
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 
 Array = NDArray[np.float64]
 QUICK = EM(LikelihoodGain(1e15))  # one step: the check does not look at the map

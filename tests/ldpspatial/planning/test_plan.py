@@ -11,9 +11,9 @@ from client_sdk import response_table
 from ldpspatial.datasets import SyntheticMap, synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.planning import plan as planning
-from ldpspatial.planning.disk_radius import disk_squared_radius
 from ldpspatial.planning.plan import Plan, PlanRow, plan
 from ldpspatial.planning.rehearsal import Misfit, People, rehearse
+from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from tests.support import naive_planning
 
 UNIT = SyntheticMap("unit", 0.0, 0.0, 1.0, lambda n, rng: rng.random((n, 2)))

@@ -12,6 +12,8 @@ from ldpspatial import recommended, releases, wasserstein
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import user_cells
+from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.distributed import DistributedLevels
 from ldpspatial.release.local import Dam, Disk
 
 
@@ -19,6 +21,17 @@ def test_it_is_a_plain_disk_with_a_field_and_only_its_radius_changes() -> None:
     assert recommended(15, 3.5, 10_000) == Disk(squared_radius=5)
     assert recommended(15, 3.5, 100_000) == Disk(squared_radius=1)
     assert recommended(np.int64(15), 3.5, np.int64(10_000)) == Disk(squared_radius=5)
+
+
+def test_every_model_has_one() -> None:
+    found = {model: recommended(64, 1.0, 1000, model) for model in ("distributed", "central")}
+    assert found == {"distributed": DistributedLevels(), "central": CentralLevels()}
+    assert all(release.model == model for model, release in found.items())
+    assert recommended(64, 1.0, 1000, model="local") == recommended(64, 1.0, 1000)
+    with pytest.raises(InputError, match="model must be one of local, distributed, central"):
+        recommended(64, 1.0, 1000, "shuffled")
+    with pytest.raises(InputError, match="cells must"):
+        recommended(0, 1.0, 1000, "central")
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 15, 32])

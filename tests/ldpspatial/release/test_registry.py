@@ -30,15 +30,33 @@ from ldpspatial.release.release import Release
 DOCS = Path(__file__).parents[3] / "docs"
 PROMISED = {
     "local": {
-        *("dam", "dam-ns", "huem", "disk", "rhombus", "k-rr", "oue", "olh", "subset-selection"),
+        *(
+            "recommended",
+            "dam",
+            "dam-ns",
+            "huem",
+            "disk",
+            "rhombus",
+            "k-rr",
+            "oue",
+            "olh",
+            "subset-selection",
+        ),
         *("mdsw", "mdsw-joint", "hio", "hdg", "ahead", "sem-geo-i", "planar-laplace"),
         *("ldptrace", "pivottrace", "dam-trajectory", "dam-points"),
     },
     "distributed": {
-        *("flat", "hierarchical", "count-min", "count-min-minimum", "adaptive-grid"),
+        *(
+            "distributed-levels",
+            "flat",
+            "hierarchical",
+            "count-min",
+            "count-min-minimum",
+            "adaptive-grid",
+        ),
         *("spatial-decomposition", "spatial-decomposition-leaves", "adaptive-hierarchical"),
     },
-    "central": {"laplace", "laplace-top", "sparse-emd"},
+    "central": {"central-levels", "laplace", "laplace-top", "sparse-emd"},
     "none": {
         *("non-private", "non-private-best-level", "non-private-tree"),
         *("hierarchical-oracle", "count-min-oracle", "spatial-decomposition-oracle"),

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints
@@ -34,11 +35,14 @@ class Published(NamedTuple):
     spent : float
         Epsilon of all sums together.
     facts : mapping
+    levels : LevelMap or None
+        What intervals need, where there is such a thing.
     """
 
     density: Array
     spent: float
     facts: Mapping[str, Fact]
+    levels: LevelMap | None = None
 
 
 @dataclass(frozen=True)
@@ -85,5 +89,6 @@ class OneVisit(Release):
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Simulate a run; of a user with many positions one visit counts, drawn uniformly."""
         check_run(users, epsilon, rng)
-        density, spent, facts = self.publish(users, users.one_cell_each(rng), epsilon, rng)
-        return Released(density, self.claim_of(spent, len(users)), facts)
+        found = self.publish(users, users.one_cell_each(rng), epsilon, rng)
+        claim = self.claim_of(found.spent, len(users))
+        return Released(found.density, claim, found.facts, levels=found.levels)

@@ -1,4 +1,4 @@
-"""Three central releases from users to map: what they claim, spend, keep and give."""
+"""Four central releases from users to map: what they claim, spend, keep and give."""
 
 from fractions import Fraction
 
@@ -13,7 +13,14 @@ from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release import central
-from ldpspatial.release.central import Laplace, LaplaceTop, SparseEmd, central_release, sparse_emd
+from ldpspatial.release.central import (
+    CentralLevels,
+    Laplace,
+    LaplaceTop,
+    SparseEmd,
+    central_release,
+    sparse_emd,
+)
 from ldpspatial.release.central.central_release import CentralRelease, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
@@ -21,7 +28,7 @@ from tests.support import naive_central as naive
 
 Ints = NDArray[np.int64]
 
-RELEASES = [SparseEmd(), Laplace(), LaplaceTop(top=10)]
+RELEASES = [CentralLevels(), SparseEmd(), Laplace(), LaplaceTop(top=10)]
 every_release = pytest.mark.parametrize("release", RELEASES, ids=lambda r: r.name)
 
 
@@ -40,7 +47,8 @@ def without_noise(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
 def test_public_names() -> None:
     assert {"RELEASES", *(kind.__name__ for kind in central.RELEASES)} == set(central.__all__)
     assert {type(release) for release in RELEASES} <= set(central.RELEASES)
-    assert [release.name for release in RELEASES] == ["sparse-emd", "laplace", "laplace-top"]
+    names = [release.name for release in RELEASES]
+    assert names == ["central-levels", "sparse-emd", "laplace", "laplace-top"]
     assert {release.model for release in RELEASES} == {"central"}
 
 
@@ -70,7 +78,7 @@ def test_the_claim_is_of_what_was_spent_and_never_above_what_was_asked(
         spent.append(micro_epsilon)
         return with_noise(units, micro_epsilon, source)
 
-    for module in ("laplace", "sparse_emd"):
+    for module in ("central_levels", "laplace", "sparse_emd"):
         monkeypatch.setattr(f"ldpspatial.release.central.{module}.with_noise", recorded)
     run = release.release(town((16, 16)), epsilon, np.random.default_rng(1))
     assert run.claim.epsilon == sum(spent) / 10**6
@@ -121,7 +129,7 @@ def test_the_map_does_not_tell_how_many_users_there_are(
         def halved(units: Ints, micro: int, source: Entropy, by: int = divisor) -> Ints:
             return with_noise(units // by, micro, source)
 
-        for module in ("laplace", "sparse_emd"):
+        for module in ("central_levels", "laplace", "sparse_emd"):
             monkeypatch.setattr(f"ldpspatial.release.central.{module}.with_noise", halved)
         outputs.append(release.release(people, 1, np.random.default_rng(1)))
     assert np.array_equal(outputs[0].density, outputs[1].density)

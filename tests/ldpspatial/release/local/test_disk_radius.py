@@ -9,7 +9,7 @@ import pytest
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.errors import InputError
-from ldpspatial.planning.disk_radius import (
+from ldpspatial.release.local.disks.disk_radius import (
     CONTRAST,
     PEAKS,
     SMOOTHNESS,

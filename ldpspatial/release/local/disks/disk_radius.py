@@ -40,6 +40,7 @@ ALL_BELOW = 64  # all disks of a smaller squared radius are compared
 STEP = 1.1  # of larger ones those whose squared radii differ by this factor
 WIDEST = 4  # squared radii to this multiple of DAM's are compared
 MAX_USERS = 10**12
+FOR_USERS = 100_000  # where nobody said how many will report
 
 
 def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:

@@ -1,0 +1,207 @@
+"""How sure a map of noisy sums is: exact variances of least squares on a tree of known noise.
+
+The noise of every sum is known, so an interval here asks nothing of the people. Least squares of a
+node's children, given the people of the node, have the covariance diag(w) - w w' / W, w their
+variances and W the sum of these. So the share of a region, given the people of a node, has a mean
+that is linear in these people and a variance, and both are found from the leaves up.
+
+What noise does not say is where the people are in a node that was not divided, or in a cell that
+the border of a region cuts. There they may all be inside, or none: the interval's ends are those of
+either case.
+"""
+
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.estimation.intervals.interval import (
+    Uncertainty,
+    cut_to_shares,
+    standard_errors,
+)
+from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
+from ldpspatial.validate import instance, number_in
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class _Linear(NamedTuple):
+    """A region's people by node, given the people p of the node: mean slope p + base."""
+
+    slope: Array
+    base: Array
+    variance: Array
+
+
+def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
+    """Return intervals of every cell and of any region of a map of noisy sums.
+
+    They hold the share among the very people who were counted, whoever these stand for. Weights of
+    a region between 0 and 1 are those of cut cells: of their people, all or none may be inside.
+
+    Parameters
+    ----------
+    found : LevelMap
+        Of any release that has ``Released.levels``.
+    level : float in (0, 1)
+        Probability with which one interval covers, each by itself, whatever the people.
+
+    Returns
+    -------
+    Uncertainty
+        With method "levels". A share that is published may lie outside its interval, which is
+        about the sums without bias; intervals are widened to hold it.
+
+    Raises
+    ------
+    InputError
+        A bad argument.
+
+    Examples
+    --------
+    >>> from ldpspatial.estimation.levels import NoisyLevel, combined
+    >>> from ldpspatial.places.quadtree import Quadtree
+    >>> whole = NoisyLevel(0, np.array([0]), np.array([100.0]), 0.0)
+    >>> cells = NoisyLevel(1, np.arange(4), np.array([91.0, -2.0, 9.0, 2.0]), 4.0)
+    >>> sure = level_intervals(combined(Quadtree((2, 2)), [whole, cells]))
+    >>> south = sure.region(np.array([[True, True], [False, False]]))
+    >>> round(south.lower, 3), round(south.upper, 3)
+    (0.848, 0.932)
+    """
+    instance("found", found, LevelMap)
+    number_in("level", level, "(0, 1)")
+    reach = noise_deviations(level)
+    lower, upper = _of_cells(found, reach)
+
+    def of_unit(weights: Array) -> tuple[float, float]:
+        return _of_region(found, weights, reach)
+
+    density = found.density
+    return Uncertainty(
+        level, "levels", np.minimum(lower, density), np.maximum(upper, density), density, of_unit
+    )
+
+
+def noise_deviations(level: float) -> float:
+    """Return how many standard deviations an interval reaches: enough for one Laplace variable.
+
+    Sums of many are nearer to normal, for which the larger of the two is enough as well.
+
+    Examples
+    --------
+    >>> round(noise_deviations(0.95), 3)
+    2.118
+    """
+    return max(-log(1 - level) / sqrt(2), standard_errors(level))
+
+
+def _of_region(found: LevelMap, weights: Array, reach: float) -> tuple[float, float]:
+    """Return the ends of a region's share: nobody, and everybody, of what is open being inside."""
+    published = float((found.density * weights).sum())
+    low, _ = _share(found, _pooled(found, np.floor(weights), np.minimum), reach)
+    _, high = _share(found, _pooled(found, np.ceil(weights), np.maximum), reach)
+    return min(low, published), max(high, published)
+
+
+def _share(found: LevelMap, inside: list[Array], reach: float) -> tuple[float, float]:
+    """Return the interval of a region's share, with the part inside of each node of each level."""
+    people = found.people
+    of_all = float(found.variances[0][0])
+    if people <= reach * sqrt(of_all):  # nobody may be there, so a share may be anything
+        return 0.0, 1.0
+    linear = _Linear(inside[-1], np.zeros(len(inside[-1])), np.zeros(len(inside[-1])))
+    for step in range(len(found.children) - 1, -1, -1):
+        linear = _above(found, step, linear, inside[step])
+    share = (linear.slope[0] * people + linear.base[0]) / people
+    # Of people inside less share times all people, which is what the error of a ratio is.
+    variance = linear.variance[0] + (linear.slope[0] - share) ** 2 * of_all
+    lower, upper = cut_to_shares(np.float64(share), reach * sqrt(max(variance, 0.0)) / people)
+    return float(lower), float(upper)
+
+
+def _above(found: LevelMap, step: int, below: _Linear, inside: Array) -> _Linear:
+    """Return the region's people by node of a level, from those of the level below."""
+    children = found.children[step]
+    variances = gathered(found.variances[step + 1], children, 0.0)
+    divided = divided_nodes(found, step)
+    inner = children[divided]
+    spread = variances[divided]
+    part = spread / spread.sum(1, keepdims=True)
+    slope, base, variance = (gathered(values, inner, 0.0) for values in below)
+    sums = gathered(found.sums[step + 1], inner, 0.0)
+    mean_slope = (slope * part).sum(1)
+    here = _Linear(inside.copy(), np.zeros(len(inside)), np.zeros(len(inside)))
+    here.slope[divided] = mean_slope
+    here.base[divided] = base.sum(1) + (slope * sums).sum(1) - mean_slope * sums.sum(1)
+    # slope' (diag(w) - w w' / W) slope
+    own = (slope**2 * spread).sum(1) - mean_slope**2 * spread.sum(1)
+    here.variance[divided] = variance.sum(1) + np.maximum(own, 0.0)
+    return here
+
+
+def _pooled(found: LevelMap, weights: Array, over: np.ufunc) -> list[Array]:
+    """Return for each level the least or the largest weight in each of its nodes."""
+    tree = found.tree
+    grids = []
+    for level in found.levels:
+        block = tree.block(level.level)
+        rows, columns = (np.arange(0, side, block) for side in tree.shape)
+        grid = over.reduceat(over.reduceat(weights, rows, axis=0), columns, axis=1)
+        grids.append(grid.ravel()[tree.positions(level.level, level.nodes)])
+    return grids
+
+
+def _of_cells(found: LevelMap, reach: float) -> tuple[Array, Array]:
+    """Return the ends of every cell's share."""
+    tree = found.tree
+    lower = np.zeros(tree.shape)
+    upper = np.ones(tree.shape)
+    people = found.people
+    of_all = float(found.variances[0][0])
+    if people <= reach * sqrt(of_all):
+        return lower, upper
+    mean, variance, with_all = found.sums[0], found.variances[0], found.variances[0]
+    for step, level in enumerate(found.levels):
+        share = mean / people
+        error = np.maximum(variance - 2 * share * with_all + share**2 * of_all, 0.0)
+        ends = cut_to_shares(share, reach * np.sqrt(error) / people)
+        last = step == len(found.children)
+        divided = np.zeros(len(mean), bool) if last else divided_nodes(found, step)
+        single = level.level == tree.depth
+        for map_, values in zip((lower, upper), ends, strict=True):
+            # Of a node of several cells, all of its people may be in one of them, or none.
+            shown = np.zeros(len(mean)) if map_ is lower and not single else values
+            cells = tree.spread(level.level, level.nodes[~divided], shown[~divided], np.nan)
+            np.copyto(map_, cells, where=~np.isnan(cells))
+        if last or not divided.any():
+            break
+        mean, variance, with_all = _below(found, step, divided, mean, variance, with_all)
+    return lower, upper
+
+
+def _below(
+    found: LevelMap,
+    step: int,
+    divided: NDArray[np.bool_],
+    mean: Array,
+    variance: Array,
+    all_: Array,
+) -> tuple[Array, Array, Array]:
+    """Return least squares of the children, their variances, and covariances with all people."""
+    inner = found.children[step][divided]
+    sums = gathered(found.sums[step + 1], inner, 0.0)
+    spread = gathered(found.variances[step + 1], inner, 0.0)
+    part = spread / spread.sum(1, keepdims=True)
+    given = (
+        sums + part * (mean[divided] - sums.sum(1))[:, np.newaxis],
+        spread - part * spread + part**2 * variance[divided][:, np.newaxis],
+        part * all_[divided][:, np.newaxis],
+    )
+    size = len(found.sums[step + 1])
+    out = tuple(np.zeros(size) for _ in given)
+    for values, each in zip(out, given, strict=True):
+        values[inner[inner >= 0]] = each[inner >= 0]
+    return out[0], out[1], out[2]

@@ -1,0 +1,272 @@
+"""From noisy sums on the levels of a quadtree to a map: least squares up, shrunken shares down.
+
+A node's people are the sum of those in its children. On the way up, each node's own sum and the
+sum of its children are averaged by inverse variances, which is least squares with all that lies
+below the node (Hay et al., VLDB 2010, section 4; here with a variance of its own for each level and
+with nodes that were not divided). On the way down, the people of a node go to its children:
+
+- Shares start as those of a uniform map, by area. What the sums say beyond is multiplied by
+  v / (v + noise), v the variance that shares have on this level beyond noise, learned from all
+  nodes of the level by moments, times the node's people squared.
+- What comes out is drawn to the nearest shares that are not negative. A node's people stay its
+  people, so that noise below does not add up where nobody is, as it does where negative cells are
+  cut off one by one.
+
+A node without children spreads its people evenly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.levels.noisy_level import NoisyLevel
+from ldpspatial.places.quadtree import Quadtree
+from ldpspatial.validate import instance
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROUNDS = 8  # of the moment equation for the variance of shares; it settles in three or four
+LEAST = 1e-9  # people of a map whose noisy total is not positive
+
+
+@dataclass(frozen=True, eq=False)
+class LevelMap:
+    """A map and the sums that it was made of.
+
+    Attributes
+    ----------
+    tree : Quadtree
+    levels : tuple of NoisyLevel
+        From level 0 down, without a gap.
+    density : (rows, columns) array
+        Non-negative, sums to 1.
+    children : tuple of (m, 4) int64 arrays
+        For each level but the last, where a node's children are on the next; -1 for none.
+    sums, variances : tuples of (m,) arrays
+        Least squares of each node by its own sum and those below it: without bias, and the
+        variance of its noise, infinite where nothing was measured.
+    """
+
+    tree: Quadtree
+    levels: tuple[NoisyLevel, ...] = field(repr=False)
+    density: Array = field(repr=False)
+    children: tuple[Ints, ...] = field(repr=False)
+    sums: tuple[Array, ...] = field(repr=False)
+    variances: tuple[Array, ...] = field(repr=False)
+
+    @property
+    def people(self) -> float:
+        """Least squares of all people."""
+        return float(self.sums[0][0])
+
+
+def combined(tree: Quadtree, levels: Sequence[NoisyLevel]) -> LevelMap:
+    """Return the map of noisy sums.
+
+    Parameters
+    ----------
+    tree : Quadtree
+    levels : sequence of NoisyLevel
+        Level 0 first, then every level down to the last one of which anything was asked. A level
+        holds all children that exist of some nodes of the level above, and no others.
+
+    Raises
+    ------
+    InputError
+        Levels with a gap, or nodes that are not all children of some nodes above.
+
+    Examples
+    --------
+    >>> tree = Quadtree((2, 2))
+    >>> whole = NoisyLevel(0, np.array([0]), np.array([100.0]), 0.0)
+    >>> cells = NoisyLevel(1, np.arange(4), np.array([91.0, -2.0, 9.0, 2.0]), 4.0)
+    >>> combined(tree, [whole, cells]).density.round(2).tolist()
+    [[0.9, 0.0], [0.08, 0.01]]
+    """
+    checked = _checked(tree, levels)
+    children = tuple(_children(tree, above, below) for above, below in pairwise(checked))
+    sums, variances = _up(checked, children)
+    density = _down(tree, checked, children, sums, variances)
+    return LevelMap(tree, checked, density, children, sums, variances)
+
+
+def _checked(tree: Quadtree, levels: Sequence[NoisyLevel]) -> tuple[NoisyLevel, ...]:
+    instance("tree", tree, Quadtree)
+    found = tuple(instance("each of levels", level, NoisyLevel) for level in levels)
+    numbers = [level.level for level in found]
+    if numbers != list(range(len(found))) or not 1 <= len(found) <= tree.depth + 1:
+        raise InputError(f"levels must be 0, 1, ... to at most {tree.depth}, got {numbers}")
+    if len(found[0].nodes) != 1:
+        raise InputError("levels must begin with the whole map")
+    if not any(np.isfinite(level.variance) for level in found):
+        raise InputError("levels must hold one of which sums were taken")
+    return found
+
+
+def _children(tree: Quadtree, above: NoisyLevel, below: NoisyLevel) -> Ints:
+    """Return for each node above the places of its children below, -1 where there is none."""
+    places = np.full((len(above.nodes), 4), -1, dtype=np.int64)
+    parents = below.nodes >> 2
+    at = np.minimum(np.searchsorted(above.nodes, parents), len(above.nodes) - 1)
+    divided = np.unique(at)
+    whole = tree.numbers_below(below.level, above.nodes[divided])
+    if not np.array_equal(whole, below.nodes):
+        raise InputError(
+            f"nodes of level {below.level} must be all children of some nodes of the level above"
+        )
+    places[at, below.nodes & 3] = np.arange(len(below.nodes))
+    return places
+
+
+def _up(
+    levels: Sequence[NoisyLevel], children: Sequence[Ints]
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Return least squares of each node by what was measured in it and below it."""
+    last = levels[-1]
+    sums = [last.sums]
+    variances = [np.full(len(last.nodes), last.variance)]
+    for level, below in zip(levels[-2::-1], children[::-1], strict=True):
+        total, spread = (gathered(values, below, 0.0).sum(1) for values in (sums[0], variances[0]))
+        spread[(below < 0).all(1)] = np.inf
+        mean, variance = _averaged(level, total, spread)
+        sums.insert(0, mean)
+        variances.insert(0, variance)
+    return tuple(sums), tuple(variances)
+
+
+def _averaged(level: NoisyLevel, total: Array, spread: Array) -> tuple[Array, Array]:
+    """Return the mean of a level's own sums and those below, by inverse variances."""
+    if level.variance == 0:
+        return level.sums, np.zeros(len(total))
+    if np.isinf(level.variance):
+        return np.where(np.isinf(spread), 0.0, total), spread
+    # The share of what lies below: 1 where it is known exactly, 0 where nothing is known.
+    share = level.variance / (level.variance + spread)
+    below = np.where(np.isinf(spread), 0.0, total)
+    return (1 - share) * level.sums + share * below, (1 - share) * level.variance
+
+
+def _down(
+    tree: Quadtree,
+    levels: Sequence[NoisyLevel],
+    children: Sequence[Ints],
+    sums: Sequence[Array],
+    variances: Sequence[Array],
+) -> Array:
+    """Hand each node's people to its children, and those of the last ones to their cells."""
+    density = np.zeros(tree.shape)
+    people = np.maximum(sums[0], LEAST)
+    for step, level in enumerate(levels):
+        areas = _areas(tree, level)
+        divided = np.zeros(len(people), bool)
+        if step < len(children):
+            divided = _divided(children[step], variances[step + 1])
+        heights = np.where(divided, 0.0, people / areas)
+        density += tree.spread(level.level, level.nodes, heights)
+        if not divided.any():
+            break
+        inner = children[step][divided]
+        given = _shared(
+            people[divided],
+            gathered(_areas(tree, levels[step + 1]), inner, 0.0) / areas[divided][:, np.newaxis],
+            gathered(sums[step + 1], inner, 0.0),
+            gathered(variances[step + 1], inner, 0.0),
+        )
+        people = np.zeros(len(sums[step + 1]))
+        people[inner[inner >= 0]] = given[inner >= 0]
+    found: Array = density / density.sum()
+    return found
+
+
+def _areas(tree: Quadtree, level: NoisyLevel) -> Array:
+    """Return how many cells each node holds."""
+    areas: Array = tree.areas(level.level).ravel()[tree.positions(level.level, level.nodes)]
+    return areas
+
+
+def _shared(people: Array, shares: Array, sums: Array, variances: Array) -> Array:
+    """Return the people of each child, shape (m, 4).
+
+    Parameters
+    ----------
+    people : (m,) array
+    shares : (m, 4) array
+        Of a uniform map; 0 where there is no child.
+    sums, variances : (m, 4) arrays
+    """
+    number = (shares > 0).sum(1)
+    beyond = sums - shares * sums.sum(1, keepdims=True)
+    noise = variances.sum(1) / number
+    square = people**2
+    open_ = (number > 1) & (people > 0)
+    # E[beyond^2] summed over k children is (k - 1) (noise + v people^2), but for unequal areas.
+    found = (beyond**2).sum(1)[open_] / (number[open_] - 1)
+    v = _spread(found, noise[open_], square[open_])
+    kept = v * square / np.where(open_, v * square + noise, 1.0)
+    wanted = shares * people[:, np.newaxis] + kept[:, np.newaxis] * beyond
+    return nearest_shares(wanted, people, shares > 0)
+
+
+def _spread(found: Array, noise: Array, square: Array) -> float:
+    """Return v >= 0 with E[found] = noise + v square, each node weighed by how much it tells."""
+    v = 0.1
+    for _ in range(ROUNDS if len(found) else 0):
+        weight = square / (noise + v * square) ** 2
+        v = max(float((weight * (found - noise)).sum() / (weight * square).sum()), 1e-12)
+    return v
+
+
+def nearest_shares(wanted: Array, people: Array, exists: NDArray[np.bool_]) -> Array:
+    """Return the nearest numbers in each row that are not negative and sum to its people.
+
+    Parameters
+    ----------
+    wanted : (m, k) array
+    people : (m,) array
+        At least 0.
+    exists : (m, k) bool array
+        Entries that may be positive, at least one a row.
+
+    Examples
+    --------
+    >>> every = np.ones((1, 4), bool)
+    >>> nearest_shares(np.array([[6.0, 5.0, 1.0, -2.0]]), np.array([9.0]), every).tolist()
+    [[5.0, 4.0, 0.0, 0.0]]
+    """
+    entries = np.where(exists, wanted, -np.inf)
+    ordered = -np.sort(-entries, axis=1)
+    # What the first k of them are too much, each: the largest k for which all of them stay above.
+    with np.errstate(invalid="ignore"):
+        excess = (np.cumsum(ordered, axis=1) - people[:, np.newaxis]) / np.arange(
+            1, ordered.shape[1] + 1
+        )
+        stays = (ordered > excess) & np.isfinite(ordered)
+    last = np.maximum(stays.sum(1) - 1, 0)
+    level = np.take_along_axis(excess, last[:, np.newaxis], 1)
+    near = np.where(exists, np.maximum(np.where(exists, wanted, 0.0) - level, 0.0), 0.0)
+    # To the last digit: what rounding takes or adds would grow from level to level.
+    total = near.sum(1, keepdims=True)
+    scale = np.divide(people[:, np.newaxis], total, out=np.zeros_like(total), where=total > 0)
+    found: Array = near * scale
+    return found
+
+
+def divided_nodes(found: LevelMap, step: int) -> NDArray[np.bool_]:
+    """Tell which nodes of a level have children of which something is known."""
+    return _divided(found.children[step], found.variances[step + 1])
+
+
+def _divided(children: Ints, variances: Array) -> NDArray[np.bool_]:
+    known = gathered(variances, children, 0.0)
+    return np.asarray((children >= 0).any(1) & np.isfinite(known).all(1))
+
+
+def gathered(values: Array, places: Ints, missing: float) -> Array:
+    """Return values at places, and another where a place is -1."""
+    found: Array = np.where(places >= 0, values[np.maximum(places, 0)], missing)
+    return found

@@ -1,0 +1,60 @@
+"""NoisyLevel: what was measured on one level of a quadtree."""
+
+from dataclasses import dataclass, field
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.errors import InputError
+from ldpspatial.validate import number_array, whole_array, whole_number
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLevel:
+    """Sums of people in nodes of one level, each with independent noise of mean 0.
+
+    Attributes
+    ----------
+    level : int >= 0
+        0 is the whole map.
+    nodes : (m,) int64 array
+        Numbers of the nodes, ascending, as :class:`ldpspatial.places.quadtree.Quadtree` counts.
+    sums : (m,) float array
+        In people; of no meaning where the variance is infinite.
+    variance : float in [0, inf]
+        Of the noise of one sum, in people squared; 0 for what is public, infinite for a level of
+        which no sum was taken.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule.
+    """
+
+    level: int
+    nodes: Ints = field(repr=False)
+    sums: Array = field(repr=False)
+    variance: float
+
+    def __post_init__(self) -> None:
+        level = whole_number("level", self.level, 0)
+        nodes = whole_array("nodes", self.nodes, ("m",), 0, 4**level)
+        if (np.diff(nodes) <= 0).any():
+            raise InputError(f"nodes of level {level} must ascend and differ")
+        sums = number_array("sums", self.sums, ("m",))
+        if sums.shape != nodes.shape:
+            raise InputError(f"sums must be one a node, got {len(sums)} for {len(nodes)}")
+        variance = float(self.variance)
+        if isnan(variance) or variance < 0:
+            raise InputError(f"variance must lie in [0, inf], got {variance}")
+        for name, value in (("nodes", nodes), ("sums", sums), ("variance", variance)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def unmeasured(cls, level: int, nodes: Ints) -> "NoisyLevel":
+        """Return a level of which no sum was taken."""
+        return cls(level, nodes, np.zeros(len(nodes)), np.inf)

@@ -1,0 +1,77 @@
+"""The recommended central release: sums on the levels of a quadtree, combined by least squares."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk.shared import Entropy
+from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.places.quadtree import Quadtree
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
+from ldpspatial.release.central.pyramid import Pyramid
+from ldpspatial.release.central.quantise import MASS, unit_sums
+from ldpspatial.release.level_sums import first_level, halves, measure
+from ldpspatial.release.release import Released
+from ldpspatial.validate import MICRO
+
+Ints = NDArray[np.int64]
+
+FOR_ALL = 32  # one part of epsilon in so many is for the number of people, which chooses the level
+
+
+@dataclass(frozen=True)
+class CentralLevels(CentralRelease):
+    """Noisy sums from the level that epsilon and the people allow, and finer where they crowd.
+
+    Nothing is to be chosen: the number of people is measured with a 32nd of epsilon, the rest goes
+    as :mod:`ldpspatial.release.level_sums` says, and the map is least squares with shrunken shares
+    (:mod:`ldpspatial.estimation.levels`). ``Released.levels`` has what intervals need
+    (:func:`ldpspatial.level_intervals`). Every number of users has a map, none as well: uniform
+    but for noise.
+
+    Facts of a run, all from noisy sums: the first level asked, the last one, and how many sums.
+
+    Examples
+    --------
+    >>> from ldpspatial.places.users import cells_by_user
+    >>> people = cells_by_user(range(1000), [7] * 1000, (16, 16))
+    >>> run = CentralLevels().release(people, 1.0, np.random.default_rng(1))
+    >>> bool(run.density[0, 7] > 0.95), run.claim.epsilon, run.facts["first_level"]
+    (True, 1.0, 3)
+    """
+
+    name: ClassVar[str] = "central-levels"
+
+    def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
+        tree = Quadtree(users.shape)
+        pyramid = Pyramid(tree, *unit_sums(users))
+
+        def ask(level: int, nodes: Ints, micro: int) -> NoisyLevel:
+            # Disjoint nodes, known from noisy sums alone: one query of sensitivity MASS.
+            noisy = with_noise(pyramid.sums(level, nodes), micro, source)
+            deviation = noise_deviation(micro / MICRO, MASS) / MASS
+            return NoisyLevel(level, nodes, noisy / MASS, deviation**2)
+
+        of_all = micro_epsilon // FOR_ALL if tree.depth else micro_epsilon
+        whole = NoisyLevel.unmeasured(0, tree.numbers(0))
+        people = 0.0
+        if of_all:
+            whole = ask(0, tree.numbers(0), of_all)
+            people = float(whole.sums[0])
+        rest = micro_epsilon - of_all
+        levels = [whole]
+        if rest:
+            first = first_level(people * rest / MICRO, tree.depth)
+            levels = measure(tree, whole, first, halves(rest, tree.depth - first + 1), ask)
+        found = combined(tree, levels)
+        asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
+        facts = {
+            "first_level": asked[0].level if asked else 0,
+            "last_level": asked[-1].level if asked else 0,
+            "noisy sums": sum(len(level.nodes) for level in asked),
+        }
+        return Released(found.density, claim_of(micro_epsilon), facts, levels=found)

@@ -1,0 +1,107 @@
+"""The recommended distributed release: secure sums on the levels of a quadtree, least squares."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.places.quadtree import Quadtree
+from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.release.distributed.levels.map_levels import Ints
+from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
+from ldpspatial.release.distributed.schedule import Budget
+from ldpspatial.release.level_sums import first_level, halves, measure
+from ldpspatial.validate import MICRO
+
+
+@dataclass(frozen=True)
+class DistributedLevels(OneVisit):
+    """Noisy sums from the level that epsilon and the clients allow, and finer where they crowd.
+
+    As :class:`ldpspatial.release.central.CentralLevels`, over sums that a server sees of shards of
+    clients. How many clients there are is public, so nothing is spent on their number. A round a
+    level; each client answers every round by the node that it is in, or by zeros where that node
+    is not asked for.
+
+    Attributes
+    ----------
+    cohort : Cohort
+        Shards, drop-outs and modulus. Noise is added a shard, so the first level follows from the
+        noise of all of them together.
+
+    Examples
+    --------
+    >>> from ldpspatial.places.users import cells_by_user
+    >>> people = cells_by_user(range(4000), [0] * 3200 + [3] * 800, (2, 2))
+    >>> released = DistributedLevels().release(people, 1.0, np.random.default_rng(1))
+    >>> released.density.round(1).tolist(), released.facts["rounds"]
+    ([[0.8, 0.0], [0.0, 0.2]], 1)
+    """
+
+    name: ClassVar[str] = "distributed-levels"
+
+    def publish(
+        self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
+    ) -> Published:
+        """Ask level after level, the same visit every time."""
+        tree = Quadtree(users.shape)
+        leaves = tree.leaf_numbers(cells)
+        clients = len(cells)
+        survivors: list[int] = []
+
+        def ask(level: int, nodes: Ints, micro: int) -> NoisyLevel:
+            # A client is in one node of a level at most, so the epsilons of the rounds add up.
+            inside = leaves >> 2 * (tree.depth - level)
+            seen = self.cohort.sum(answers(inside, nodes), micro / MICRO, 1, rng)
+            survivors.append(seen.survivors)
+            if not seen.survivors:
+                return NoisyLevel.unmeasured(level, nodes)
+            scale = clients / seen.survivors  # of those who fail in a round, others stand in
+            sums = seen.counts.astype(np.float64) * scale
+            return NoisyLevel(level, nodes, sums, (seen.deviation * scale) ** 2)
+
+        whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
+        budget = Budget(epsilon)
+        micro = budget.pay_all()
+        levels = [whole]
+        if tree.depth:
+            # None where so many fail that every sum is withheld.
+            noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
+            first = first_level(sqrt(2) * clients / noise, tree.depth)
+            levels = measure(tree, whole, first, halves(micro, tree.depth - first + 1), ask)
+        found = combined(tree, levels)
+        asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
+        facts = {
+            "vector_length": sum(len(level.nodes) for level in asked),
+            "rounds": len(survivors),
+            "level": asked[-1].level if asked else 0,
+            "survivors": min(survivors, default=clients),
+        }
+        all_stayed = min(survivors, default=clients) == clients
+        return Published(found.density, micro / MICRO, facts, found if all_stayed else None)
+
+
+def answers(inside: Ints, nodes: Ints) -> sparse.csr_array:
+    """Return one row a client, with a one at its node if that is asked for.
+
+    Parameters
+    ----------
+    inside : (clients,) int64 array
+        The node of that level that each is in.
+    nodes : (m,) int64 array
+        Ascending.
+
+    Examples
+    --------
+    >>> answers(np.array([5, 2, 4]), np.array([4, 5])).toarray().tolist()
+    [[0, 1], [0, 0], [1, 0]]
+    """
+    at = np.minimum(np.searchsorted(nodes, inside), len(nodes) - 1)
+    counted = nodes[at] == inside
+    starts = np.concatenate([[0], np.cumsum(counted)])
+    ones = np.ones(int(starts[-1]), dtype=np.int64)
+    return sparse.csr_array((ones, at[counted], starts), shape=(len(inside), len(nodes)))

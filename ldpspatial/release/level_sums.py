@@ -1,0 +1,109 @@
+"""How the levels of a quadtree are asked for sums, whoever draws the noise.
+
+One rule for the central and the distributed model, which looks at noisy sums and public numbers
+alone:
+
+- The first level asked is that whose nodes hold about ``PER_NODE`` / epsilon people in the mean: as
+  fine as a uniform grid may be before noise takes over (Qardaji et al., ICDE 2013, section IV).
+- It gets half of epsilon, each finer level half of what is left, and the last one all of that.
+  Where people crowd, finer levels still tell them apart.
+- Nodes are divided whose sum exceeds a standard deviation of the noise of the next level. All of a
+  level are disjoint, so a level costs its epsilon once, however many nodes it has.
+"""
+
+from collections.abc import Callable, Sequence
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.estimation.levels import NoisyLevel
+from ldpspatial.places.quadtree import Quadtree
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> what was measured
+
+DIVIDED = 2.0
+WORTH = 0.5
+PER_NODE = 15.0  # set by measurement on six cities: docs/experiments/levels.md
+
+
+def first_level(people_per_noise: float, depth: int) -> int:
+    """Return the first level to ask, from the number of people over the scale 1 / epsilon of noise.
+
+    Examples
+    --------
+    >>> [first_level(people, 6) for people in (-3.0, 100.0, 10_000.0, 1e9)]
+    [1, 2, 5, 6]
+    """
+    wanted = log(max(people_per_noise, PER_NODE) / PER_NODE, 4)
+    return min(max(round(wanted), 1), depth)
+
+
+def halves(micro: int, levels: int) -> list[int]:
+    """Divide millionths of epsilon: half of what is left to each level, the last one the rest.
+
+    Levels that would get less than a millionth are left out.
+
+    Examples
+    --------
+    >>> halves(1_000_000, 3), halves(3, 6)
+    ([500000, 250000, 250000], [2, 1])
+    """
+    parts: list[int] = []
+    while micro and len(parts) + 1 < levels:
+        parts.append((micro + 1) // 2)
+        micro -= parts[-1]
+    return [*parts, micro] if micro else parts
+
+
+def measure(
+    tree: Quadtree, whole: NoisyLevel, first: int, parts: Sequence[int], ask: Ask
+) -> list[NoisyLevel]:
+    """Ask level after level.
+
+    Parameters
+    ----------
+    tree : Quadtree
+    whole : NoisyLevel
+        Level 0.
+    first : int
+        First level to ask.
+    parts : sequence of int
+        Millionths for this level and those below it.
+    ask : callable
+
+    Returns
+    -------
+    list of NoisyLevel
+        From level 0 on; those above the first are not measured.
+    """
+    found = [whole]
+    found += [NoisyLevel.unmeasured(level, tree.numbers(level)) for level in range(1, first)]
+    nodes = tree.numbers(first)
+    left = sum(parts)
+    for level, part in enumerate(parts, start=first):
+        # Where nothing is left to divide, what remains makes this level surer.
+        asked = ask(level, nodes, part)
+        left -= part
+        found.append(asked)
+        if not left:
+            break
+        # The noise of a sum is in inverse proportion to its epsilon.
+        deviation = sqrt(asked.variance) * part / parts[level - first + 1]
+        crowded = asked.sums > DIVIDED * deviation
+        if not crowded.any() or asked.sums[crowded].sum() < WORTH * asked.sums.sum():
+            found[-1] = averaged(asked, ask(level, asked.nodes, left))
+            break
+        nodes = tree.numbers_below(level + 1, asked.nodes[crowded])
+    return found
+
+
+def averaged(one: NoisyLevel, other: NoisyLevel) -> NoisyLevel:
+    """Return the mean of two measurements of the same nodes, by inverse variances."""
+    if np.isinf(one.variance) or np.isinf(other.variance):
+        return one if one.variance < other.variance else other
+    share = one.variance / (one.variance + other.variance)
+    sums = (1 - share) * one.sums + share * other.sums
+    return NoisyLevel(one.level, one.nodes, sums, (1 - share) * one.variance)

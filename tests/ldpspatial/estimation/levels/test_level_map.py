@@ -1,0 +1,179 @@
+"""Maps of noisy sums: least squares against a dense twin, shares that stay shares."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.estimation.levels.level_map import nearest_shares
+from ldpspatial.places.quadtree import Quadtree
+from tests.support.dense_levels import parts_and_covariance
+
+Array = NDArray[np.float64]
+
+
+def sums(truth: Array, tree: Quadtree, level: int, nodes: NDArray[np.int64]) -> Array:
+    return np.array([truth[tree.cells_below(level, node)].sum() for node in nodes.tolist()])
+
+
+def grown(
+    truth: Array, seed: int, public: bool = False, noisy: bool = True
+) -> tuple[Quadtree, list[NoisyLevel]]:
+    """Return levels in which some nodes are divided and some are not, one not measured."""
+    rng = np.random.default_rng(seed)
+    tree = Quadtree((truth.shape[0], truth.shape[1]))
+    nodes = tree.numbers(0)
+    levels = []
+    for level in range(tree.depth + 1):
+        variance = 0.0 if level == 0 and public else float(rng.uniform(1, 9)) * noisy
+        right = sums(truth, tree, level, nodes)
+        if level == 1 and tree.depth > 1:
+            levels.append(NoisyLevel.unmeasured(level, nodes))
+        else:
+            noise = rng.laplace(0, np.sqrt(variance / 2), len(nodes)) if variance else 0.0
+            levels.append(NoisyLevel(level, nodes, right + noise, max(variance, 1e-6 * noisy)))
+        if level < tree.depth:
+            kept = nodes if level < 2 else nodes[rng.random(len(nodes)) < 0.6]
+            if not len(kept):
+                break
+            nodes = tree.numbers_below(level + 1, kept)
+    return tree, levels
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (5, 7), (1, 6), (3, 3), (16, 4)])
+@pytest.mark.parametrize("public", [False, True])
+def test_sums_are_those_of_dense_least_squares(shape: tuple[int, int], public: bool) -> None:
+    """The root by the recursion is the sum of all parts by one matrix; so is every branch."""
+    rng = np.random.default_rng(3)
+    truth = rng.poisson(rng.gamma(0.3, 60, shape)).astype(np.float64)
+    tree, levels = grown(truth, 5, public)
+    found = combined(tree, levels)
+    _, people, covariance = parts_and_covariance(tree, levels)
+    assert found.people == pytest.approx(people.sum(), rel=1e-6)
+    variance = covariance.sum()
+    assert found.variances[0][0] == pytest.approx(variance, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (5, 7), (1, 1), (1, 6), (64, 64)])
+def test_exact_sums_give_the_exact_map(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.poisson(rng.gamma(0.3, 60, shape)).astype(np.float64) + 1
+    tree = Quadtree(shape)
+    levels = [
+        NoisyLevel(level, tree.numbers(level), sums(truth, tree, level, tree.numbers(level)), 1e-12)
+        for level in range(tree.depth + 1)
+    ]
+    density = combined(tree, levels).density
+    assert density == pytest.approx(truth / truth.sum(), abs=1e-9)
+
+
+def test_what_was_not_divided_is_spread_by_area() -> None:
+    tree = Quadtree((3, 5))
+    found = combined(tree, [NoisyLevel(0, np.array([0]), np.array([30.0]), 4.0)])
+    assert found.density == pytest.approx(np.full((3, 5), 1 / 15))
+
+
+@pytest.mark.parametrize("total", [-5.0, 0.0])
+def test_nobody_is_a_map_as_well(total: float) -> None:
+    tree = Quadtree((4, 4))
+    whole = NoisyLevel(0, np.array([0]), np.array([total]), 1.0)
+    quarters = NoisyLevel(1, np.arange(4), np.array([-9.0, 2.0, 1.0, 1.0]), 1e6)
+    density = combined(tree, [whole, quarters]).density
+    assert density.min() >= 0
+    assert density.sum() == pytest.approx(1)
+
+
+def test_noise_does_not_add_up_where_nobody_is() -> None:
+    """Everybody in one cell of 64 x 64: cutting negative cells would put a sixth elsewhere."""
+    tree = Quadtree((64, 64))
+    truth = np.zeros((64, 64))
+    truth[40, 9] = 5000
+    rng = np.random.default_rng(6)
+    levels = []
+    for level in range(7):
+        nodes = tree.numbers(level)
+        right = sums(truth, tree, level, nodes)
+        levels.append(NoisyLevel(level, nodes, right + rng.laplace(0, 1, len(nodes)), 2.0))
+    cut = np.maximum(levels[-1].sums, 0)
+    assert cut.max() / cut.sum() < 0.8
+    assert combined(tree, levels).density[40, 9] > 0.98
+
+
+def test_uniform_maps_stay_uniform() -> None:
+    """Shares of a uniform map are learned to be uniform: nearer to it than what was measured."""
+    tree = Quadtree((32, 32))
+    rng = np.random.default_rng(7)
+    levels = []
+    for level in range(6):
+        nodes = tree.numbers(level)
+        people = np.full(len(nodes), 10.0 * 1024 / len(nodes))
+        levels.append(NoisyLevel(level, nodes, people + rng.laplace(0, 7, len(nodes)), 98.0))
+    density = combined(tree, levels).density
+    cut = np.maximum(levels[-1].sums, 0)
+    off, naive = (np.abs(each - 1 / 1024).sum() for each in (density.ravel(), cut / cut.sum()))
+    assert off < 0.25 * naive
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-50, 50), min_size=4, max_size=4), st.floats(0, 80), st.integers(1, 15))
+def test_nearest_shares_are_the_nearest(wanted: list[float], people: float, held: int) -> None:
+    """Against bisection on the level that is taken off, the slow twin."""
+    exists = np.array([bool(held >> k & 1) for k in range(4)])
+    values = np.array(wanted)
+    low, high = values.min() - people - 1, values.max()
+    for _ in range(200):
+        middle = (low + high) / 2
+        if np.maximum(values - middle, 0)[exists].sum() > people:
+            low = middle
+        else:
+            high = middle
+    near = np.where(exists, np.maximum(values - high, 0), 0)
+    found = nearest_shares(values[None], np.array([people]), exists[None])[0]
+    assert found == pytest.approx(near, abs=1e-6)
+    assert found.min() >= 0
+
+
+def level(number: int, nodes: list[int], total: float = 5.0) -> NoisyLevel:
+    return NoisyLevel(number, np.array(nodes), np.full(len(nodes), total), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [
+        ([], "levels must be 0, 1"),
+        ([level(1, [0, 1, 2, 3])], "levels must be 0, 1"),
+        ([level(0, [0]), level(2, [0, 1, 2, 3])], "levels must be 0, 1"),
+        ([level(0, [0]), level(1, [0, 1, 2])], "nodes of level 1 must be all children"),
+        (
+            [level(0, [0]), level(1, [0, 1, 2, 3]), level(2, [0, 1, 2, 4])],
+            "nodes of level 2 must be all children",
+        ),
+        ([NoisyLevel.unmeasured(0, np.array([0]))], "one of which sums were taken"),
+        ([3], "each of levels must be a NoisyLevel"),
+    ],
+)
+def test_levels_that_are_no_tree_are_refused(levels: list[NoisyLevel], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        combined(Quadtree((4, 4)), levels)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "values", "variance", "told"),
+    [
+        ([1, 0], [1, 1], 1.0, "must ascend"),
+        ([0, 0], [1, 1], 1.0, "must ascend"),
+        ([0, 4], [1, 1], 1.0, "nodes must lie in"),
+        ([0, 1], [1], 1.0, "one a node"),
+        ([0], [np.nan], 1.0, "sums must hold"),
+        ([0], [1], -1.0, "variance must lie in"),
+        ([0], [1], np.nan, "variance must lie in"),
+    ],
+)
+def test_bad_levels_are_refused(
+    nodes: list[int], values: list[float], variance: float, told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        NoisyLevel(1, np.array(nodes), np.array(values, float), variance)

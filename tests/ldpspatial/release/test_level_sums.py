@@ -1,0 +1,173 @@
+"""How levels are asked: budgets, where it begins, and that a level is asked only below its own."""
+
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ldpspatial.estimation.levels import NoisyLevel
+from ldpspatial.places.quadtree import Quadtree
+from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.distributed import Cohort, DistributedLevels
+from ldpspatial.release.distributed.levels.distributed_levels import answers
+from ldpspatial.release.level_sums import averaged, first_level, halves, measure
+
+Ints = NDArray[np.int64]
+
+
+@given(st.integers(1, 20_000_000), st.integers(1, 14))
+def test_parts_are_all_of_epsilon(micro: int, levels: int) -> None:
+    parts = halves(micro, levels)
+    assert sum(parts) == micro
+    assert min(parts) >= 1
+    assert len(parts) <= levels
+    assert all(one >= other for one, other in pairwise(parts))
+
+
+@given(st.floats(-1e9, 1e12), st.integers(1, 14))
+def test_the_first_level_exists(people: float, depth: int) -> None:
+    assert 1 <= first_level(people, depth) <= depth
+    assert first_level(people, depth) <= first_level(people + 1e6, depth)
+
+
+class Asked:
+    """Answers without noise, and notes what was asked."""
+
+    def __init__(self, tree: Quadtree, truth: NDArray[np.float64]):
+        self.tree = tree
+        self.truth = truth
+        self.calls: list[tuple[int, Ints, int]] = []
+
+    def __call__(self, level: int, nodes: Ints, micro: int) -> NoisyLevel:
+        self.calls.append((level, nodes, micro))
+        sums = [self.truth[self.tree.cells_below(level, node)].sum() for node in nodes.tolist()]
+        return NoisyLevel(level, nodes, np.array(sums, float), 2 * (1e6 / micro) ** 2)
+
+
+def test_crowds_are_followed_and_empty_places_are_not() -> None:
+    tree = Quadtree((64, 64))
+    truth = np.zeros((64, 64))
+    truth[5, 7] = truth[50, 60] = 1000
+    asked = Asked(tree, truth)
+    whole = NoisyLevel(0, np.array([0]), np.array([2000.0]), 0.0)
+    found = measure(tree, whole, 2, halves(1_000_000, 5), asked)
+    assert [len(level.nodes) for level in found] == [1, 4, 16, 8, 8, 8, 8]
+    assert sum(micro for _, _, micro in asked.calls) == 1_000_000
+
+
+def test_where_nobody_crowds_the_rest_makes_the_level_surer() -> None:
+    tree = Quadtree((64, 64))
+    asked = Asked(tree, np.full((64, 64), 0.01))
+    whole = NoisyLevel(0, np.array([0]), np.array([41.0]), 0.0)
+    found = measure(tree, whole, 2, halves(1_000_000, 5), asked)
+    assert [call[0] for call in asked.calls] == [2, 2]
+    assert [call[2] for call in asked.calls] == [500_000, 500_000]
+    assert found[-1].variance == pytest.approx(4.0)  # half of 2 (1 / 0.5)^2
+
+
+def test_measurements_are_averaged_by_inverse_variances() -> None:
+    one = NoisyLevel(1, np.arange(4), np.full(4, 10.0), 1.0)
+    other = NoisyLevel(1, np.arange(4), np.full(4, 20.0), 4.0)
+    both = averaged(one, other)
+    assert both.sums.tolist() == [12.0] * 4
+    assert both.variance == pytest.approx(0.8)
+    nothing = NoisyLevel.unmeasured(1, np.arange(4))
+    assert averaged(one, nothing) is averaged(nothing, one) is one
+
+
+def town(users: int, shape: tuple[int, int] = (32, 32), seed: int = 1) -> UserCells:
+    rng = np.random.default_rng(seed)
+    law = rng.gamma(0.1, 1, shape)
+    cells = rng.choice(law.size, size=users, p=(law / law.sum()).ravel())
+    return cells_by_user(np.arange(users), cells, shape)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 3e-5, 0.001])
+def test_the_least_epsilon_has_a_map_in_the_central_model(epsilon: float) -> None:
+    for users in (town(200), UserCells((32, 32), town(3).visits[:0])):
+        run = CentralLevels().release(users, epsilon, np.random.default_rng(1))
+        assert run.density.sum() == pytest.approx(1)
+        assert run.claim.epsilon == epsilon
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (5, 13), (64, 64)])
+def test_distributed_maps_are_densities_of_any_shape(shape: tuple[int, int]) -> None:
+    for epsilon in (0.01, 1.0, 20.0):
+        users = town(300, shape)
+        run = DistributedLevels().release(users, epsilon, np.random.default_rng(1))
+        assert run.density.shape == shape
+        assert run.density.min() >= 0
+        assert run.density.sum() == pytest.approx(1)
+        assert run.claim.epsilon == epsilon
+        assert run.claim.neighbours == "zero"
+
+
+def test_much_epsilon_gives_the_truth() -> None:
+    users = town(3000)
+    run = DistributedLevels().release(users, 20.0, np.random.default_rng(1))
+    assert np.abs(run.density - users.density).sum() < 0.01
+
+
+def test_shards_move_the_first_level_up() -> None:
+    """Noise of 16 shards has four times the deviation: a level coarser."""
+    users = town(16_000, (64, 64))
+    rng = np.random.default_rng(1)
+    one = DistributedLevels(Cohort(shard_size=16_000)).release(users, 1.0, rng)
+    many = DistributedLevels(Cohort(shard_size=1000)).release(users, 1.0, rng)
+    assert one.levels is not None
+    assert many.levels is not None
+    first = [
+        next(k for k, level in enumerate(run.levels.levels[1:], 1) if level.variance < np.inf)
+        for run in (one, many)
+    ]
+    assert first[0] == first[1] + 1
+
+
+def test_who_drops_out_is_stood_in_for_and_intervals_are_withheld() -> None:
+    users = town(5000)
+    cohort = Cohort(drop_out=0.1, tolerated=0.2)
+    run = DistributedLevels(cohort).release(users, 4.0, np.random.default_rng(1))
+    assert run.levels is None  # they would be of other people in every round
+    assert run.density.sum() == pytest.approx(1)
+    assert np.abs(run.density - users.density).sum() < 0.3
+    nobody = Cohort(drop_out=0.5, tolerated=0.1)
+    withheld = DistributedLevels(nobody).release(users, 4.0, np.random.default_rng(1))
+    assert withheld.density == pytest.approx(np.full((32, 32), 1 / 1024))
+
+
+def test_an_answer_is_one_at_most() -> None:
+    """The noise is made for an L1 norm of 1, whatever nodes are asked."""
+    rng = np.random.default_rng(1)
+    inside = rng.integers(0, 64, 200)
+    for asked in (np.arange(64), np.array([3, 9, 60]), np.array([7])):
+        rows = answers(inside, asked)
+        assert rows.shape == (200, len(asked))
+        norms = rows.sum(axis=1)
+        assert norms.tolist() == np.isin(inside, asked).astype(int).tolist()
+        who = rows.nonzero()
+        assert (asked[who[1]] == inside[who[0]]).all()
+
+
+def test_noise_is_that_of_the_claim() -> None:
+    """Sums of the first level on empty nodes: the variance is within 5 standard errors."""
+    users = cells_by_user(np.arange(50), np.zeros(50, int), (16, 16))
+    rng = np.random.default_rng(1)
+    for release in (CentralLevels(), DistributedLevels()):
+        seen = []
+        told = []
+        for _ in range(600):
+            levels = release.release(users, 0.8, rng).levels
+            assert levels is not None
+            first = next(level for level in levels.levels[1:] if level.variance < np.inf)
+            if first.level == 1:
+                seen.append(first.sums[-1] / sqrt(first.variance))
+                told.append(first.variance)
+        found = np.array(seen)
+        # A Laplace variable of variance 1 has a fourth moment of 6.
+        assert abs((found**2).mean() - 1) < 5 * sqrt(5 / len(found))
+        assert len(found) > 300
