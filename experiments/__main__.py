@@ -19,6 +19,7 @@ from experiments.studies.flagship import flagship
 from experiments.studies.forged_reports import forged_reports
 from experiments.studies.forgery_bound import forgery_bound
 from experiments.studies.ledger_attacks import ledger_attacks
+from experiments.studies.levels import levels
 from experiments.studies.local_ranges import local_ranges
 from experiments.studies.orderings import orderings
 from experiments.studies.plan_figure import plan_figure
@@ -50,6 +51,7 @@ OWN = (
     forged_reports,
     forgery_bound,
     ledger_attacks,
+    levels,
     orderings,
     plan_figure,
     public_weights,

@@ -51,6 +51,12 @@ def _dam(title: str, item: str, read_in: str, figures: Mapping[str, str]) -> Pag
 
 
 PAGES: Mapping[str, Page] = {
+    "levels": Page(
+        "Recommended central and distributed releases by setting",
+        "levels --data FOLDER --side 64 --side 256",
+        "experiments/levels.md",
+        {},
+    ),
     "heatmap-epsilon-sigma-4": _heatmaps(
         "Central heat maps over epsilon, filter width 4",
         "heatmap-epsilon --sigma 4",

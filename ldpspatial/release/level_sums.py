@@ -5,10 +5,14 @@ alone:
 
 - The first level asked is that whose nodes hold about ``PER_NODE`` / epsilon people in the mean: as
   fine as a uniform grid may be before noise takes over (Qardaji et al., ICDE 2013, section IV).
-- It gets half of epsilon, each finer level half of what is left, and the last one all of that.
-  Where people crowd, finer levels still tell them apart.
-- Nodes are divided whose sum exceeds a standard deviation of the noise of the next level. All of a
-  level are disjoint, so a level costs its epsilon once, however many nodes it has.
+- It gets two thirds of epsilon, each finer level two thirds of what is left, and the last one all
+  of that. Where people crowd, finer levels still tell them apart.
+- Nodes are divided whose sum exceeds ``DIVIDED`` standard deviations of the noise of the next
+  level. All of a level are disjoint, so a level costs its epsilon once, however many they are.
+- Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
+  of epsilon goes into a second measurement of the level.
+
+The numbers were set on six cities (docs/experiments/levels.md), and matter little.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +28,9 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> what was measured
 
+PER_NODE = 8.0
 DIVIDED = 2.0
 WORTH = 0.5
-PER_NODE = 15.0  # set by measurement on six cities: docs/experiments/levels.md
 
 
 def first_level(people_per_noise: float, depth: int) -> int:
@@ -41,19 +45,19 @@ def first_level(people_per_noise: float, depth: int) -> int:
     return min(max(round(wanted), 1), depth)
 
 
-def halves(micro: int, levels: int) -> list[int]:
-    """Divide millionths of epsilon: half of what is left to each level, the last one the rest.
+def thirds(micro: int, levels: int) -> list[int]:
+    """Divide millionths: two thirds of what is left to each level, all of it to the last one.
 
     Levels that would get less than a millionth are left out.
 
     Examples
     --------
-    >>> halves(1_000_000, 3), halves(3, 6)
-    ([500000, 250000, 250000], [2, 1])
+    >>> thirds(1_000_000, 3), thirds(3, 6)
+    ([666667, 222222, 111111], [2, 1])
     """
     parts: list[int] = []
     while micro and len(parts) + 1 < levels:
-        parts.append((micro + 1) // 2)
+        parts.append(-(-2 * micro // 3))
         micro -= parts[-1]
     return [*parts, micro] if micro else parts
 

@@ -56,6 +56,7 @@ def test_every_figure_is_shown_on_some_page() -> None:
     ("page", "mark"),
     [
         ("experiments/forged-reports.md", "forged-reports"),
+        ("experiments/levels.md", "levels"),
         ("experiments/trust-models.md", "flagship"),
         ("experiments/windows.md", "series"),
         ("estimation.md", "accuracy"),
