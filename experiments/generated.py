@@ -53,7 +53,7 @@ def _dam(title: str, item: str, read_in: str, figures: Mapping[str, str]) -> Pag
 PAGES: Mapping[str, Page] = {
     "levels": Page(
         "Recommended central and distributed releases by setting",
-        "levels --data FOLDER --side 64 --side 256",
+        "levels --data FOLDER",
         "experiments/levels.md",
         {},
     ),

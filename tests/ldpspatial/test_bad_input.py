@@ -1437,6 +1437,7 @@ FIELDS: dict[str, Bad] = {
     "c2": POSITIVE,
     "blocks": whole(1, 4096),
     "consistent": FLAG,
+    "rounding": NAME,
     "width": whole(2),
     "depth": (0, -1, 1.5, *NO_NUMBERS),
     "per_level": FLAG,

@@ -1,5 +1,6 @@
 """Sparse aggregation under the earth mover's distance (Ghazi et al., AAAI 2023, section 3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -19,7 +20,9 @@ from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.release.release import Fact, Released
 from ldpspatial.validate import number_in, whole_number
 
+Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Ask = Callable[[int, Ints, int], Ints]
 
 MOST_KEPT = 1 << 16
 
@@ -66,16 +69,7 @@ class SparseEmd(CentralRelease):
         tree = Quadtree(users.shape)
         budget = self.split(micro_epsilon, tree.depth)
         measured = self.measure(Pyramid(tree, *unit_sums(users)), budget, source)
-        found = reconstruct(tree, measured)
-        total = found.masses.sum()
-        uniform = np.full(users.shape, 1 / found.masses.size)
-        facts: dict[str, Fact] = {
-            "micro epsilons": " ".join(map(str, budget)),
-            "noisy sums": sum(len(level.nodes) for level in measured),
-            "variables": found.variables,
-            "objective": found.objective,
-        }
-        density = found.masses / total if total > 0 else uniform
+        density, facts = fitted(tree, budget, measured)
         return Released(density, claim_of(sum(budget)), facts)
 
     def split(self, micro_epsilon: int, levels: int) -> tuple[int, ...]:
@@ -127,16 +121,47 @@ class SparseEmd(CentralRelease):
         source : callable
             Entropy, number of bytes -> bytes.
         """
-        tree = pyramid.tree
+
+        def ask(level: int, nodes: Ints, micro_epsilon: int) -> Ints:
+            # Disjoint nodes, known from noisy sums alone: one query of sensitivity MASS a level.
+            return with_noise(pyramid.sums(level, nodes), micro_epsilon, source)
+
+        return self.follow(pyramid.tree, budget, ask)
+
+    def follow(self, tree: Quadtree, budget: tuple[int, ...], ask: Ask) -> list[MeasuredLevel]:
+        """Ask level by level, below the nodes of largest noisy sums.
+
+        Parameters
+        ----------
+        tree : Quadtree
+        budget : tuple of int
+            As :meth:`split` gives it.
+        ask : callable
+            Level, nodes and millionths of epsilon -> their noisy sums in units of 1 / MASS.
+        """
         first = tree.depth + 1 - len(budget)
         nodes = tree.numbers(first)
         measured: list[MeasuredLevel] = []
         for level, micro_epsilon in enumerate(budget, first):
             if measured:
                 nodes = tree.numbers_below(level, nodes[measured[-1].chosen])
-            # Disjoint nodes, known from noisy sums alone: one query of sensitivity MASS a level.
-            noisy = with_noise(pyramid.sums(level, nodes), micro_epsilon, source)
+            noisy = ask(level, nodes, micro_epsilon)
             chosen = np.zeros(len(nodes), bool)
             chosen[np.argsort(-noisy, kind="stable")[: self.keep]] = True
             measured.append(MeasuredLevel(level, nodes, noisy, chosen))
         return measured
+
+
+def fitted(
+    tree: Quadtree, budget: tuple[int, ...], measured: list[MeasuredLevel]
+) -> tuple[Array, dict[str, Fact]]:
+    """Return the density that fits noisy sums best, uniform where none is positive, and facts."""
+    found = reconstruct(tree, measured)
+    total = found.masses.sum()
+    density = found.masses / total if total > 0 else np.full(tree.shape, 1 / found.masses.size)
+    return density, {
+        "micro epsilons": " ".join(map(str, budget)),
+        "noisy sums": sum(len(level.nodes) for level in measured),
+        "variables": found.variables,
+        "objective": found.objective,
+    }

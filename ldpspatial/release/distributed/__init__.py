@@ -15,6 +15,7 @@ from ldpspatial.release.distributed.levels.hierarchical import (
     NonPrivateBestLevel,
 )
 from ldpspatial.release.distributed.levels.sketch import CountMin, CountMinMinimum, CountMinOracle
+from ldpspatial.release.distributed.levels.sparse_emd_sums import SparseEmdSums
 from ldpspatial.release.distributed.levels.spatial_decomposition import (
     SpatialDecomposition,
     SpatialDecompositionLeaves,
@@ -35,6 +36,7 @@ RELEASES = (
     AdaptiveGrid,
     SpatialDecomposition,
     SpatialDecompositionLeaves,
+    SparseEmdSums,
     AdaptiveHierarchical,
 )
 WITHOUT_PRIVACY = (  # what the others are measured against
@@ -72,6 +74,7 @@ __all__ = [
     "SecureSum",
     "SecureSums",
     "SideData",
+    "SparseEmdSums",
     "SpatialDecomposition",
     "SpatialDecompositionLeaves",
     "SpatialDecompositionOracle",

@@ -53,6 +53,7 @@ PROMISED = {
             "count-min",
             "count-min-minimum",
             "adaptive-grid",
+            "sparse-emd-sums",
         ),
         *("spatial-decomposition", "spatial-decomposition-leaves", "adaptive-hierarchical"),
     },

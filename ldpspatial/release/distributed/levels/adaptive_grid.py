@@ -7,7 +7,7 @@ carry it over). All borders lie between cells of the map.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from scipy import ndimage
@@ -18,8 +18,9 @@ from ldpspatial.release.distributed.levels.map_levels import Array, Ints, ones_a
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import NoisySum
-from ldpspatial.validate import MICRO, number_in, positive, true_or_false, whole_number
+from ldpspatial.validate import MICRO, number_in, one_of, positive, true_or_false, whole_number
 
+Rounding = Literal["down", "nearest"]
 MOST_BLOCKS = 1 << 12  # along a side
 
 
@@ -27,9 +28,10 @@ MOST_BLOCKS = 1 << 12  # along a side
 class AdaptiveGrid(OneVisit):
     """Counts on blocks x blocks rectangles, then on n x n parts of each, which are published.
 
-    n = floor(sqrt(N' (1 - alpha) epsilon / c2)), at least 1, for a block of noisy count N'. Qardaji
-    et al. round up; down reproduces the vector length of Bagdasaryan et al. and is more accurate
-    (docs/distributed.md). Two sums of vectors of L1 norm 1, the second chosen by the first.
+    n = sqrt(N' (1 - alpha) epsilon / c2), rounded, at least 1, for a block of noisy count N'.
+    Qardaji et al. round up. The public code of Bagdasaryan et al. (geo_utils.py of their branch
+    adagrid) has c2 = 15 and rounds to the nearest number, which gives the vector lengths that they
+    print (docs/distributed.md). Two sums of vectors of L1 norm 1, the second chosen by the first.
 
     Attributes
     ----------
@@ -39,6 +41,8 @@ class AdaptiveGrid(OneVisit):
         The larger, the fewer parts.
     blocks : int in [1, 4096]
         Along a side of the map, in the first round; its number of cells where that is less.
+    rounding : {"down", "nearest"}
+        Of n.
     consistent : bool
         Let each block's parts add up to the mean of both rounds, weighted by inverse variances
         (Qardaji et al. 2013, section IV); the distributed version does without.
@@ -54,6 +58,7 @@ class AdaptiveGrid(OneVisit):
     c2: float = 10.0
     blocks: int = 10
     consistent: bool = False
+    rounding: Rounding = "down"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,6 +66,7 @@ class AdaptiveGrid(OneVisit):
         positive("c2", self.c2)
         whole_number("blocks", self.blocks, 1, MOST_BLOCKS)
         true_or_false("consistent", self.consistent)
+        one_of("rounding", self.rounding, get_args(Rounding))
 
     def budgets(self, epsilon: float) -> tuple[int, int]:
         """Return the millionths of epsilon that either round gets, at least one; all in all.
@@ -107,8 +113,12 @@ class AdaptiveGrid(OneVisit):
         --------
         >>> AdaptiveGrid().parts(np.array([-3, 0, 79, 80, 2000]), 1.0)
         [1, 1, 1, 2, 10]
+        >>> AdaptiveGrid(rounding="nearest").parts(np.array([-3, 44, 45, 124, 125]), 1.0)
+        [1, 1, 2, 2, 3]
         """
         wanted = np.maximum(counts, 0) * (1 - self.alpha) * epsilon / self.c2
+        if self.rounding == "nearest":  # floor(x + 1/2) is floor((2x + 1) / 2)
+            return [max(1, (isqrt(int(4 * each)) + 1) // 2) for each in wanted.tolist()]
         # floor(sqrt(x)) is floor(sqrt(floor(x))), which isqrt gives without rounding.
         return [max(1, isqrt(int(each))) for each in wanted.tolist()]
 
