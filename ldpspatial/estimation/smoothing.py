@@ -4,6 +4,7 @@ Reflection keeps the mass in the square and a flat map flat.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +67,19 @@ def five_point(k: float) -> Smoother:
     >>> five_point(1.0)(np.array([[0.0, 0, 0], [0, 5, 0], [0, 0, 0]])).round(12).tolist()
     [[0.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 0.0]]
     """
-    side = 1 / (4 + 1 / positive("k", k))  # k / (4k + 1), which a huge k would overflow
-    kernel = np.array([[0, side, 0], [side, 1 - 4 * side, side], [0, side, 0]])
-    return lambda density: _smooth(density, kernel)
+    return _FivePoint(positive("k", k))
+
+
+@dataclass(frozen=True)
+class _FivePoint:
+    """What :func:`five_point` returns: it prints as what it does, and goes to other processes."""
+
+    k: float
+
+    def __call__(self, density: Array) -> Array:
+        side = 1 / (4 + 1 / self.k)  # k / (4k + 1), which a huge k would overflow
+        kernel = np.array([[0, side, 0], [side, 1 - 4 * side, side], [0, side, 0]])
+        return _smooth(density, kernel)
 
 
 SMOOTHERS: dict[str, Smoother] = {"binomial": binomial, "five-point": five_point(0.5)}

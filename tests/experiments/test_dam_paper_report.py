@@ -16,7 +16,7 @@ from experiments.papers.dam.claims import (
     steps,
     versus,
 )
-from experiments.papers.dam.figure8 import verdicts
+from experiments.papers.dam.figure8 import RULES, verdicts
 from experiments.papers.dam.hidden import order_table, told_apart, turned_table
 from experiments.papers.dam.mechanisms import (
     DAM,
@@ -190,15 +190,15 @@ def test_a_least_error_is_judged_by_paired_differences(
     one, two, four, five = beside
     at_each_radius = enumerate((one, two, LOW, four, five), start=1)
     runs = {f"{stop}, b = {radius}": errors for radius, errors in at_each_radius
-            for stop in ("the paper's stop", "our stop")}  # fmt: skip
+            for stop in RULES}  # fmt: skip
     errors = made({(label, NEXT): (found, found) for label, found in runs.items()})
     lines = verdicts(errors).splitlines()[2:]
-    assert lines == [f"| SZipf | {stop} | {said} |" for stop in ("the paper's stop", "our stop")]
+    assert lines == [f"| SZipf | {stop} | {said} |" for stop in RULES]
 
 
 def test_one_run_finds_no_least_error_and_the_output_says_so() -> None:
     runs = {f"{stop}, b = {radius}": [float(radius)] for radius in range(1, 6)
-            for stop in ("the paper's stop", "our stop")}  # fmt: skip
+            for stop in RULES}  # fmt: skip
     lines = verdicts(made({(label, NEXT): (w2, w2) for label, w2 in runs.items()})).splitlines()
-    assert [line.split(" | ")[-1] for line in lines[2:4]] == ["level: 0/4/0 |"] * 2
-    assert lines[4:] == ["", ONE_RUN]
+    assert [line.split(" | ")[-1] for line in lines[2:5]] == ["level: 0/4/0 |"] * 3
+    assert lines[5:] == ["", ONE_RUN]
