@@ -76,7 +76,7 @@ def flagship(data: Path, out: Path, repeats: int, seed: int, jobs: int, write: b
                 {CELLS: people},
                 repeats=repeats,
                 users=[min(USERS, len(people))],
-                metrics=["w2", "w1", "similarity"],
+                metrics=["w2", "l1", "mse"],
                 folder=out / _folder(city),
                 jobs=jobs,
                 data=city,
@@ -87,7 +87,7 @@ def flagship(data: Path, out: Path, repeats: int, seed: int, jobs: int, write: b
             trusted = {name: each for name, each in RELEASES.items() if each.model != "local"}
             parts.append(play(SMALL_EPSILONS, trusted, rng=rng))
             tables[city] = pa.concat_tables(parts)
-            write_results(out / _folder(city), tables[city], ["w2", "w1"], SHUFFLE_DELTA)
+            write_results(out / _folder(city), tables[city], ["w2", "l1"], SHUFFLE_DELTA)
     text = markdown(
         ["city", "users", "release", *(f"eps {epsilon:g}" for epsilon in EPSILONS)],
         [row for city, table in tables.items() for row in _rows(city, table)],
