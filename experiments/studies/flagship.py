@@ -108,6 +108,8 @@ def draw(tables: dict[str, pa.Table]) -> Figure:
         for axes, (city, table) in zip(row, tables.items(), strict=True):
             draw_error_curves(axes, table, "w2", reading)
             users = table["users"][0].as_py()
+            if axes is not row[len(row) // 2]:
+                axes.set_xlabel("")  # long, and the same for all of a row
             if reading == READINGS[0]:
                 axes.set_title(f"{city}, {users:,} users")
     figure.legend(handles=legend_handles(panels[0][0]), loc="outside lower center", ncols=4)
