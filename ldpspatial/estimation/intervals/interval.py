@@ -34,7 +34,7 @@ class Uncertainty:
     ----------
     level : float
         Probability with which one interval covers the truth (each by itself, not all at once).
-    method : {"fisher", "posterior"}
+    method : {"fisher", "posterior", "levels"}
     lower, upper : (d, d) arrays in [0, 1]
         Interval of each cell.
     density : (d, d) array
