@@ -170,17 +170,10 @@ def callback(field: str, value: object) -> Callable[..., Any] | None:
     return None if value is None else function(field, value)
 
 
+@input_errors()
 def random_bytes(entropy: Callable[[int], bytes], size: int) -> bytes:
-    """Return so many bytes of an entropy function.
-
-    Fewer would end in noise that is not what was promised, or that is the same every time. The
-    message repeats none of them: they are secret.
-    """
-    given = entropy(size)
-    if not isinstance(given, bytes | bytearray) or len(given) != size:
-        got = f"{len(given)}" if isinstance(given, bytes | bytearray) else type(given).__name__
-        raise InputError(f"entropy must return as many bytes as it is asked for, {size}, got {got}")
-    return bytes(given)
+    """Return so many bytes of an entropy function, no fewer."""
+    return shared.random_bytes(entropy, size)
 
 
 @input_errors()

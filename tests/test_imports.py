@@ -16,7 +16,14 @@ CLIENT = ROOT / "client_sdk" / "python" / "client_sdk"
 SERVER = ROOT / "ldpspatial"
 
 FLOOR = {room: k for k, rooms in enumerate(FLOORS) for room in rooms}
-FAST = {"kernels.py": {"numpy", "numba"}, "cipher_entropy.py": {"cryptography"}}
+EXTRAS = {  # of the client: what modules of its extras may import besides
+    "kernels.py": {"numpy", "numba"},
+    "cipher_entropy.py": {"cryptography"},
+    "rounds/primitives.py": {"cryptography"},
+    "rounds/masks.py": {"numpy"},
+    "rounds/messages.py": {"numpy"},
+    "rounds/client.py": {"numpy"},
+}
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
@@ -63,9 +70,15 @@ def server_files() -> list[Path]:
 def test_the_client_imports_only_itself_and_the_standard_library() -> None:
     allowed = {"client_sdk", *sys.stdlib_module_names}
     for path in CLIENT.rglob("*.py"):
-        extra = FAST.get(path.name, set())
+        extra = EXTRAS.get(path.relative_to(CLIENT).as_posix(), set())
         outside = {top(m) for m in imports(path)} - allowed - extra
         assert not outside, f"{path.name} imports {outside}"
+
+
+def test_what_every_app_runs_imports_nothing_of_the_rounds() -> None:
+    for path in CLIENT.rglob("*.py"):
+        if path.parent != CLIENT / "rounds":
+            assert not any(m.startswith("client_sdk.rounds") for m in imports(path)), path.name
 
 
 def test_what_a_device_runs_imports_neither_the_kernels_nor_their_entropy() -> None:
@@ -83,14 +96,15 @@ def test_nothing_but_tests_imports_the_testing_module_and_the_bridge_to_ports() 
 
 
 def test_the_server_imports_public_names_of_the_client_only() -> None:
-    public = {"client_sdk", "client_sdk.shared", "client_sdk.kernels"}
+    names = ("client_sdk.shared", "client_sdk.kernels", "client_sdk.rounds.shared")
+    public = {"client_sdk", "client_sdk.rounds", *names}
     for path in [*SERVER.rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]:
         for module in imports(path):
             if top(module) != "client_sdk" or path.name == "same_numbers_probe.py":
                 continue  # the probe runs under revisions that had no such names
             home = module if module in public else module.rpartition(".")[0]
             assert home in public, f"{path}: {module}"
-    for name in ("client_sdk.shared", "client_sdk.kernels"):
+    for name in ("client_sdk.rounds", *names):
         module = importlib.import_module(name)
         assert all(hasattr(module, each) for each in module.__all__)
 

@@ -3,6 +3,8 @@
 import numpy as np
 
 from client_sdk.entropy import Entropy
+from client_sdk.rounds.primitives import seal
+from client_sdk.rounds.wire import Message
 from ldpspatial.release.distributed.sums.secure_aggregation import (
     Client,
     Neighbours,
@@ -10,8 +12,6 @@ from ldpspatial.release.distributed.sums.secure_aggregation import (
     Terms,
     enrol,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import seal
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
 
 
 def seeded(seed: int) -> Entropy:

@@ -7,6 +7,8 @@ There is no seed and no way to pass one to a Randomizer. Tests hand a determinis
 import os
 from collections.abc import Callable
 
+from client_sdk.errors import ParameterError
+
 Entropy = Callable[[int], bytes]  # n -> n fresh random bytes
 
 DRAW_BYTES = 7  # a draw is 56 bits, of which the lowest k decide
@@ -15,6 +17,21 @@ DRAW_BYTES = 7  # a draw is 56 bits, of which the lowest k decide
 def system(n: int) -> bytes:
     """Return n bytes from the operating system's cryptographic generator."""
     return os.urandom(n)
+
+
+def random_bytes(entropy: Entropy, size: int) -> bytes:
+    """Return so many bytes of an entropy function.
+
+    Fewer would end in keys or noise that are not what was promised, or the same every time. The
+    message repeats none of them: they are secret.
+    """
+    given = entropy(size)
+    if not isinstance(given, bytes | bytearray) or len(given) != size:
+        got = f"{len(given)}" if isinstance(given, bytes | bytearray) else type(given).__name__
+        raise ParameterError(
+            f"entropy must return as many bytes as it is asked for, {size}, got {got}"
+        )
+    return bytes(given)
 
 
 def below(bound: int, entropy: Entropy) -> int:

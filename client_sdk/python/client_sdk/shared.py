@@ -5,7 +5,7 @@ number and one way to draw on both sides:
 
 - rules of arguments: ``whole_number``, ``finite_number``, ``exact_epsilon``, ``written_epsilon``,
   ``micro_epsilons``, ``is_number``, ``path_text``, ``shown``, and the limits that they hold to;
-- entropy: ``Entropy``, ``system_entropy``, ``uniform_below``;
+- entropy: ``Entropy``, ``system_entropy``, ``uniform_below``, ``random_bytes``;
 - exact numbers with ``BITS`` fractional bits: ``ONE``, ``exp_below``, ``root_below``;
 - tables: ``MECHANISMS``, ``whole_weights``, ``optimal_radius``, ``optimal_squared_radius``,
   ``verify_table``, ``Sampler``;
@@ -15,7 +15,7 @@ number and one way to draw on both sides:
 The modules that these come from may change; these names do not.
 """
 
-from client_sdk.entropy import Entropy
+from client_sdk.entropy import Entropy, random_bytes
 from client_sdk.entropy import below as uniform_below
 from client_sdk.entropy import system as system_entropy
 from client_sdk.exact import BITS, ONE, exp_below, root_below
@@ -71,6 +71,7 @@ __all__ = [
     "optimal_radius",
     "optimal_squared_radius",
     "path_text",
+    "random_bytes",
     "root_below",
     "shown",
     "system_entropy",

@@ -1,20 +1,14 @@
 """Rules for arguments, each written once."""
 
-from ldpspatial.errors import InputError
-from ldpspatial.validate import whole_number
+from client_sdk.rounds import checked_modulus as checked_by_the_client
+from ldpspatial.validate import input_errors
 
+MAX_BITS = 62  # a modulus of 2^62 is the largest with which int64 holds a residue and a half
 MAX_CLIENTS = 1 << 32
 MAX_SENSITIVITY = 1 << 32
-MAX_BITS = 62  # a modulus of 2^62 is the largest with which int64 holds a residue and a half
 
 
+@input_errors()
 def checked_modulus(modulus: object) -> int:
-    """Return a power of two from 2 to 2^62, or raise InputError.
-
-    No other modulus will do: the low bits of a sum are those of the summands' low bits, and that
-    is why the total modulo m is all that the vectors modulo m tell.
-    """
-    number = whole_number("modulus", modulus, 2, 1 << MAX_BITS)
-    if number & (number - 1):
-        raise InputError(f"modulus must be a power of two, got {number}")
-    return number
+    """Return a power of two from 2 to 2^62, or raise InputError."""
+    return checked_by_the_client(modulus)

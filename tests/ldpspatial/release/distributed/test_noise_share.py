@@ -14,11 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from client_sdk import entropy
-from ldpspatial.errors import InputError
-from ldpspatial.privacy.distinguish import lower_bound_epsilon
-from ldpspatial.release.distributed.noise import noise_share
-from ldpspatial.release.distributed.noise.noise_share import (
+from client_sdk import ParameterError, entropy
+from client_sdk.rounds import noise as noise_share
+from client_sdk.rounds.noise import (
     NoiseShare,
     Uniform,
     client_vector,
@@ -26,6 +24,7 @@ from ldpspatial.release.distributed.noise.noise_share import (
     exponential_coin,
     geometric,
 )
+from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from tests.support.naive_polya import PRECISE, decimal, every_path, p_value, polya_pmf
 
 Ints = NDArray[np.int64]
@@ -237,7 +236,7 @@ def test_a_contribution_beyond_the_noise_is_refused_and_not_repeated(
     contribution: list[int],
 ) -> None:
     share = NoiseShare(Fraction(1, 2), 5, 10)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(ParameterError) as caught:
         client_vector(contribution, share, 256, entropy.system)
     assert str(caught.value) == (
         "contribution must be whole numbers >= 0 with a sum of at most 5 (not repeated here)"
@@ -246,7 +245,7 @@ def test_a_contribution_beyond_the_noise_is_refused_and_not_repeated(
 
 @pytest.mark.parametrize("modulus", [1, 12, 1 << 63])
 def test_a_modulus_with_which_vectors_tell_more_than_their_sum_is_refused(modulus: int) -> None:
-    with pytest.raises(InputError, match="modulus must be"):
+    with pytest.raises(ParameterError, match="modulus must be"):
         client_vector([1], NoiseShare(1, 1, 10), modulus, entropy.system)
 
 

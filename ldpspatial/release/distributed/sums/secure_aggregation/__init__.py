@@ -1,37 +1,37 @@
 """Secure aggregation: a server learns the sum of its clients' vectors and nothing else of them.
 
-What is named here needs the package cryptography, and is imported when it is first asked for:
-install ``ldpspatial[secure-aggregation]``.
+What clients run is in ``client_sdk.rounds``, and named here, too. It needs the package cryptography
+(install ``ldpspatial[secure-aggregation]``) and is imported when it is first asked for.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from client_sdk import ClientError
+from ldpspatial.errors import InputError
+
 if TYPE_CHECKING:
+    from client_sdk.rounds import Client, Neighbours, ProtocolError, Step, Terms, choose_neighbours
     from ldpspatial.release.distributed.sums.secure_aggregation.aggregation import (
         SecureAggregation,
     )
-    from ldpspatial.release.distributed.sums.secure_aggregation.client import Client
-    from ldpspatial.release.distributed.sums.secure_aggregation.errors import (
-        AbortedError,
-        ProtocolError,
-    )
-    from ldpspatial.release.distributed.sums.secure_aggregation.graph import (
-        Neighbours,
-        choose_neighbours,
-    )
+    from ldpspatial.release.distributed.sums.secure_aggregation.errors import AbortedError
     from ldpspatial.release.distributed.sums.secure_aggregation.server import Server
     from ldpspatial.release.distributed.sums.secure_aggregation.session import Outcome, enrol, play
-    from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
 
 _HOMES = {
-    "aggregation": ("SecureAggregation",),
-    "client": ("Client",),
-    "errors": ("ProtocolError", "AbortedError"),
-    "graph": ("Neighbours", "choose_neighbours"),
-    "server": ("Server",),
-    "session": ("Outcome", "enrol", "play"),
-    "terms": ("Step", "Terms"),
+    f"{__name__}.aggregation": ("SecureAggregation",),
+    f"{__name__}.errors": ("AbortedError",),
+    f"{__name__}.server": ("Server",),
+    f"{__name__}.session": ("Outcome", "enrol", "play"),
+    "client_sdk.rounds": (
+        "Client",
+        "Neighbours",
+        "ProtocolError",
+        "Step",
+        "Terms",
+        "choose_neighbours",
+    ),
 }
 
 __all__ = [
@@ -54,7 +54,16 @@ def __getattr__(name: str) -> Any:
     """Import a public name from its module, once."""
     for module, names in _HOMES.items():
         if name in names:
-            found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            try:
+                found = getattr(importlib.import_module(module), name)
+            except (ModuleNotFoundError, ClientError) as error:
+                cause = error if isinstance(error, ModuleNotFoundError) else error.__cause__
+                if str(getattr(cause, "name", "")).partition(".")[0] != "cryptography":
+                    raise
+                raise InputError(
+                    "secure aggregation needs the package cryptography: "
+                    "install ldpspatial[secure-aggregation]"
+                ) from error
             globals()[name] = found
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from client_sdk.rounds.shared import MAX_CLIENTS, SESSION_BYTES, Ints, Neighbours, Step, Terms
 from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.release.distributed._checks import checked_modulus
-from ldpspatial.release.distributed.sums.secure_aggregation.graph import MAX_CLIENTS, Neighbours
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
 from ldpspatial.release.distributed.sums.secure_aggregation.session import enrol, play
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import SESSION_BYTES, Step, Terms
 from ldpspatial.release.distributed.sums.secure_sum import check_vectors
-from ldpspatial.validate import random_bytes, whole_number
+from ldpspatial.validate import input_errors, random_bytes, whole_number
 
 Bools = NDArray[np.bool_]
 
@@ -65,6 +63,7 @@ class SecureAggregation:
         # The other fields are terms of every session, and the rules for them stand there.
         self._terms(bytes(SESSION_BYTES), self.threshold, 1, self.colluding)
 
+    @input_errors()
     def _terms(self, session: bytes, clients: int, length: int, colluding: int) -> Terms:
         return Terms(
             session=session,

@@ -9,39 +9,35 @@ from typing import TypeAlias
 
 import numpy as np
 
-from client_sdk.shared import Entropy, system_entropy
-from ldpspatial.release.distributed.sums.secure_aggregation import graph, shamir
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import (
-    AbortedError,
+from client_sdk.rounds.shared import (
+    KEY_BYTES,
+    Confirmation,
+    Confirmations,
+    Ints,
+    KeyAdvert,
+    KeyList,
+    KeyPair,
+    MaskedVector,
+    Message,
     ProtocolError,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
+    Revealed,
+    SharesIn,
+    SharesOut,
+    Step,
+    Survivors,
+    Terms,
     check_advert,
+    circle,
+    combine,
     own_mask,
     pair_mask,
     seed_check,
     survivor_statements,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
-    Confirmation,
-    Confirmations,
-    KeyAdvert,
-    KeyList,
-    MaskedVector,
-    Revealed,
-    SharesIn,
-    SharesOut,
-    Survivors,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
-    KEY_BYTES,
-    KeyPair,
     usable,
     verified,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
+from client_sdk.shared import Entropy, system_entropy
+from ldpspatial.release.distributed.sums.secure_aggregation.errors import AbortedError
 
 Answers: TypeAlias = "dict[int, Message]"
 
@@ -171,7 +167,7 @@ class Server:
     def _key_lists(self) -> Answers:
         # Drawn now, so that no client's keys depend on who its neighbours are.
         joined = sorted(self._left)
-        self._neighbours = graph.circle(joined, self.terms.degree, self._entropy)
+        self._neighbours = circle(joined, self.terms.degree, self._entropy)
         lists: Answers = {}
         for client in joined:
             adverts = tuple(self._adverts[v] for v in sorted(self._neighbours[client]))
@@ -256,7 +252,7 @@ class Server:
         needed = self.terms.shares
         if len(shares) < needed:
             raise AbortedError(f"{len(shares)} shares of client {owner} are left, {needed} needed")
-        secret = shamir.combine(dict(list(shares.items())[:needed]))
+        secret = combine(dict(list(shares.items())[:needed]))
         # The field is wider than a key: wrong shares may combine to a number that is no key.
         if secret.bit_length() > 8 * KEY_BYTES:
             raise AbortedError(f"shares of client {owner} do not fit")

@@ -5,23 +5,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from client_sdk.shared import Entropy, system_entropy
-from ldpspatial.release.distributed.sums.secure_aggregation.client import Client
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import (
-    AbortedError,
-    ProtocolError,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+from client_sdk.rounds.shared import (
+    Client,
     Confirmations,
+    Ints,
     KeyList,
+    Message,
+    ProtocolError,
     SharesIn,
+    SigningKey,
+    Step,
     Survivors,
+    Terms,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import SigningKey
+from client_sdk.shared import Entropy, system_entropy
+from ldpspatial.release.distributed.sums.secure_aggregation.errors import AbortedError
 from ldpspatial.release.distributed.sums.secure_aggregation.server import Server
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
 
 
 @dataclass(frozen=True)

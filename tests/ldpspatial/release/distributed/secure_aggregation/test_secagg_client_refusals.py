@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.sums.secure_aggregation import Neighbours, ProtocolError, Step
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+from client_sdk import ParameterError
+from client_sdk.rounds.messages import (
     Confirmations,
     KeyAdvert,
     KeyList,
@@ -18,7 +17,8 @@ from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
     SharesOut,
     Survivors,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
+from client_sdk.rounds.wire import Message
+from ldpspatial.release.distributed.sums.secure_aggregation import Neighbours, ProtocolError, Step
 from tests.support.aggregation_rounds import Rounds, sealing, terms
 
 SILENT = 4  # fails before its masked vector, where a test wants a client that has failed
@@ -192,7 +192,7 @@ def test_what_a_neighbour_seals_has_to_be_two_numbers_of_the_field(
 def test_vectors_that_are_no_residues_are_not_sent(vector: np.ndarray) -> None:
     rounds = at(Step.MASK)
     rounds.vectors = np.array([vector])
-    with pytest.raises(InputError, match="vector must"):
+    with pytest.raises(ParameterError, match="vector must"):
         rounds.answer(0, Step.MASK)
     with pytest.raises(ProtocolError):
         rounds.answer(0, Step.MASK)

@@ -6,9 +6,9 @@ from math import comb
 import pytest
 from scipy.stats import chi2, hypergeom
 
+from client_sdk import ParameterError
 from client_sdk.entropy import below
-from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.sums.secure_aggregation.graph import (
+from client_sdk.rounds.graph import (
     FAILURE,
     Neighbours,
     choose_neighbours,
@@ -169,7 +169,7 @@ def test_every_circle_is_equally_likely() -> None:
     ],
 )
 def test_neighbours_that_cannot_be(degree: int, shares: int, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(ParameterError, match=message):
         Neighbours(degree, shares)
 
 
@@ -184,5 +184,5 @@ def test_neighbours_that_cannot_be(degree: int, shares: int, message: str) -> No
     ],
 )
 def test_choices_that_cannot_be(arguments: tuple[int, int, int], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(ParameterError, match=message):
         choose_neighbours(*arguments)

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
-from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.keys import (
     own_mask,
     pair_mask,
     seed_check,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import expand, pack
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import KeyAdvert
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
+from client_sdk.rounds.masks import expand, pack
+from client_sdk.rounds.messages import KeyAdvert
+from client_sdk.rounds.primitives import (
     KeyPair,
     SigningKey,
     derive,

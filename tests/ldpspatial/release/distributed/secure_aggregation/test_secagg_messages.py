@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpspatial.release.distributed.sums.secure_aggregation import (
-    Neighbours,
-    ProtocolError,
-    Step,
-    Terms,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import pack, unpack
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+from client_sdk.rounds.masks import pack, unpack
+from client_sdk.rounds.messages import (
     Confirmation,
     Confirmations,
     KeyAdvert,
@@ -27,7 +21,13 @@ from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
     SharesOut,
     Survivors,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
+from client_sdk.rounds.wire import Message
+from ldpspatial.release.distributed.sums.secure_aggregation import (
+    Neighbours,
+    ProtocolError,
+    Step,
+    Terms,
+)
 from tests.support.aggregation_rounds import Rounds, terms
 
 KINDS: list[type[Message]] = [

@@ -7,6 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from client_sdk.rounds.keys import key_statement
+from client_sdk.rounds.messages import (
+    KeyAdvert,
+    MaskedVector,
+    Revealed,
+    SharesIn,
+    Survivors,
+)
+from client_sdk.rounds.primitives import FIELD, usable
+from client_sdk.rounds.shamir import PRIME
 from ldpspatial.release.distributed.sums.secure_aggregation import (
     AbortedError,
     Client,
@@ -16,16 +26,6 @@ from ldpspatial.release.distributed.sums.secure_aggregation import (
     enrol,
     play,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.keys import key_statement
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
-    KeyAdvert,
-    MaskedVector,
-    Revealed,
-    SharesIn,
-    Survivors,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import FIELD, usable
-from ldpspatial.release.distributed.sums.secure_aggregation.shamir import PRIME
 from tests.support.aggregation_rounds import Rounds, sealing, seeded, some_vectors, terms
 
 SILENT = 4  # fails before its masked vector

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpspatial.errors import InputError
+from client_sdk import ParameterError
+from client_sdk.rounds.messages import KeyAdvert
+from client_sdk.rounds.primitives import SigningKey
 from ldpspatial.release.distributed.sums.secure_aggregation import (
     AbortedError,
     Client,
@@ -17,8 +19,6 @@ from ldpspatial.release.distributed.sums.secure_aggregation import (
     enrol,
     play,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import KeyAdvert
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import SigningKey
 from tests.support.aggregation_rounds import Rounds, seeded, some_vectors, terms
 
 failures = st.dictionaries(st.integers(0, 6), st.sampled_from(Step), max_size=5)
@@ -177,7 +177,7 @@ def test_an_aborted_session_stays_so() -> None:
     ],
 )
 def test_terms_that_cannot_be(changed: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(ParameterError, match=message):
         terms(**changed)  # type: ignore[arg-type]
 
 
@@ -203,7 +203,7 @@ def test_a_client_needs_its_own_identity_and_the_whole_directory() -> None:
     directory = [SigningKey(seeded(seed)).public for seed in range(5)]
     Client(agreed, 1, identity, directory)
     for number in (0, 5, -4):
-        with pytest.raises(InputError, match="number must be that of the identity"):
+        with pytest.raises(ParameterError, match="number must be that of the identity"):
             Client(agreed, number, identity, directory)
-    with pytest.raises(InputError, match="directory must hold 5 public keys, got 4"):
+    with pytest.raises(ParameterError, match="directory must hold 5 public keys, got 4"):
         Client(agreed, 1, identity, directory[:4])

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_sdk.testing import FixedEntropy
-from ldpspatial.release.distributed.sums.secure_aggregation.shamir import (
+from client_sdk.rounds.shamir import (
     PRIME,
     SHARE_BYTES,
     _uniform,
     combine,
     split,
 )
+from client_sdk.testing import FixedEntropy
 from tests.support import naive_shamir as naive
 from tests.support.aggregation_rounds import seeded
 

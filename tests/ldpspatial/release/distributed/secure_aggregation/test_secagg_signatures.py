@@ -6,22 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpspatial.release.distributed.sums.secure_aggregation import (
-    Client,
-    Neighbours,
-    ProtocolError,
-    Step,
-    Terms,
-    shamir,
-)
-from ldpspatial.release.distributed.sums.secure_aggregation import client as client_module
-from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
+from client_sdk.rounds import client as client_module
+from client_sdk.rounds import shamir
+from client_sdk.rounds.keys import (
     own_mask,
     pair_mask,
     survivor_statements,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import bits_of_numbers
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+from client_sdk.rounds.masks import bits_of_numbers
+from client_sdk.rounds.messages import (
     Confirmations,
     KeyAdvert,
     KeyList,
@@ -29,7 +22,14 @@ from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
     SharesIn,
     Survivors,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import KeyPair, SigningKey
+from client_sdk.rounds.primitives import KeyPair, SigningKey
+from ldpspatial.release.distributed.sums.secure_aggregation import (
+    Client,
+    Neighbours,
+    ProtocolError,
+    Step,
+    Terms,
+)
 from tests.support.aggregation_rounds import Rounds, seeded, terms
 
 N, T = 10, 6

@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from client_sdk.rounds import client as client_module
+from client_sdk.rounds import keys as keys_module
+from client_sdk.rounds.masks import expand
+from client_sdk.rounds.messages import MaskedVector
+from client_sdk.rounds.wire import Message
 from ldpspatial.release.distributed.sums.secure_aggregation import Client, Step
-from ldpspatial.release.distributed.sums.secure_aggregation import client as client_module
-from ldpspatial.release.distributed.sums.secure_aggregation import keys as keys_module
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import expand
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import MaskedVector
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message
 from tests.support.aggregation_rounds import Rounds, terms
 
 Ints = NDArray[np.int64]

@@ -4,21 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import (
+from client_sdk.rounds.masks import (
     Ints,
     bits_of_numbers,
     numbers_of_bits,
     pack,
     unpack,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
+from client_sdk.rounds.primitives import (
     KEY_BYTES,
     SEAL_BYTES,
     SIGNATURE_BYTES,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.shamir import PRIME, SHARE_BYTES
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import (
+from client_sdk.rounds.shamir import PRIME, SHARE_BYTES
+from client_sdk.rounds.terms import Step, Terms
+from client_sdk.rounds.wire import (
     Fields,
     Message,
     Reader,

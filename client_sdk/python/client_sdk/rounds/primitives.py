@@ -4,26 +4,16 @@ Key agreement: X25519 (RFC 7748). Key derivation: HKDF-SHA256 (RFC 5869). Mask s
 (RFC 8439). Encryption of shares: ChaCha20-Poly1305 (RFC 8439). Signatures: Ed25519 (RFC 8032).
 """
 
-from client_sdk.shared import Entropy
-from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
-from ldpspatial.validate import random_bytes
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-try:
-    from cryptography.exceptions import InvalidSignature, InvalidTag
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
-        Ed25519PrivateKey,
-        Ed25519PublicKey,
-    )
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-except ImportError as error:
-    raise InputError(
-        "secure aggregation needs the package cryptography: install ldpspatial[secure-aggregation]"
-    ) from error
+from client_sdk.entropy import Entropy, random_bytes
+from client_sdk.rounds.errors import ProtocolError
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import (
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.masks import (
     Ints,
     bits_of_numbers,
     expand,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import KeyAdvert
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
+from client_sdk.rounds.messages import KeyAdvert
+from client_sdk.rounds.primitives import (
     KeyPair,
     derive,
     verified,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import Terms, encoded
+from client_sdk.rounds.terms import Terms, encoded
 
 
 def own_mask(terms: Terms, client: int, seed: bytes) -> Ints:

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from client_sdk.shared import Entropy, system_entropy
-from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.sums.secure_aggregation import shamir
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
-from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
+from client_sdk.entropy import Entropy, random_bytes
+from client_sdk.entropy import system as system_entropy
+from client_sdk.errors import ParameterError
+from client_sdk.rounds import shamir
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.keys import (
     check_advert,
     key_statement,
     own_mask,
@@ -22,8 +23,8 @@ from ldpspatial.release.distributed.sums.secure_aggregation.keys import (
     seed_check,
     survivor_statements,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.masks import Ints
-from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
+from client_sdk.rounds.masks import Ints
+from client_sdk.rounds.messages import (
     Confirmation,
     Confirmations,
     KeyAdvert,
@@ -34,7 +35,7 @@ from ldpspatial.release.distributed.sums.secure_aggregation.messages import (
     SharesOut,
     Survivors,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
+from client_sdk.rounds.primitives import (
     KEY_BYTES,
     KeyPair,
     SigningKey,
@@ -42,9 +43,8 @@ from ldpspatial.release.distributed.sums.secure_aggregation.primitives import (
     unseal,
     verified,
 )
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import Step, Terms
-from ldpspatial.release.distributed.sums.secure_aggregation.wire import Message, require
-from ldpspatial.validate import random_bytes
+from client_sdk.rounds.terms import Step, Terms
+from client_sdk.rounds.wire import Message, require
 
 
 class Client:
@@ -73,11 +73,13 @@ class Client:
         entropy: Entropy = system_entropy,
     ) -> None:
         if len(directory) != terms.clients:
-            raise InputError(
+            raise ParameterError(
                 f"directory must hold {terms.clients} public keys, got {len(directory)}"
             )
         if not 0 <= number < terms.clients or directory[number] != identity.public:
-            raise InputError(f"number must be that of the identity in the directory, got {number}")
+            raise ParameterError(
+                f"number must be that of the identity in the directory, got {number}"
+            )
         self.terms, self.number = terms, number
         self._identity = identity
         self._directory = directory
@@ -133,7 +135,7 @@ class Client:
 
         Raises
         ------
-        InputError
+        ParameterError
             The vector breaks its rule.
         ProtocolError
             Too few neighbours are left, or shares were altered or are not for this use.
@@ -269,9 +271,9 @@ class Client:
 
 def _check_vector(vector: Ints, terms: Terms) -> None:
     if vector.dtype != np.int64 or vector.shape != (terms.length,):
-        raise InputError(
+        raise ParameterError(
             f"vector must be an int64 array of shape ({terms.length},), "
             f"got {vector.dtype} {vector.shape}"
         )
     if vector.min() < 0 or vector.max() >= terms.modulus:
-        raise InputError(f"vector must lie in [0, {terms.modulus}) (not repeated here)")
+        raise ParameterError(f"vector must lie in [0, {terms.modulus}) (not repeated here)")

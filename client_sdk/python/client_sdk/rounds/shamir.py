@@ -9,8 +9,7 @@ constant time.
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from client_sdk.shared import Entropy
-from ldpspatial.validate import random_bytes
+from client_sdk.entropy import Entropy, random_bytes
 
 PRIME = (1 << 257) - 93  # every 32-byte secret is below it; just below a power of two to draw from
 SHARE_BYTES = 33

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, perm
 
-from client_sdk.shared import Entropy, uniform_below
-from ldpspatial.errors import InputError
-from ldpspatial.validate import number_in, whole_number
+from client_sdk.entropy import Entropy
+from client_sdk.entropy import below as uniform_below
+from client_sdk.errors import ParameterError
+from client_sdk.validate import finite_number, shown, whole_number
 
 MAX_CLIENTS = 1 << 20
 FAILURE = Fraction(1, 1 << 40)
@@ -41,7 +42,7 @@ class Neighbours:
 
     Raises
     ------
-    InputError
+    ParameterError
         A field breaks its rule.
     """
 
@@ -50,7 +51,7 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         if whole_number("degree", self.degree, 2, MAX_CLIENTS) % 2:
-            raise InputError(f"degree must be even, got {self.degree!r}")
+            raise ParameterError(f"degree must be even, got {self.degree!r}")
         whole_number("shares", self.shares, 2, self.degree)
 
 
@@ -81,7 +82,7 @@ def choose_neighbours(
 
     Raises
     ------
-    InputError
+    ParameterError
         A bad argument.
 
     Examples
@@ -94,7 +95,8 @@ def choose_neighbours(
     whole_number("clients", clients, 2, MAX_CLIENTS)
     whole_number("threshold", threshold, 2, clients)
     whole_number("colluding", colluding, 0, threshold - 1)
-    number_in("failure", failure, "(0, 1)")
+    if not 0 < finite_number("failure", failure) < 1:
+        raise ParameterError(f"failure must be a number in (0, 1), got {shown(failure)}")
     for degree in range(2, clients - 1, 2):
         shares = _most_shares(clients, threshold, degree, failure)
         if shares < 2:

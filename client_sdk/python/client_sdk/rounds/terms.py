@@ -5,9 +5,9 @@ from enum import IntEnum
 from functools import cached_property
 from hashlib import sha256
 
-from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.sums.secure_aggregation.graph import MAX_CLIENTS, Neighbours
-from ldpspatial.validate import instance, whole_number
+from client_sdk.errors import ParameterError
+from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours
+from client_sdk.validate import shown, whole_number
 
 VERSION = b"ldpspatial secure aggregation 2"
 SESSION_BYTES = 16
@@ -54,7 +54,7 @@ class Terms:
 
     Raises
     ------
-    InputError
+    ParameterError
         A field breaks its rule, or the threshold is too low against any server.
     """
 
@@ -69,24 +69,28 @@ class Terms:
 
     def __post_init__(self) -> None:
         if len(self.session) != SESSION_BYTES:
-            raise InputError(f"session must be {SESSION_BYTES} bytes, got {len(self.session)}")
+            raise ParameterError(f"session must be {SESSION_BYTES} bytes, got {len(self.session)}")
         whole_number("clients", self.clients, 2, MAX_CLIENTS)
         whole_number("threshold", self.threshold, 2, self.clients)
         whole_number("bits", self.bits, 1, MAX_BITS)
         whole_number("length", self.length, 1, MAX_LENGTH)
         if self.neighbours is not None and self.neighbours.shares > self.threshold:
-            raise InputError(
+            raise ParameterError(
                 f"neighbours.shares must be at most the threshold {self.threshold}, "
                 f"got {self.neighbours.shares!r}"
             )
         whole_number("colluding", self.colluding, 0, self.threshold - 1)
-        if not instance("honest_server", self.honest_server, bool):
+        if not isinstance(self.honest_server, bool):
+            raise ParameterError(
+                f"honest_server must be True or False, got {shown(self.honest_server)}"
+            )
+        if not self.honest_server:
             self._check_against_any_server()
 
     def _check_against_any_server(self) -> None:
         remedy = "or trust it to follow the protocol with honest_server=True"
         if not self.complete:
-            raise InputError(
+            raise ParameterError(
                 "neighbours must be None against a server that may do anything, got "
                 f"{self.neighbours!r}; {remedy}"
             )
@@ -94,7 +98,7 @@ class Terms:
         if 2 * self.shares <= self.clients + self.colluding:
             least = (self.clients + self.colluding) // 2 + 1
             field = "threshold" if self.neighbours is None else "neighbours.shares"
-            raise InputError(
+            raise ParameterError(
                 f"{field} must be {least} or more of {self.clients} clients with "
                 f"{self.colluding} colluding, against a server that may do anything, got "
                 f"{self.shares}; {remedy}"

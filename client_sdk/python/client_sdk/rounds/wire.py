@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from ldpspatial.release.distributed.sums.secure_aggregation.errors import ProtocolError
-from ldpspatial.release.distributed.sums.secure_aggregation.terms import DIGEST_BYTES, Step, Terms
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.terms import DIGEST_BYTES, Step, Terms
 
 NUMBER_BYTES = 4  # of a client
 Fields = Mapping[str, Any]

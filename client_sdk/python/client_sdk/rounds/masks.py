@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.release.distributed.sums.secure_aggregation.primitives import keystream
+from client_sdk.rounds.primitives import keystream
 
 Ints = NDArray[np.int64]
 

@@ -1,0 +1,75 @@
+"""What servers of rounds share with devices, under names that stay.
+
+An app needs none of this. A server builds on it, so that keys, masks, signatures and messages have
+one definition on both sides:
+
+- the session: ``Client``, ``Step``, ``Terms``, ``SESSION_BYTES``, ``ProtocolError``;
+- messages: ``Message``, ``KeyAdvert``, ``KeyList``, ``SharesOut``, ``SharesIn``, ``MaskedVector``,
+  ``Survivors``, ``Confirmation``, ``Confirmations``, ``Revealed``;
+- keys: ``KEY_BYTES``, ``KeyPair``, ``SigningKey``, ``check_advert``, ``own_mask``, ``pair_mask``,
+  ``seed_check``, ``survivor_statements``, ``usable``, ``verified``;
+- sharing: ``MAX_CLIENTS``, ``Neighbours``, ``circle``, ``combine``;
+- arrays: ``Ints``.
+
+The modules that these come from may change; these names do not.
+"""
+
+from client_sdk.rounds.client import Client
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours, circle
+from client_sdk.rounds.keys import (
+    check_advert,
+    own_mask,
+    pair_mask,
+    seed_check,
+    survivor_statements,
+)
+from client_sdk.rounds.masks import Ints
+from client_sdk.rounds.messages import (
+    Confirmation,
+    Confirmations,
+    KeyAdvert,
+    KeyList,
+    MaskedVector,
+    Revealed,
+    SharesIn,
+    SharesOut,
+    Survivors,
+)
+from client_sdk.rounds.primitives import KEY_BYTES, KeyPair, SigningKey, usable, verified
+from client_sdk.rounds.shamir import combine
+from client_sdk.rounds.terms import SESSION_BYTES, Step, Terms
+from client_sdk.rounds.wire import Message
+
+__all__ = [
+    "KEY_BYTES",
+    "MAX_CLIENTS",
+    "SESSION_BYTES",
+    "Client",
+    "Confirmation",
+    "Confirmations",
+    "Ints",
+    "KeyAdvert",
+    "KeyList",
+    "KeyPair",
+    "MaskedVector",
+    "Message",
+    "Neighbours",
+    "ProtocolError",
+    "Revealed",
+    "SharesIn",
+    "SharesOut",
+    "SigningKey",
+    "Step",
+    "Survivors",
+    "Terms",
+    "check_advert",
+    "circle",
+    "combine",
+    "own_mask",
+    "pair_mask",
+    "seed_check",
+    "survivor_statements",
+    "usable",
+    "verified",
+]
