@@ -219,14 +219,7 @@ def _design(collection: Collection) -> dict[str, Any]:
     grid = collection.grid
     table = collection.table
     return {
-        "grid": {
-            "kind": grid.kind,
-            "south_e7": grid.south,
-            "west_e7": grid.west,
-            "height_e7": grid.height,
-            "width_e7": grid.width,
-            "cells": grid.cells,
-        },
+        "grid": grid_document(grid),
         "mechanism": table.mechanism,
         "micro_epsilon": collection.micro_epsilon,
         "base_weight": table.base_weight,
@@ -253,12 +246,25 @@ def _parse(cls: type[Collection], document: dict[str, Any]) -> Collection:
 
 
 def _parse_design(document: dict[str, Any]) -> tuple[Grid, ResponseTable, int]:
-    grid = _parse_grid(document["grid"])
+    grid = parse_grid(document["grid"])
     micro = canonical.integer(document["micro_epsilon"], "micro_epsilon", 1, MAX_EPSILON * MICRO)
     return grid, _parse_table(document, grid.cells, micro / MICRO), micro
 
 
-def _parse_grid(document: object) -> Grid:
+def grid_document(grid: Grid) -> dict[str, Any]:
+    """Return the grid as all documents hold it."""
+    return {
+        "kind": grid.kind,
+        "south_e7": grid.south,
+        "west_e7": grid.west,
+        "height_e7": grid.height,
+        "width_e7": grid.width,
+        "cells": grid.cells,
+    }
+
+
+def parse_grid(document: object) -> Grid:
+    """Return the grid that :func:`grid_document` wrote; CollectionError if it is none."""
     if not isinstance(document, dict):
         raise CollectionError("grid must be a JSON object")
     canonical.fields(document, _GRID_FIELDS, "grid")

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from client_sdk.errors import ParameterError
 
 if TYPE_CHECKING:
+    from client_sdk.rounds.asked import Asked
+    from client_sdk.rounds.campaign import Campaign
     from client_sdk.rounds.client import Client
+    from client_sdk.rounds.document import RoundDocument
     from client_sdk.rounds.errors import ProtocolError
     from client_sdk.rounds.graph import Neighbours, choose_neighbours
     from client_sdk.rounds.noise import NoiseShare, checked_modulus, client_vector
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from client_sdk.rounds.terms import Step, Terms
 
 _HOMES = {
+    "RoundDocument": "document",
+    "Campaign": "campaign",
+    "Asked": "asked",
     "Client": "client",
     "Neighbours": "graph",
     "NoiseShare": "noise",
@@ -31,10 +37,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "Asked",
+    "Campaign",
     "Client",
     "Neighbours",
     "NoiseShare",
     "ProtocolError",
+    "RoundDocument",
     "SigningKey",
     "Step",
     "Terms",

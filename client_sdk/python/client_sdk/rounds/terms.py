@@ -9,7 +9,7 @@ from client_sdk.errors import ParameterError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours
 from client_sdk.validate import shown, whole_number
 
-VERSION = b"ldpspatial secure aggregation 2"
+VERSION = b"ldpspatial secure aggregation 3"
 SESSION_BYTES = 16
 DIGEST_BYTES = 32
 MAX_BITS = 62  # int64 holds 2^62 with its negative half
@@ -51,6 +51,9 @@ class Terms:
         Trust the server to follow the protocol. Otherwise twice the threshold has to exceed
         ``clients + colluding``, on the complete graph: a server that tells two halves of the
         clients of different survivors gets shares of both secrets of a client, and its vector.
+    document : bytes, 0 or 32
+        SHA-256 of the round document that says what is asked and with which noise; empty where
+        there is none. It enters every key and signature, so clients of one session agree on it.
 
     Raises
     ------
@@ -66,10 +69,15 @@ class Terms:
     neighbours: Neighbours | None = None
     colluding: int = 0
     honest_server: bool = False
+    document: bytes = b""
 
     def __post_init__(self) -> None:
         if len(self.session) != SESSION_BYTES:
             raise ParameterError(f"session must be {SESSION_BYTES} bytes, got {len(self.session)}")
+        if len(self.document) not in (0, DIGEST_BYTES):
+            raise ParameterError(
+                f"document must be a digest of {DIGEST_BYTES} bytes, got {len(self.document)}"
+            )
         whole_number("clients", self.clients, 2, MAX_CLIENTS)
         whole_number("threshold", self.threshold, 2, self.clients)
         whole_number("bits", self.bits, 1, MAX_BITS)
@@ -131,7 +139,8 @@ class Terms:
             self.clients, self.threshold, self.bits, self.length, self.degree, self.shares,
             self.colluding, int(self.honest_server),
         )  # fmt: skip
-        return sha256(VERSION + self.session + b"".join(map(encoded, numbers))).digest()
+        told = VERSION + self.session + b"".join(map(encoded, numbers)) + self.document
+        return sha256(told).digest()
 
     def label(self, use: str, *numbers: int) -> bytes:
         """Return what binds a key, a ciphertext or a signature to this session and to one use."""
