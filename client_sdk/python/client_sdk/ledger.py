@@ -50,6 +50,7 @@ MAX_LIMIT = 10**18  # micro-epsilons; never stored
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 
 Draw = Callable[[], tuple[str, str]]
+Advance = Callable[["str | None"], tuple[str, int]]  # state so far -> new state, micro-epsilons
 
 
 class Ledger:
@@ -347,6 +348,69 @@ class Ledger:
         if row is None:
             return None
         return row[1], None if row[2] is None else [int(k) for k in row[2].split()]
+
+    @uninterrupted
+    def advance(self, name: str, step: Advance, limit: int) -> str:
+        """Move what is kept under a name one step on, with what that spends, in one transaction.
+
+        For whoever answers a server in several messages, one of which spends (client_sdk.rounds).
+        What is kept has all the protections of the reports: it is not a copy, no older state, and
+        on the disk before this returns.
+
+        Parameters
+        ----------
+        name : str
+            Under which it is kept, and the account on which it is spent.
+        step : callable
+            Takes the state so far, None at first; returns the new one and what it spends, 0 or
+            more micro-epsilons. Called at most once, as ``draw`` of :meth:`spend`.
+        limit : int
+            Most that may ever be spent under this name.
+
+        Returns
+        -------
+        str
+            The new state.
+
+        Raises
+        ------
+        BudgetError
+            A cap would be exceeded. Nothing is kept or spent.
+        LedgerError
+            As :meth:`spend`: in the very last step it may be kept and spent all the same.
+        Exception
+            What ``step`` raises passes through; nothing is kept or spent.
+        """
+        name = unicode_text("name", name)
+        limit = whole_number("limit", limit, 0, MAX_LIMIT)
+        file = self._file
+        with ledger_file.transaction(file) as books:
+            with explained(file):
+                row = books.get("rounds", name)
+            before = None if row is None else str(row[1])
+            state, asked = books.ask(lambda: step(before))
+            state = unicode_text("state", state)
+            asked = whole_number("micro_epsilon", asked, 0, MAX_SPENDING)
+            with explained(file):
+                here = self._spent_on(books, name)
+            if asked:
+                _check_budget(books.head, here, asked, limit)
+            with explained(file):
+                if asked:
+                    books.put("spending", name, here + asked)
+                    books.head = books.head._replace(spent=books.head.spent + asked)
+                if state != before:
+                    books.put("rounds", name, state)
+                    books.commit()
+        return state
+
+    @uninterrupted
+    def state(self, name: str) -> str | None:
+        """Return what :meth:`advance` has kept under a name, or None."""
+        name = unicode_text("name", name)
+        with self._books() as books:
+            row = books.get("rounds", name)
+        return None if row is None else str(row[1])
 
     @uninterrupted
     def would_draw(

@@ -56,7 +56,9 @@ TABLES = {
     "event BLOB",
     "events": "event BLOB PRIMARY KEY, report_id TEXT",
     "joined": "digest TEXT PRIMARY KEY, document TEXT NOT NULL, windows TEXT",
+    "rounds": "name TEXT PRIMARY KEY, state TEXT NOT NULL",
 }
+_LATE = ("rounds",)  # made when it is first needed: most devices take part in none
 _KEYS = {table: columns.partition(" ")[0] for table, columns in TABLES.items()}
 
 
@@ -122,6 +124,8 @@ class Transaction:
     def put(self, table: str, *row: Any) -> None:
         """Write a row in place of what its key has."""
         before = self._read(table, row[0])
+        if table in _LATE:
+            _make_table(self._connection, table)
         digest = _digest(table, row)
         self._content += int.from_bytes(digest, "big")
         self._content -= 0 if before is None else int.from_bytes(before[1], "big")
@@ -140,6 +144,8 @@ class Transaction:
 
     def _read(self, table: str, key: object) -> tuple[Row, bytes] | None:
         """Return the row of a key, verified, and its checksum."""
+        if not _has_table(self._connection, table):
+            return None
         query = f"SELECT * FROM {table} WHERE {_KEYS[table]} = ?"  # noqa: S608
         found = self._connection.execute(query, (key,)).fetchone()
         return None if found is None else (_verified(table, found), found[-1])
@@ -221,12 +227,24 @@ def new_head(caps: tuple[int, int], lock: Identity, file: Path, named: Path) -> 
 def make_tables(connection: sqlite3.Connection, head: Head) -> None:
     """Write tables and head within an open transaction."""
     connection.execute(f"CREATE TABLE head ({', '.join(Head._fields)}, checksum)")
-    for table, columns in TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({columns}, checksum BLOB) WITHOUT ROWID")
+    for table in TABLES:
+        if table not in _LATE:
+            _make_table(connection, table)
     connection.execute("CREATE INDEX newest ON pending (number)")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     _write_head(connection, head)
+
+
+def _make_table(connection: sqlite3.Connection, table: str) -> None:
+    columns = f"{TABLES[table]}, checksum BLOB"
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) WITHOUT ROWID")
+
+
+def _has_table(connection: sqlite3.Connection, table: str) -> bool:
+    """Tell whether a table is there, of those that are made late."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return table not in _LATE or connection.execute(query, (table,)).fetchone() is not None
 
 
 @contextmanager
@@ -434,6 +452,8 @@ def _verify(connection: sqlite3.Connection, head: Head) -> None:
     content = 0
     sums = dict.fromkeys(TABLES, 0)
     for table in TABLES:
+        if not _has_table(connection, table):
+            continue
         for row in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
             values = _verified(table, row)
             content += int.from_bytes(row[-1], "big")

@@ -348,10 +348,10 @@ class RoundDocument:
 def least_bits(clients: int, honest: int, sensitivity: int, micro_epsilon: int) -> int:
     """Return the fewest bits with which the total of n clients hardly ever wraps.
 
-    Contributions add up to n Delta at most. The noise of all n shares is X - Y, both Polya(r, a) with
-    r = n / h. By Markov's inequality for a^(-X/2), whose mean is (1 + a^(1/2))^r <= 2^r, X reaches
-    m with a probability of at most 2^r a^(m/2) = 2^r e^(-m eps / (2 Delta)), which is 2^-40 or less
-    from m = 2 (r + 40) Delta / eps on.
+    Contributions add up to n Delta at most. The noise of all n shares is X - Y, both Polya(r, a)
+    with r = n / h. By Markov's inequality for a^(-X/2), whose mean is (1 + a^(1/2))^r <= 2^r, X
+    reaches m with a probability of at most 2^r a^(m/2) = 2^r e^(-m eps / (2 Delta)), which is
+    2^-40 or less from m = 2 (r + 40) Delta / eps on.
     """
     most = clients * sensitivity
     ratio = -(-clients // honest)
