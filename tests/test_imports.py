@@ -23,6 +23,7 @@ EXTRAS = {  # of the client: what modules of its extras may import besides
     "rounds/masks.py": {"numpy"},
     "rounds/messages.py": {"numpy"},
     "rounds/client.py": {"numpy"},
+    "rounds/participant.py": {"numpy"},
 }
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 

@@ -262,6 +262,11 @@ class Device:
         return self._ledger.is_pending(report_id)
 
     @property
+    def ledger(self) -> Ledger:
+        """The ledger, for what else of this client spends from it."""
+        return self._ledger
+
+    @property
     def folder(self) -> Path:
         """Where the device was installed."""
         return self._ledger.folder

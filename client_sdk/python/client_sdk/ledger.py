@@ -399,7 +399,7 @@ class Ledger:
                 if asked:
                     books.put("spending", name, here + asked)
                     books.head = books.head._replace(spent=books.head.spent + asked)
-                if state != before:
+                if asked or state != before:
                     books.put("rounds", name, state)
                     books.commit()
         return state

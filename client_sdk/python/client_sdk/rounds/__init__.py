@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from client_sdk.rounds.errors import ProtocolError
     from client_sdk.rounds.graph import Neighbours, choose_neighbours
     from client_sdk.rounds.noise import NoiseShare, checked_modulus, client_vector
+    from client_sdk.rounds.participant import Participant
     from client_sdk.rounds.primitives import SigningKey
     from client_sdk.rounds.terms import Step, Terms
 
 _HOMES = {
+    "Participant": "participant",
     "RoundDocument": "document",
     "Campaign": "campaign",
     "Asked": "asked",
@@ -42,6 +44,7 @@ __all__ = [
     "Client",
     "Neighbours",
     "NoiseShare",
+    "Participant",
     "ProtocolError",
     "RoundDocument",
     "SigningKey",

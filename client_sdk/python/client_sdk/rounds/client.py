@@ -5,8 +5,9 @@ answers nothing any more. So a server gets one answer a round from it, and of ev
 two secrets it reveals a share of one at most.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from client_sdk.rounds.keys import (
     seed_check,
     survivor_statements,
 )
-from client_sdk.rounds.masks import Ints
+from client_sdk.rounds.masks import Ints, bits_of_numbers, numbers_of_bits
 from client_sdk.rounds.messages import (
     Confirmation,
     Confirmations,
@@ -44,7 +45,7 @@ from client_sdk.rounds.primitives import (
     verified,
 )
 from client_sdk.rounds.terms import Step, Terms
-from client_sdk.rounds.wire import Message, require
+from client_sdk.rounds.wire import Message, Reader, require
 
 
 class Client:
@@ -57,9 +58,10 @@ class Client:
         Which client of the directory this is.
     identity : SigningKey
         Its long-term key.
-    directory : sequence of bytes, 32 each
-        Public key of every enrolled client, from a party that clients trust for that (a public-key
-        infrastructure), never from the server.
+    directory : sequence or mapping of bytes, 32 each
+        Public keys of the enrolled clients by their numbers, from a party that clients trust for
+        that (a public-key infrastructure), never from the server. A sequence holds those of all; a
+        mapping at least its own, and those of its neighbours before round 1.
     entropy : callable, optional
         Takes n, returns n random bytes; the operating system's, but for tests.
     """
@@ -69,20 +71,21 @@ class Client:
         terms: Terms,
         number: int,
         identity: SigningKey,
-        directory: Sequence[bytes],
+        directory: Sequence[bytes] | Mapping[int, bytes],
         entropy: Entropy = system_entropy,
     ) -> None:
-        if len(directory) != terms.clients:
+        keys = directory if isinstance(directory, Mapping) else dict(enumerate(directory))
+        if not isinstance(directory, Mapping) and len(directory) != terms.clients:
             raise ParameterError(
                 f"directory must hold {terms.clients} public keys, got {len(directory)}"
             )
-        if not 0 <= number < terms.clients or directory[number] != identity.public:
+        if not 0 <= number < terms.clients or keys.get(number) != identity.public:
             raise ParameterError(
                 f"number must be that of the identity in the directory, got {number}"
             )
         self.terms, self.number = terms, number
         self._identity = identity
-        self._directory = directory
+        self._directory = keys
         self._entropy = entropy
         self._next: Step | None = Step.ADVERTISE
 
@@ -117,6 +120,7 @@ class Client:
             # None of its own mask key: that is revealed only if it fails, when it cannot answer.
             self._seed_shares = {self.number: shares["seed"].pop(self.number)}
             self._key_shares: dict[int, int] = {}
+            self._keys = {holder: self._keys_with(holder) for holder in shares["seed"]}
             sealed = tuple(
                 (holder, self._seal(holder, seed, shares["key"][holder]))
                 for holder, seed in shares["seed"].items()
@@ -173,10 +177,9 @@ class Client:
                 raise ProtocolError("a survivor never sent its shares")
             if len(known) < self.terms.shares:
                 raise ProtocolError(f"{len(known)} neighbours survive: too few to unmask anyone")
-            self._survivors = known
-            self._statements = survivor_statements(self.terms, told, self._adverts)
-            signature = self._identity.sign(self._statements[self.number])
-            return Confirmation(self.terms.digest, self.number, signature)
+            self._accept(told)
+            self._signature = self._identity.sign(self._statements[self.number])
+            return Confirmation(self.terms.digest, self.number, self._signature)
 
     def reveal(self, message: Confirmations) -> Revealed:
         """Round 4: return shares of survivors' seeds and of the others' mask keys.
@@ -191,6 +194,8 @@ class Client:
             if not signers <= self._survivors or len(signers) < self.terms.shares:
                 raise ProtocolError("too few neighbours, or others, have confirmed the survivors")
             for signer, signature in message.signatures:
+                if signer == self.number and signature == self._signature:
+                    continue
                 if not verified(self._directory[signer], signature, self._statements[signer]):
                     raise ProtocolError(f"client {signer} has not confirmed the same survivors")
             # Never both of one client: seed and mask key together would bare its vector.
@@ -198,6 +203,58 @@ class Client:
             seeds = tuple((v, s) for v, s in self._seed_shares.items() if v in alive)
             keys = tuple((v, s) for v, s in self._key_shares.items() if v not in alive)
             return Revealed(self.terms.digest, self.number, seeds, keys)
+
+    def saved(self) -> dict[str, Any]:
+        """Return what this client needs from now on, of texts and whole numbers below 2^53.
+
+        Secrets that no later round takes are left out: after round 2 its own keys and seed.
+        Whoever keeps it sees to it that of one state there is one client (`Participant`).
+        """
+        due = self._next
+        state: dict[str, Any] = {"due": -1 if due is None else int(due)}
+        if due in (Step.SHARE, Step.MASK):
+            state["mask_key"] = self._mask_pair.private.hex()
+        if due is Step.SHARE:
+            state["cipher_key"] = self._cipher_pair.private.hex()
+        if due is not None and due >= Step.MASK:
+            adverts = self._adverts.values()
+            state["adverts"] = [[advert.client, advert.body().hex()] for advert in adverts]
+            state["seed_shares"] = [[v, f"{s:x}"] for v, s in self._seed_shares.items()]
+            state["key_shares"] = [[v, f"{s:x}"] for v, s in self._key_shares.items()]
+        if due is Step.MASK:
+            state["seed"] = self._seed.hex()
+            state["opening"] = [[v, back.hex()] for v, (_, back) in self._keys.items()]
+        if due is Step.REVEAL:
+            state["told"] = bits_of_numbers(self._told, self.terms.clients).hex()
+            state["signature"] = self._signature.hex()
+        return state
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`saved` returned, of a client with the same arguments."""
+        due = state["due"]
+        self._next = None if due < 0 else Step(due)
+        digest = self.terms.digest
+        if "mask_key" in state:
+            self._mask_pair = KeyPair(bytes.fromhex(state["mask_key"]))
+        if "cipher_key" in state:
+            self._cipher_pair = KeyPair(bytes.fromhex(state["cipher_key"]))
+            public = self._cipher_pair.public, self._mask_pair.public
+            signature = self._identity.sign(key_statement(self.terms, *public))
+            self._advert = KeyAdvert(digest, self.number, *public, signature)
+        if "adverts" in state:
+            self._adverts = {
+                v: KeyAdvert(digest, v, **KeyAdvert.fields(Reader(bytes.fromhex(body)), self.terms))
+                for v, body in state["adverts"]
+            }
+            self._seed_shares = {v: int(share, 16) for v, share in state["seed_shares"]}
+            self._key_shares = {v: int(share, 16) for v, share in state["key_shares"]}
+        if "seed" in state:
+            self._seed = bytes.fromhex(state["seed"])
+            self._keys = {v: (b"", bytes.fromhex(key)) for v, key in state["opening"]}
+        if "told" in state:
+            told = numbers_of_bits(bytes.fromhex(state["told"]), self.terms.clients)
+            self._accept(told)
+            self._signature = bytes.fromhex(state["signature"])
 
     @contextmanager
     def _round(
@@ -232,6 +289,12 @@ class Client:
                 check_advert(self.terms, advert, self._directory)
         return adverts
 
+    def _accept(self, told: frozenset[int]) -> None:
+        """Take a list of survivors for the one that shares will be revealed for."""
+        self._told = told
+        self._survivors = told if self.terms.complete else told & self._adverts.keys()
+        self._statements = survivor_statements(self.terms, told, self._adverts)
+
     def _distinct(self, numbers: Iterator[int]) -> set[int]:
         listed = list(numbers)
         distinct = set(listed)
@@ -239,20 +302,24 @@ class Client:
             raise ProtocolError("a client occurs twice in a list")
         return distinct
 
+    def _keys_with(self, other: int) -> tuple[bytes, bytes]:
+        """Return the keys of what is sealed for a neighbour, and of what it seals for this one."""
+        out = self.terms.label("shares", self.number, other)
+        back = self.terms.label("shares", other, self.number)
+        public = self._adverts[other].cipher_key
+        key_out, key_back = self._cipher_pair.agreed(public, self.terms.digest, out, back)
+        return key_out, key_back
+
     def _seal(self, receiver: int, seed_share: int, key_share: int) -> bytes:
         passage = self.terms.label("shares", self.number, receiver)
-        key = self._cipher_pair.agree(
-            self._adverts[receiver].cipher_key, self.terms.digest, passage
-        )
         plaintext = b"".join(
             share.to_bytes(shamir.SHARE_BYTES, "big") for share in (seed_share, key_share)
         )
-        return seal(key, plaintext, passage)
+        return seal(self._keys[receiver][0], plaintext, passage)
 
     def _open(self, sender: int, ciphertext: bytes) -> None:
         passage = self.terms.label("shares", sender, self.number)
-        key = self._cipher_pair.agree(self._adverts[sender].cipher_key, self.terms.digest, passage)
-        plaintext = unseal(key, ciphertext, passage)
+        plaintext = unseal(self._keys[sender][1], ciphertext, passage)
         halves = plaintext[: shamir.SHARE_BYTES], plaintext[shamir.SHARE_BYTES :]
         seed_share, key_share = (int.from_bytes(half, "big") for half in halves)
         if max(seed_share, key_share) >= shamir.PRIME:

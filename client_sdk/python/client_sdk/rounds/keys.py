@@ -1,6 +1,6 @@
 """What client and server derive alike: the masks of keys and seeds, and what is signed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 
 from client_sdk.rounds.errors import ProtocolError
@@ -78,7 +78,7 @@ def survivor_statements(
     return {client: told + keys for client, keys in fresh.items()}
 
 
-def check_advert(terms: Terms, advert: KeyAdvert, directory: Sequence[bytes]) -> None:
+def check_advert(terms: Terms, advert: KeyAdvert, directory: Mapping[int, bytes]) -> None:
     """Refuse public keys that the client of that number has not signed for this session.
 
     Raises
@@ -86,6 +86,6 @@ def check_advert(terms: Terms, advert: KeyAdvert, directory: Sequence[bytes]) ->
     ProtocolError
     """
     statement = key_statement(terms, advert.cipher_key, advert.mask_key)
-    enrolled = 0 <= advert.client < terms.clients
-    if not enrolled or not verified(directory[advert.client], advert.signature, statement):
+    identity = directory.get(advert.client) if 0 <= advert.client < terms.clients else None
+    if identity is None or not verified(identity, advert.signature, statement):
         raise ProtocolError(f"the keys of client {advert.client} are not signed by it")

@@ -47,12 +47,16 @@ class KeyPair:
         ProtocolError
             The public key is one of the few with which every private key agrees on zero.
         """
+        return self.agreed(other, salt, label)[0]
+
+    def agreed(self, other: bytes, salt: bytes, *labels: bytes) -> list[bytes]:
+        """Return a key as :meth:`agree` does for each label, at the price of one agreement."""
         try:
             shared = self._key.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:
             raise ProtocolError("a public key is not a valid X25519 key") from None
         first, second = sorted((self.public, other))
-        return derive(shared, salt, label + first + second)
+        return [derive(shared, salt, label + first + second) for label in labels]
 
 
 def usable(public: bytes) -> bool:

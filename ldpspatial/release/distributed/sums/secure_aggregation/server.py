@@ -67,7 +67,7 @@ class Server:
     ) -> None:
         self.terms = terms
         self.survivors: frozenset[int] = frozenset()
-        self._directory = directory
+        self._directory = dict(enumerate(directory))
         self._entropy = entropy
         self._step: Step | None = Step.ADVERTISE
         self._heard: set[int] = set()  # in this round
@@ -206,7 +206,9 @@ class Server:
     def _confirmations(self) -> Answers:
         answers: Answers = {}
         for client in self._left:
-            signers = sorted(self._neighbours[client] & self._left)
+            # As many as it takes, its own among them: it verifies each of the others.
+            others = sorted(self._neighbours[client] & self._left - {client})
+            signers = [client, *others[: self.terms.shares - 1]]
             signatures = tuple((v, self._signatures[v]) for v in signers)
             answers[client] = Confirmations(self.terms.digest, client, signatures)
         return answers

@@ -198,8 +198,6 @@ def test_bytes_are_the_formula_and_what_comes_on_top(neighbours: Neighbours | No
     clients, server = enrol(agreed, seeded(1))
     outcome = play(clients, server, some_vectors(agreed), {3: Step.MASK})
     others = agreed.degree
-    near_3 = 3 in server._neighbours[0]
-    left = others - near_3
     header = 37  # a byte for the round, the session's 32, the client's 4
     assert outcome.sent[:, 0].tolist() == [
         header + 32 + 32 + 64,
@@ -212,7 +210,7 @@ def test_bytes_are_the_formula_and_what_comes_on_top(neighbours: Neighbours | No
         header + (others + 1) * (4 + 32 + 32 + 64),
         header + others * (4 + 33 + 33 + 16),
         header + 2,
-        header + (left + 1) * (4 + 64),
+        header + agreed.shares * (4 + 64),
         0,
     ]
     # Public keys, shares and the vector alone are what the formula counts, one key pair apart: the

@@ -1,0 +1,433 @@
+"""Participant: a device in one round of a campaign, across restarts.
+
+It stands between an app and the server of a round. What it has answered last, and what it needs to
+answer next, lie in the device's ledger, moved on in one transaction a message and on the disk
+before the answer is handed out. So a process that dies anywhere goes on with the very same bytes:
+it never sends a second vector, and never reveals both shares of one client. The masked vector is
+stored in the transaction that debits what it costs.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from client_sdk import canonical, entropy
+from client_sdk.device import Device
+from client_sdk.errors import (
+    AlreadyGivenError,
+    BudgetError,
+    CollectionError,
+    NotAskedError,
+    ParameterError,
+)
+from client_sdk.rounds.campaign import Campaign
+from client_sdk.rounds.client import Client
+from client_sdk.rounds.document import RoundDocument
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.messages import Confirmations, KeyList, SharesIn, Survivors
+from client_sdk.rounds.noise import client_vector
+from client_sdk.rounds.primitives import KEY_BYTES, SigningKey
+from client_sdk.rounds.terms import SESSION_BYTES, Step
+from client_sdk.rounds.wire import Message
+from client_sdk.validate import shown, written_epsilon
+
+MAX_SESSIONS = 16  # that a device begins in one campaign; all but the last without a vector
+
+Identities = Callable[[list[int]], Mapping[int, bytes]]
+Respond = Callable[[Client, bytes, RoundDocument], Message]
+State = dict[str, Any]
+
+_NONE: State = {
+    "sessions": [], "session": "", "round": "", "number": 0, "step": -1, "asked": "", "answer": "",
+    "spent": 0, "left": "", "client": {}, "identities": [],
+}  # fmt: skip
+
+
+class Participant:
+    """One device in one campaign; made by :meth:`join`, after a restart by :meth:`open`.
+
+    A session goes :meth:`begin`, :meth:`share`, :meth:`mask`, :meth:`confirm`, :meth:`reveal`. Each
+    takes the server's bytes and returns those to send; called again with the same bytes it returns
+    the same. :meth:`resume` gives the last answer after a restart, :attr:`due` what comes next.
+    What a message breaks ends the session for good (ProtocolError). All of it is safe to call from
+    several threads and processes.
+
+    Parameters
+    ----------
+    device : Device
+    campaign : Campaign
+        Joined before.
+    number : int
+        Which round it takes part in.
+
+    Attributes
+    ----------
+    campaign : Campaign
+    number : int
+        Drawn by the device, once. Together with who takes part when it is all that a server sees of
+        the choice.
+    """
+
+    def __init__(self, device: Device, campaign: Campaign, number: int) -> None:
+        self._ledger = device.ledger
+        self.campaign = campaign
+        self.number = number
+        self._documents: dict[str, RoundDocument] = {}
+
+    @classmethod
+    def join(
+        cls, device: Device, document: str, *, digest: str, max_epsilon: object
+    ) -> "Participant":
+        """Take part in a campaign: draw which of its rounds, and an identity; once.
+
+        Parameters
+        ----------
+        device : Device
+        document : str
+            The text of the campaign.
+        digest : str
+            Its id as the app ships it: any other document is refused.
+        max_epsilon : number
+            The most that a person may lose, 1e-6 to 20.
+
+        Raises
+        ------
+        CollectionError
+            The document is malformed, another one, or beyond ``max_epsilon``.
+        ParameterError
+            ``digest`` or ``max_epsilon`` breaks its rule.
+        LedgerError
+            It could not be written down; the device has not joined.
+        """
+        if not isinstance(device, Device):
+            raise ParameterError(f"device must be a Device, got {type(device).__name__}")
+        if not isinstance(digest, str):
+            raise ParameterError(f"digest must be a text, got {type(digest).__name__}")
+        written_epsilon("max_epsilon", max_epsilon)  # elsewhere None means no limit
+        campaign = Campaign.from_json(document, digest, max_epsilon)
+        device.ledger.join(digest, campaign.to_json(), lambda: campaign.choose(entropy.system))
+
+        def enrol(before: str | None) -> tuple[str, int]:
+            if before is not None:
+                return before, 0
+            return _written({**_NONE, "identity": entropy.system(KEY_BYTES).hex()}), 0
+
+        device.ledger.advance(digest, enrol, campaign.micro_epsilon)
+        return cls.open(device, digest)
+
+    @classmethod
+    def open(cls, device: Device, digest: str) -> "Participant":
+        """Return the participant in a campaign that was joined.
+
+        Raises
+        ------
+        CollectionError
+            The device has not joined it.
+        LedgerError
+        """
+        kept = device.ledger.joined(digest)
+        if kept is None or not kept[1] or device.ledger.state(digest) is None:
+            raise CollectionError(
+                "the device has not joined this campaign: call join with its document, the digest "
+                "that the app ships and a largest epsilon"
+            )
+        return cls(device, Campaign.from_json(kept[0], digest), kept[1][0])
+
+    @property
+    def identity(self) -> bytes:
+        """The public key to enrol, 32 bytes: of this device in this campaign, and nowhere else."""
+        return self._identity(self._state()).public
+
+    @property
+    def due(self) -> Step | None:
+        """Which of the server's messages comes next; None outside of a session.
+
+        Read a position only where it is ``Step.MASK``.
+        """
+        state = self._state()
+        due = state["step"] + 1
+        running = bool(state["session"]) and not state["left"] and due <= Step.REVEAL
+        return Step(due) if running else None
+
+    def is_open(self) -> bool:
+        """Tell whether by the device's clock its round is open."""
+        return self.campaign.round_at(time.time()) == self.number
+
+    def spent(self) -> int:
+        """Return the micro-epsilons that this campaign has cost, under a claim that is distributed.
+
+        What such a claim rests on is in :meth:`RoundDocument.claim`.
+        """
+        return self._ledger.spent(self.campaign.digest)
+
+    def begin(self, document: str, session: bytes, number: int) -> bytes:
+        """Enter a session of the round: return fresh public keys, signed.
+
+        A session that was begun before and got no vector is given up for good.
+
+        Parameters
+        ----------
+        document : str
+            The text of the round document.
+        session : bytes, 16
+        number : int
+            Which client of the session this is, in the directory of identities.
+
+        Raises
+        ------
+        CollectionError
+            The document is not one of the campaign, breaks its limits, or is not private as it
+            claims.
+        NotAskedError
+            It is not this device's round, or not open by its clock.
+        AlreadyGivenError
+            The device has given its vector in this campaign.
+        BudgetError
+            The ledger has no room for it.
+        ProtocolError
+            A session that was left, or one under other terms than before, or one too many.
+        """
+        asked = RoundDocument.from_json(document, self.campaign)
+        if asked.round != self.number:
+            raise NotAskedError("this device takes part in another round of the campaign")
+        if not isinstance(session, bytes) or len(session) != SESSION_BYTES:
+            raise ParameterError(f"session must be {SESSION_BYTES} bytes, got {shown(session)}")
+        terms = asked.terms(session)
+        self._check_open()
+        if not self._state()["spent"] and self._ledger.remaining() < asked.micro_epsilon:
+            raise BudgetError("the ledger has no room for this round; nothing was drawn")
+        self._ledger.join(asked.digest, asked.to_json(), None)
+
+        def move(before: str | None) -> tuple[str, int]:
+            state = _read(before)
+            here = {"session": session.hex(), "round": asked.digest, "number": number}
+            if all(state[field] == value for field, value in here.items()):
+                if state["step"] != Step.ADVERTISE or state["left"]:
+                    raise ProtocolError("this session was begun before: go on with resume")
+                return str(before), 0
+            if state["spent"]:
+                raise AlreadyGivenError("this device has given its vector in this campaign")
+            if session.hex() in state["sessions"]:
+                raise ProtocolError("this session was begun before, under other terms, or left")
+            if len(state["sessions"]) >= MAX_SESSIONS:
+                raise ProtocolError(f"this device has begun {MAX_SESSIONS} sessions: no more")
+            identity = self._identity(state)
+            client = Client(terms, number, identity, {number: identity.public})
+            answer = client.advertise()
+            return _written({
+                **_NONE, **here, "identity": state["identity"],
+                "sessions": [*state["sessions"], session.hex()],
+                "step": int(Step.ADVERTISE), "answer": answer.to_bytes().hex(),
+                "client": client.saved(),
+            }), 0  # fmt: skip
+
+        return self._moved(move)
+
+    def share(self, message: bytes, identities: Identities) -> bytes:
+        """Answer the list of the neighbours' keys: return shares of two secrets, sealed for them.
+
+        Parameters
+        ----------
+        message : bytes
+        identities : callable
+            Takes the numbers of the neighbours, returns their identities, from a party that clients
+            trust for it and the server does not control. It is called before the ledger is locked.
+
+        Raises
+        ------
+        ProtocolError, NotAskedError, LedgerError
+            As for every message; what ``identities`` raises passes through, and nothing happened.
+        """
+        state = self._state()
+        known: Mapping[int, bytes] = {}
+        if state["step"] == Step.ADVERTISE and not state["left"]:
+            known = self._fetched(state, message, identities)
+
+        def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
+            return client.share(KeyList.from_bytes(data, client.terms))
+
+        return self._answer(Step.SHARE, message, respond, known)
+
+    def mask(self, message: bytes, lat: float, lon: float) -> bytes:
+        """Answer the neighbours' shares: return the vector of a position under noise and masks.
+
+        The one message that spends: debit and answer are on the disk before this returns. The
+        position is not kept, nor is the vector without its masks.
+
+        Parameters
+        ----------
+        message : bytes
+        lat, lon : float
+            Degrees (y, x on a plane grid). Outside the square the nearest cell counts.
+
+        Raises
+        ------
+        PositionError
+            The position is not a finite latitude and longitude; nothing happened.
+        BudgetError
+            A cap would be exceeded; nothing happened.
+        ProtocolError, NotAskedError, LedgerError
+            As for every message.
+        """
+        row, column = self.campaign.grid.cell(lat, lon)
+
+        def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
+            shares = SharesIn.from_bytes(data, client.terms)
+            own = asked.asked.vector(self.campaign.depth, row, column)
+            noisy = client_vector(own, asked.noise, client.terms.modulus, entropy.system)
+            return client.mask(shares, np.array(noisy, dtype=np.int64))
+
+        return self._answer(Step.MASK, message, respond)
+
+    def confirm(self, message: bytes) -> bytes:
+        """Answer the list of survivors: return its signature."""
+
+        def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
+            return client.confirm(Survivors.from_bytes(data, client.terms))
+
+        return self._answer(Step.CONFIRM, message, respond)
+
+    def reveal(self, message: bytes) -> bytes:
+        """Answer the neighbours' signatures: return one share of each of them."""
+
+        def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
+            return client.reveal(Confirmations.from_bytes(data, client.terms))
+
+        return self._answer(Step.REVEAL, message, respond)
+
+    def resume(self) -> tuple[Step, bytes] | None:
+        """Return the last answer with its round, to send it again after a restart; or None."""
+        state = self._state()
+        if state["left"] or state["step"] < 0 or not state["answer"]:
+            return None
+        return Step(state["step"]), bytes.fromhex(state["answer"])
+
+    def finish(self) -> None:
+        """Forget what was kept to be sent again, once the server has the last answer."""
+
+        def move(before: str | None) -> tuple[str, int]:
+            state = _read(before)
+            if state["step"] != Step.REVEAL:
+                raise ProtocolError("the session is not over: its last answer was not given")
+            return _written({**state, "answer": "", "asked": "", "identities": []}), 0
+
+        self._ledger.advance(self.campaign.digest, move, self.campaign.micro_epsilon)
+
+    def _answer(
+        self,
+        step: Step,
+        data: bytes,
+        respond: Respond,
+        identities: Mapping[int, bytes] | None = None,
+    ) -> bytes:
+        """Answer one message, once; what breaks a rule ends the session."""
+        if not isinstance(data, bytes):
+            raise ParameterError(f"message must be bytes, got {type(data).__name__}")
+        asked = sha256(data).hexdigest()
+        self._documents.update(self._kept_document(self._state()["round"]))
+
+        def move(before: str | None) -> tuple[str, int]:
+            state = _read(before)
+            document = self._documents.get(state["round"])
+            if state["left"] or document is None:
+                raise ProtocolError(state["left"] or "no session was begun")
+            if state["step"] == step:
+                same = state["asked"] == asked
+                why = f"the server sent two messages in round {step.value}"
+                return str(before) if same else _gone(state, why), 0
+            if state["step"] != step - 1:
+                raise ProtocolError(f"this device does not answer round {step.value} now")
+            if step in (Step.SHARE, Step.MASK):
+                self._check_open()
+            if identities is not None:
+                state["identities"] = sorted([n, key.hex()] for n, key in identities.items())
+            client = self._client(state, document)
+            try:
+                answer = respond(client, data, document)
+            except ProtocolError as error:
+                return _gone(state, str(error)), 0
+            spends = step is Step.MASK
+            cost = document.micro_epsilon if spends else 0
+            return _written({
+                **state, "step": int(step), "asked": asked, "answer": answer.to_bytes().hex(),
+                "client": client.saved(), "spent": 1 if spends else state["spent"],
+            }), cost  # fmt: skip
+
+        return self._moved(move)
+
+    def _moved(self, move: Callable[[str | None], tuple[str, int]]) -> bytes:
+        limit = self.campaign.micro_epsilon
+        state = _read(self._ledger.advance(self.campaign.digest, move, limit))
+        if state["left"]:
+            raise ProtocolError(state["left"])
+        return bytes.fromhex(state["answer"])
+
+    def _client(self, state: State, document: RoundDocument) -> Client:
+        """Return the client of a session, as its last answer left it."""
+        identity = self._identity(state)
+        directory = {n: bytes.fromhex(key) for n, key in state["identities"]}
+        directory[state["number"]] = identity.public
+        terms = document.terms(bytes.fromhex(state["session"]))
+        client = Client(terms, state["number"], identity, directory)
+        client.restore(state["client"])
+        return client
+
+    def _fetched(self, state: State, message: bytes, identities: Identities) -> Mapping[int, bytes]:
+        """Return the identities of those whose keys a message lists, but for one's own."""
+        self._documents.update(self._kept_document(state["round"]))
+        terms = self._documents[state["round"]].terms(bytes.fromhex(state["session"]))
+        try:
+            adverts = KeyList.from_bytes(message, terms).adverts
+        except ProtocolError:
+            return {}  # the message is refused in its turn
+        if len(adverts) > terms.degree + 1:
+            return {}
+        numbers = sorted({advert.client for advert in adverts} - {state["number"]})
+        found = identities(numbers)
+        for number, key in found.items():
+            if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+                raise ParameterError(f"identities must be {KEY_BYTES} bytes, got {shown(key)}")
+            if number not in numbers:
+                raise ParameterError("identities must return those of the numbers it is asked for")
+        return found
+
+    def _kept_document(self, digest: str) -> dict[str, RoundDocument]:
+        """Return a round document by its digest, unless it is known; not to be called in a move."""
+        kept = self._ledger.joined(digest) if digest and digest not in self._documents else None
+        if kept is None:
+            return {}
+        return {digest: RoundDocument.from_json(kept[0], self.campaign, digest)}
+
+    def _state(self) -> State:
+        return _read(self._ledger.state(self.campaign.digest))
+
+    def _identity(self, state: State) -> SigningKey:
+        private = bytes.fromhex(state["identity"])
+        return SigningKey(lambda _: private)
+
+    def _check_open(self) -> None:
+        if not self.is_open():
+            raise NotAskedError(
+                "the round of this device is not open by its clock: ask is_open before a position "
+                "is read; nothing was drawn"
+            )
+
+
+def _gone(state: State, why: str) -> str:
+    """Return the state of a session that was left: nothing is answered any more."""
+    return _written({**state, "left": why, "answer": "", "asked": "", "client": {}})
+
+
+def _read(text: str | None) -> State:
+    if text is None:
+        raise CollectionError("the device has not joined this campaign")
+    state: State = json.loads(text)
+    return state
+
+
+def _written(state: State) -> str:
+    return canonical.dumps(state)

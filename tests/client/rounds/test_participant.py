@@ -1,0 +1,374 @@
+"""A device in a round: it spends once, sends one vector, and goes on after every kill."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk import (
+    AlreadyGivenError,
+    BudgetError,
+    CollectionError,
+    Device,
+    LedgerError,
+    NotAskedError,
+    ParameterError,
+    PositionError,
+    ledger_file,
+)
+from client_sdk.rounds import Asked, Participant, ProtocolError, Step
+from client_sdk.rounds import client as client_module
+from tests.support.round_devices import (
+    HERE,
+    SESSION,
+    START,
+    Session,
+    a_campaign,
+    a_device,
+    a_round,
+    joined,
+    set_clock,
+)
+
+CAMPAIGN = a_campaign()
+DOCUMENT = a_round(CAMPAIGN)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_clock(monkeypatch, START + 10)
+
+
+def a_session(folder: Path, count: int = 5) -> Session:
+    devices = [a_device(folder / str(number)) for number in range(count)]
+    return Session([joined(device, CAMPAIGN) for device in devices], DOCUMENT)
+
+
+def test_a_session_of_devices_sums_their_vectors_under_noise(tmp_path: Path) -> None:
+    session = a_session(tmp_path).until(None, 4)
+    total = session.server.total()
+    half = session.terms.modulus // 2
+    signed = (total + half) % session.terms.modulus - half
+    assert session.server.survivors == {0, 1, 2, 3}
+    assert signed.shape == (4,)
+    assert abs(int(signed.sum()) - 4) < 60  # of four positions; noise of deviation 1.4 an element
+    for number, participant in enumerate(session.participants):
+        assert participant.spent() == (0 if number == 4 else 1_000_000)
+        assert participant.due is (Step.MASK if number == 4 else None)
+    session.participants[0].finish()
+    assert session.participants[0].resume() is None
+
+
+def test_without_noise_the_sum_is_that_of_the_positions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows that the vectors are those of the positions: the noise is what hides them."""
+    monkeypatch.setattr(
+        "client_sdk.rounds.participant.client_vector", lambda own, *_: [int(k) for k in own]
+    )
+    session = a_session(tmp_path).until(None, 4)
+    row, column = CAMPAIGN.grid.cell(*HERE)
+    assert session.server.total().tolist() == [
+        4 * (k == 2 * (row // 4) + column // 4) for k in range(4)
+    ]
+
+
+class Died(BaseException):
+    """What stands for the end of a process."""
+
+
+def dying(monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
+    """Let the next commit be the last act of the process: just before, or just after it."""
+    commit = ledger_file.Transaction.commit
+
+    def last(self: ledger_file.Transaction) -> None:
+        if not before:
+            commit(self)
+        raise Died
+
+    monkeypatch.setattr(ledger_file.Transaction, "commit", last)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_process_killed_at_any_message_goes_on_with_the_very_same_bytes(
+    tmp_path: Path, before: bool
+) -> None:
+    """One device dies at every message, around the commit, and again before its answer is sent."""
+    session = a_session(tmp_path)
+    ledger = Device.open(tmp_path / "0").ledger
+    ledger.join(DOCUMENT.digest, DOCUMENT.to_json(), None)  # or the first commit would be this one
+    for step in Step:
+        with pytest.MonkeyPatch.context() as patch:
+            dying(patch, before)
+            with pytest.raises(Died):
+                session.answer(0)
+        device = Device.open(tmp_path / "0")  # a new process
+        again = Participant.open(device, CAMPAIGN.digest)
+        # Nothing had left: before the commit the device may answer anew, after it it must not.
+        kept = again.resume()
+        first = session.answer(0, again)
+        assert (kept == (step, first)) is not before
+        # Killed between the answer and its sending, and asked again: the same bytes.
+        reopened = Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
+        assert reopened.resume() == (step, first)
+        assert session.answer(0, reopened) == first
+        assert device.spent() == (0 if step < Step.MASK else 1_000_000)
+        session.participants[0] = reopened
+        session.take(first)
+        for number in range(1, 5):
+            session.take(session.answer(number))
+        session.close()
+    assert session.server.total().shape == (4,)
+    assert session.participants[0].spent() == 1_000_000
+
+
+def test_the_vector_is_masked_and_paid_for_in_one_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = a_session(tmp_path).until(Step.MASK)
+    one = session.participants[0]
+    with pytest.MonkeyPatch.context() as patch:
+        dying(patch, before=True)
+        with pytest.raises(Died):
+            session.answer(0)
+    assert (one.spent(), one.due) == (0, Step.MASK)
+    answers = {session.answer(0), session.answer(0)}
+    assert len(answers) == 1
+    assert one.spent() == 1_000_000
+    state = Device.open(tmp_path / "0").ledger.state(CAMPAIGN.digest)
+    assert state is not None
+    assert "mask_key" not in state
+    assert '"seed"' not in state
+    monkeypatch.setattr(
+        client_module.Client, "mask", lambda *_: pytest.fail("a second vector was masked")
+    )
+    assert session.answer(0) in answers
+
+
+REAL_KILL = """
+import os, signal, sys
+from pathlib import Path
+from client_sdk import Device, ledger_file
+from client_sdk.rounds import Participant, participant
+folder, digest, step, before, data = sys.argv[1:6]
+participant.time.time = lambda: {now}
+one = Participant.open(Device.open(folder), digest)
+commit = ledger_file.Transaction.commit
+def last(self):
+    if before == "no":
+        commit(self)
+    os.kill(os.getpid(), signal.SIGKILL)
+ledger_file.Transaction.commit = last
+message = bytes.fromhex(data)
+if step == "mask":
+    one.mask(message, *{here})
+else:
+    one.reveal(message)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize(("step", "before"), [("mask", "yes"), ("mask", "no"), ("reveal", "no")])
+def test_a_process_that_is_really_killed_leaves_one_vector(
+    tmp_path: Path, step: str, before: str
+) -> None:
+    target = Step.MASK if step == "mask" else Step.REVEAL
+    session = a_session(tmp_path).until(target)
+    script = REAL_KILL.format(now=START + 10, here=HERE)
+    arguments = [str(tmp_path / "0"), CAMPAIGN.digest, step, before, session.inbox[0].hex()]
+    run = subprocess.run([sys.executable, "-c", script, *arguments], check=False)
+    assert run.returncode == -signal.SIGKILL
+    after = Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
+    assert after.spent() == (0 if (step, before) == ("mask", "yes") else 1_000_000)
+    kept = after.resume()
+    session.participants[0] = after
+    if before == "no":
+        assert kept == (target, session.answer(0))
+    session.until(None)
+    assert session.server.total().shape == (4,)
+
+
+def test_which_round_is_drawn_once_and_uniformly(tmp_path: Path) -> None:
+    campaign = a_campaign(rounds=3)
+    device = a_device(tmp_path / "one")
+    numbers = {joined(device, campaign).number for _ in range(3)}
+    assert len(numbers) == 1
+    assert Participant.open(Device.open(tmp_path / "one"), campaign.digest).number in numbers
+    # 6,000 draws, 2 degrees of freedom: beyond 27.6 with probability 1e-6. A draw that is never
+    # the last round would be at 3,000.
+    counts = np.bincount([campaign.choose(os.urandom)[0] for _ in range(6000)], minlength=4)[1:]
+    assert ((counts - 2000) ** 2 / 2000).sum() < 27.6
+
+
+def test_a_round_of_another_cohort_or_time_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = joined(a_device(tmp_path / "0"), CAMPAIGN)
+    for seconds in (START - 1, START + 3600):
+        set_clock(monkeypatch, seconds)
+        assert not one.is_open()
+        with pytest.raises(NotAskedError, match="not open by its clock"):
+            one.begin(DOCUMENT.to_json(), SESSION, 0)
+    two = a_campaign(rounds=2, round_seconds=10**6)
+    set_clock(monkeypatch, START + 10)
+    other = joined(a_device(tmp_path / "1"), two)
+    other.number = 2
+    with pytest.raises(NotAskedError, match="another round"):
+        other.begin(a_round(two).to_json(), SESSION, 0)
+
+
+def test_a_window_that_closes_lets_no_vector_leave_and_lets_the_rest_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = a_session(tmp_path).until(Step.MASK)
+    set_clock(monkeypatch, START + 3600)
+    with pytest.raises(NotAskedError):
+        session.answer(0)
+    assert session.participants[0].spent() == 0
+    set_clock(monkeypatch, START + 3599)
+    session.until(Step.CONFIRM)
+    set_clock(monkeypatch, START + 10**6)
+    session.until(None)
+    assert session.server.total().shape == (4,)
+
+
+def test_a_second_session_gets_no_second_vector(tmp_path: Path) -> None:
+    session = a_session(tmp_path).until(Step.MASK)
+    one = session.participants[0]
+    # Before its vector: the first session is given up, and cannot be gone back to.
+    second = b"another session!"
+    one.begin(DOCUMENT.to_json(), second, 0)
+    with pytest.raises(ProtocolError, match="does not answer round 2"):
+        session.answer(0)
+    with pytest.raises(ProtocolError, match="begun before"):
+        one.begin(DOCUMENT.to_json(), SESSION, 0)
+    # After it: none any more.
+    session.answer(1)
+    with pytest.raises(AlreadyGivenError):
+        session.participants[1].begin(DOCUMENT.to_json(), second, 1)
+    assert session.participants[1].spent() == 1_000_000
+
+
+def test_sessions_without_an_end_are_refused_at_last(tmp_path: Path) -> None:
+    one = joined(a_device(tmp_path), CAMPAIGN)
+    for k in range(16):
+        one.begin(DOCUMENT.to_json(), k.to_bytes(16, "big"), 0)
+    with pytest.raises(ProtocolError, match="has begun 16 sessions"):
+        one.begin(DOCUMENT.to_json(), SESSION, 0)
+
+
+def test_the_same_session_under_other_terms_is_refused(tmp_path: Path) -> None:
+    one = joined(a_device(tmp_path), CAMPAIGN)
+    first = one.begin(DOCUMENT.to_json(), SESSION, 0)
+    assert one.begin(DOCUMENT.to_json(), SESSION, 0) == first
+    with pytest.raises(ProtocolError, match="under other terms"):
+        one.begin(DOCUMENT.to_json(), SESSION, 1)
+    with pytest.raises(ProtocolError, match="under other terms"):
+        one.begin(a_round(CAMPAIGN, threshold=5).to_json(), SESSION, 0)
+
+
+@pytest.mark.parametrize("step", [Step.SHARE, Step.MASK, Step.CONFIRM, Step.REVEAL])
+def test_two_messages_in_one_round_end_the_session_for_good(tmp_path: Path, step: Step) -> None:
+    """A server that asks twice, to hear a second answer, hears none; nor after a restart."""
+    session = a_session(tmp_path).until(step)
+    session.answer(0)
+    other = session.inbox[0][:-1] + bytes([session.inbox[0][-1] ^ 1])
+    session.inbox = {**session.inbox, 0: other}
+    with pytest.raises(ProtocolError, match=f"two messages in round {step.value}"):
+        session.answer(0)
+    again = Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
+    assert again.resume() is None
+    assert again.due is None
+    with pytest.raises(ProtocolError, match="two messages"):
+        session.answer(0, again)
+
+
+def test_a_message_that_breaks_the_protocol_is_the_end_and_a_later_one_is_not(
+    tmp_path: Path,
+) -> None:
+    session = a_session(tmp_path).until(Step.SHARE)
+    with pytest.raises(ProtocolError, match="does not answer round 3"):
+        session.participants[0].confirm(b"too early")
+    assert session.participants[0].due is Step.SHARE
+    session.answer(0)
+    with pytest.raises(ProtocolError, match="too short"):
+        session.participants[0].mask(b"rubbish", *HERE)
+    assert session.participants[0].due is None
+    assert session.participants[0].spent() == 0
+
+
+def test_keys_of_a_neighbour_that_the_directory_does_not_know_are_refused(tmp_path: Path) -> None:
+    session = a_session(tmp_path).until(Step.SHARE)
+    session.keys[3] = bytes(32)
+    with pytest.raises(ProtocolError, match="keys of client 3 are not signed by it"):
+        session.answer(0)
+    one = session.participants[1]
+    with pytest.raises(ParameterError, match="identities must be 32 bytes"):
+        one.share(session.inbox[1], lambda numbers: dict.fromkeys(numbers, b"short"))
+    with pytest.raises(OSError, match="no network"):
+        one.share(session.inbox[1], _no_network)
+    assert one.due is Step.SHARE  # what the directory could not tell ends nothing
+
+
+def _no_network(numbers: list[int]) -> dict[int, bytes]:
+    raise OSError("no network")
+
+
+def test_a_ledger_without_room_gives_no_vector(tmp_path: Path) -> None:
+    poor = joined(a_device(tmp_path / "poor", cap=0.5), CAMPAIGN)
+    with pytest.raises(BudgetError):
+        poor.begin(DOCUMENT.to_json(), SESSION, 0)
+    session = a_session(tmp_path).until(Step.MASK)
+    device = Device.open(tmp_path / "0")
+    device.ledger.spend("elsewhere", 7_500_000, None, lambda: ("id", "report"))
+    with pytest.raises(BudgetError, match="cap over all collections"):
+        session.answer(0)
+    assert session.participants[0].spent() == 0
+
+
+def test_a_position_that_is_none_changes_nothing(tmp_path: Path) -> None:
+    session = a_session(tmp_path).until(Step.MASK)
+    with pytest.raises(PositionError):
+        session.participants[0].mask(session.inbox[0], float("nan"), 0.0)
+    assert session.participants[0].due is Step.MASK
+    assert session.answer(0)
+
+
+def test_a_copy_of_the_ledger_answers_nothing(tmp_path: Path) -> None:
+    session = a_session(tmp_path).until(Step.MASK)
+    source = tmp_path / "0" / "ledger.db"
+    before = source.read_bytes()
+    session.answer(0)
+    source.write_bytes(before)  # back to the time before the vector
+    with pytest.raises(LedgerError):
+        Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda device: Participant.open(device, CAMPAIGN.digest),
+        lambda device: Participant.join(device, CAMPAIGN.to_json(), digest="0" * 64, max_epsilon=1),
+        lambda device: Participant.join(
+            device, CAMPAIGN.to_json(), digest=CAMPAIGN.digest, max_epsilon=0.5
+        ),
+    ],
+)
+def test_what_was_not_joined(tmp_path: Path, call: Callable[[Device], object]) -> None:
+    with pytest.raises(CollectionError):
+        call(a_device(tmp_path))
+
+
+def test_a_tree_counts_the_deepest_node_around_a_position() -> None:
+    asked = Asked(nodes=((0, 0, 0), (1, 0, 1), (3, 2, 4), (3, 7, 7)))
+    assert asked.ones(3, 2, 4) == [2]
+    assert asked.ones(3, 3, 5) == [1]
+    assert asked.ones(3, 6, 7) == [0]
+    assert asked.vector(3, 7, 7) == [0, 0, 0, 1]
+    assert Asked(nodes=((1, 0, 0),)).ones(3, 7, 7) == []
+    assert Asked(levels=(0, 2)).ones(3, 7, 7) == [0, 16]
