@@ -1,0 +1,163 @@
+"""The vectors of rounds: up to date, and followed by this client from the files alone."""
+
+import importlib
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client_sdk.rounds import NoiseShare, SigningKey, Step, Terms
+from client_sdk.rounds.client import Client
+from client_sdk.rounds.keys import own_mask, pair_mask, seed_check
+from client_sdk.rounds.masks import expand, pack, unpack
+from client_sdk.rounds.messages import Confirmations, KeyAdvert, KeyList, SharesIn, Survivors
+from client_sdk.rounds.primitives import KeyPair, derive, keystream, seal, unseal, verified
+from client_sdk.rounds.shamir import PRIME, combine, split
+from client_sdk.testing import FixedEntropy
+from tests.support import naive_shamir
+
+FOLDER = Path(__file__).parents[3] / "client_sdk" / "vectors" / "rounds"
+FILES = ("cryptography", "documents", "session", "noise")
+
+
+def load(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
+
+
+def raw(entry: dict[str, str], *names: str) -> list[bytes]:
+    return [bytes.fromhex(entry[name]) for name in names]
+
+
+CRYPTOGRAPHY = load("cryptography")
+
+
+def terms_of(entry: dict[str, Any]) -> Terms:
+    return Terms(
+        bytes.fromhex(entry["session"]), entry["clients"], entry["threshold"], entry["bits"],
+        entry["length"], colluding=entry["colluding"], document=bytes.fromhex(entry["document"]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_what_the_client_makes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    maker = importlib.import_module("make_round_vectors")
+    assert set(maker.MAKERS) == set(FILES)
+    assert (FOLDER / f"{name}.json").read_bytes() == maker.render(name).encode("ascii")
+
+
+def test_what_the_rfcs_print_comes_out() -> None:
+    for entry in CRYPTOGRAPHY["hkdf_sha256"]:
+        secret, salt, info, result = raw(entry, "secret", "salt", "info", "result")
+        assert derive(secret, salt, info) == result
+    for entry in CRYPTOGRAPHY["chacha20"]:
+        key, stream = raw(entry, "key", "stream")
+        assert keystream(key, len(stream)) == stream
+    for entry in CRYPTOGRAPHY["ed25519"]:
+        private, public, message, signature = raw(
+            entry, "private", "public", "message", "signature"
+        )
+        assert SigningKey(FixedEntropy(private)).public == public
+        assert SigningKey(FixedEntropy(private)).sign(message) == signature
+        assert verified(public, signature, message)
+        assert not verified(public, signature, message + b"0")
+    for entry in CRYPTOGRAPHY["x25519"]:
+        scalar, point, result = raw(entry, "scalar", "point", "result")
+        pair = KeyPair(scalar)
+        first, second = sorted((pair.public, point))
+        assert pair.agree(point, b"salt", b"label") == derive(
+            result, b"salt", b"label" + first + second
+        )
+        if point == bytes([9, *bytes(31)]):
+            assert pair.public == result
+
+
+def test_the_authenticated_encryption_is_the_one_that_is_printed() -> None:
+    """Under another nonce than ours, so the library is held to it, and our seal to the library."""
+    aead = importlib.import_module("cryptography.hazmat.primitives.ciphers.aead").ChaCha20Poly1305
+    for entry in CRYPTOGRAPHY["chacha20_poly1305"]:
+        key, nonce, plaintext, associated, result = raw(
+            entry, "key", "nonce", "plaintext", "associated", "result"
+        )
+        assert aead(key).encrypt(nonce, plaintext, associated) == result
+    key, plaintext, associated, result = raw(
+        CRYPTOGRAPHY["sealed"], "key", "plaintext", "associated", "result"
+    )
+    assert seal(key, plaintext, associated) == result
+    assert aead(key).encrypt(bytes(12), plaintext, associated) == result
+    assert unseal(key, result, associated) == plaintext
+
+
+def test_shares_of_secrets() -> None:
+    entry = CRYPTOGRAPHY["shamir"]
+    secret, shares = int(entry["secret"], 16), [int(share, 16) for share in entry["shares"]]
+    assert int(entry["prime"], 16) == PRIME
+    entropy = FixedEntropy(bytes.fromhex(entry["entropy"]))
+    assert split(secret, entry["needed"], entry["holders"], entropy) == shares
+    by_holder = dict(zip(entry["holders"], shares, strict=True))
+    for left in entry["holders"]:
+        three = {holder: share for holder, share in by_holder.items() if holder != left}
+        assert combine(three) == secret
+        assert naive_shamir.combine(three, PRIME) == secret
+
+
+def test_masks_and_what_is_derived() -> None:
+    for entry in CRYPTOGRAPHY["masks"]:
+        (key,), bits, length = raw(entry, "key"), entry["bits"], entry["length"]
+        residues = [int(k) for k in entry["residues"]]
+        assert expand(key, length, bits).tolist() == residues
+        packed = pack(np.array(residues, dtype=np.int64), bits)
+        assert packed.hex() == entry["packed"]
+        assert unpack(packed, bits, length).tolist() == residues
+    agreed = terms_of(CRYPTOGRAPHY["terms"])
+    assert agreed.digest.hex() == CRYPTOGRAPHY["terms"]["digest"]
+    own = CRYPTOGRAPHY["own_mask"]
+    (seed,) = raw(own, "seed")
+    assert own_mask(agreed, own["client"], seed).tolist() == own["residues"]
+    assert seed_check(agreed, own["client"], seed).hex() == own["seed_check"]
+    pair = CRYPTOGRAPHY["pair_mask"]
+    private, public = raw(pair, "private", "public")
+    other = KeyAdvert(agreed.digest, pair["other"], bytes(32), public, bytes(64))
+    found = pair_mask(agreed, KeyPair(private), pair["client"], other) % agreed.modulus
+    assert found.tolist() == pair["residues"]
+    private, other_key, salt, label, key = raw(
+        CRYPTOGRAPHY["agreement"], "private", "other", "salt", "label", "key"
+    )
+    assert KeyPair(private).agree(other_key, salt, label) == key
+
+
+def test_a_session_byte_by_byte() -> None:
+    """Each client gets what the file says, and sends what the file says, from given entropy."""
+    entry = load("session")
+    agreed = terms_of(entry["terms"])
+    identities = [SigningKey(FixedEntropy(bytes.fromhex(k))) for k in entry["identities"]]
+    directory = [identity.public for identity in identities]
+    clients = [
+        Client(agreed, k, identities[k], directory, FixedEntropy(bytes.fromhex(data)))
+        for k, data in enumerate(entry["entropy"])
+    ]
+    for message in entry["messages"]:
+        one, data = clients[message["client"]], bytes.fromhex(message["gets"])
+        vector = np.array(entry["vectors"][one.number], dtype=np.int64)
+        answers = {
+            Step.ADVERTISE: lambda one, *_: one.advertise(),
+            Step.SHARE: lambda one, data, _: one.share(KeyList.from_bytes(data, agreed)),
+            Step.MASK: lambda one, data, own: one.mask(SharesIn.from_bytes(data, agreed), own),
+            Step.CONFIRM: lambda one, data, _: one.confirm(Survivors.from_bytes(data, agreed)),
+            Step.REVEAL: lambda one, data, _: one.reveal(Confirmations.from_bytes(data, agreed)),
+        }
+        found = answers[Step(message["round"])](one, data, vector)
+        assert found.to_bytes().hex() == message["sends"]
+    assert len(entry["messages"]) == 4 + 4 + 3 + 3 + 3
+
+
+def test_noise_shares_from_given_bytes() -> None:
+    for entry in load("noise")["shares"]:
+        share = NoiseShare(
+            Fraction(entry["micro_epsilon"], 10**6), entry["sensitivity"], entry["honest"]
+        )
+        entropy = FixedEntropy(bytes.fromhex(entry["entropy"]))
+        assert share.sample(entry["length"], entropy) == entry["noise"]
