@@ -31,7 +31,7 @@ ARITHMETIC: list[tuple[str, Json]] = [
     ("levels out of order", {"asked": {"levels": [2, 1]}}),
     ("nodes out of order", {"asked": {"nodes": [[1, 1, 0], [1, 0, 0]]}}),
     ("a node outside its level", {"asked": {"nodes": [[1, 2, 0]]}}),
-    ("deeper than the grid", {"asked": {"levels": [4]}}),
+    ("deeper than the grid", {"asked": {"nodes": [[4, 0, 0]]}}),
     ("longer than the campaign allows", {"asked": {"levels": [3]}}),
     ("two levels at a sensitivity of 1", {"asked": {"levels": [1, 2]}}),
     ("noise for more than survive", {"honest": 7}),
@@ -41,7 +41,13 @@ ARITHMETIC: list[tuple[str, Json]] = [
     ("an honest server that the campaign does not trust", {"server": "honest"}),
     ("neighbours against any server", {"degree": 4, "shares": 4}),
     ("a modulus that wraps", {"bits": 7}),
-    ("more clients than the campaign allows", {"clients": 21, "degree": 20}),
+    (
+        "more clients than the campaign allows",
+        {
+            **{"clients": 21, "threshold": 13, "colluding": 3, "honest": 6},
+            **{"degree": 20, "shares": 13},
+        },
+    ),
     ("more epsilon than the campaign allows", {"micro_epsilon": 1_000_001}),
     ("a round that is none", {"round": 4}),
     ("other cohorts than rounds", {"cohorts": 2}),

@@ -1,0 +1,102 @@
+"""A server that tells two halves of the clients of different survivors.
+
+Each half takes the other for failed. So the server hears shares of the seeds of one half and of the
+mask keys of the other from each, and with T <= n / 2 has enough of both secrets of every client:
+it unmasks every single vector. 2 T > n + c leaves it too few signatures for either list.
+"""
+
+import numpy as np
+import pytest
+
+from client_sdk import ParameterError
+from client_sdk.rounds.keys import own_mask, pair_mask
+from client_sdk.rounds.messages import Confirmations, MaskedVector, Revealed, Survivors
+from client_sdk.rounds.primitives import KeyPair
+from client_sdk.rounds.shamir import combine
+from ldpspatial.release.distributed.sums.secure_aggregation import ProtocolError, Step, Terms
+from tests.support.aggregation_rounds import Rounds, some_vectors
+
+CLIENTS = 10
+
+
+def agreed(threshold: int, honest_server: bool) -> Terms:
+    session = b"a test's session"
+    return Terms(session, CLIENTS, threshold, 16, 6, honest_server=honest_server)
+
+
+def equivocate(rounds: Rounds, halves: tuple[list[int], list[int]]) -> list[Revealed]:
+    """Tell each half that it alone survives; return what the clients then reveal."""
+    terms = rounds.server.terms
+    revealed = []
+    for half in halves:
+        told = {k: Survivors(terms.digest, k, frozenset(half), CLIENTS) for k in half}
+        signed = tuple((k, rounds.clients[k].confirm(told[k]).signature) for k in half)
+        for k in half:
+            confirmed = Confirmations(terms.digest, k, signed)
+            revealed.append(rounds.clients[k].reveal(confirmed))
+    return revealed
+
+
+def unmasked(rounds: Rounds, number: int, revealed: list[Revealed]) -> np.ndarray:
+    """Return the vector of one client, from both its secrets and what it has sent."""
+    terms = rounds.server.terms
+    seeds: dict[int, int] = {}
+    keys: dict[int, int] = {}
+    for message in revealed:
+        for found, shares in ((seeds, dict(message.seeds)), (keys, dict(message.keys))):
+            if number in shares:
+                found[message.client + 1] = shares[number]
+    assert min(len(seeds), len(keys)) >= terms.shares
+    secrets = [
+        combine(dict(list(shares.items())[: terms.shares])).to_bytes(32, "big")
+        for shares in (seeds, keys)
+    ]
+    pair = KeyPair(secrets[1])
+    (sent,) = (m for m in rounds.said if isinstance(m, MaskedVector) and m.client == number)
+    vector = sent.residues - own_mask(terms, number, secrets[0])
+    for other in range(CLIENTS):
+        if other != number:
+            vector = vector - pair_mask(terms, pair, number, rounds.server._adverts[other])
+    return vector % terms.modulus
+
+
+HALVES = list(range(5)), list(range(5, 10))
+
+
+def test_with_half_as_threshold_and_trust_by_name_every_vector_is_unmasked() -> None:
+    terms = agreed(5, honest_server=True)
+    rounds = Rounds(terms, some_vectors(terms, seed=4)).until(Step.CONFIRM)
+    revealed = equivocate(rounds, HALVES)
+    for number in range(CLIENTS):
+        assert (unmasked(rounds, number, revealed) == rounds.vectors[number]).all()
+
+
+def test_without_that_trust_half_is_refused_and_six_of_ten_leave_the_attack_nothing() -> None:
+    with pytest.raises(ParameterError, match="threshold must be 6 or more of 10 clients"):
+        agreed(5, honest_server=False)
+    terms = agreed(6, honest_server=False)
+    with pytest.raises(ProtocolError, match="5 survivors are fewer than the threshold"):
+        equivocate(Rounds(terms, some_vectors(terms)).until(Step.CONFIRM), HALVES)
+    # Lists of six overlap in two clients at least, and an honest client signs one of them only.
+    rounds = Rounds(terms, some_vectors(terms)).until(Step.CONFIRM)
+    lists = list(range(6)), list(range(4, 10))
+    with pytest.raises(ProtocolError, match="does not answer round 3 now"):
+        equivocate(rounds, lists)
+
+
+def test_colluding_clients_count_in_the_threshold() -> None:
+    """Two who sign both lists make six of ten too few: refused as soon as they are named."""
+    with pytest.raises(ParameterError, match="7 or more of 10 clients with 2 colluding"):
+        Terms(b"a test's session", CLIENTS, 6, 16, 6, colluding=2)
+    terms = agreed(6, honest_server=False)  # which names none
+    rounds = Rounds(terms, some_vectors(terms, seed=5)).until(Step.CONFIRM)
+
+    lists = list(range(6)), list(range(4, 10))
+    revealed = []
+    for told in lists:
+        for k in (4, 5):  # the two who collude
+            rounds.clients[k]._next = Step.CONFIRM
+        revealed += equivocate(rounds, (told, []))
+    honest = [k for k in range(CLIENTS) if k not in (4, 5)]
+    for number in honest:
+        assert (unmasked(rounds, number, revealed) == rounds.vectors[number]).all()
