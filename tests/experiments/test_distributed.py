@@ -23,7 +23,7 @@ from experiments.papers.distributed.places import (
     tokyo_users,
 )
 from experiments.papers.distributed.report import mean_and_half_width, shown, span
-from experiments.papers.distributed.runs import Case, Runs, drawn, play_all, randomness
+from experiments.papers.distributed.runs import Case, Runs, adaptive, drawn, play_all, randomness
 from experiments.papers.distributed.setup import Setup
 from experiments.papers.distributed.table1 import ADAPTIVE, table1
 from experiments.papers.distributed.table2 import table2
@@ -91,7 +91,7 @@ def test_a_command_runs_resumes_and_writes_the_docs(
 
 def test_more_repeats_keep_the_first(data: Path, tmp_path: Path) -> None:
     place = manhattan_place(data, 16)
-    cases = [Case("adaptive", AdaptiveHierarchical(), 300), Case("flat", Flat(), 300)]
+    cases = [Case("adaptive", adaptive(), 300), Case("flat", Flat(), 300)]
     few = play_all(place, cases, _setup(data, tmp_path, repeats=1), "one")
     more = play_all(place, cases[::-1], _setup(data, tmp_path, repeats=3), "one")
     alone = play_all(place, cases[1:], _setup(data, tmp_path, repeats=3), "other")
@@ -104,7 +104,7 @@ def test_more_repeats_keep_the_first(data: Path, tmp_path: Path) -> None:
 
 def test_settings_share_their_people_and_not_their_noise(data: Path) -> None:
     place = manhattan_place(data, 16)
-    one, other = Case("flat", Flat(), 200), Case("adaptive", AdaptiveHierarchical(), 200)
+    one, other = Case("flat", Flat(), 200), Case("adaptive", adaptive(), 200)
     cells = [
         drawn(place, case, "ab", repeat).visits.indices
         for case in (one, other)
@@ -126,7 +126,7 @@ def test_a_folder_of_another_place_is_refused(data: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "release",
-    [AdaptiveHierarchical(calibration=1.0), NonPrivateTree(), Flat()],
+    [adaptive(calibration=1.0), NonPrivateTree(), Flat()],
     ids=["adaptive", "no noise", "flat"],
 )
 def test_a_row_holds_the_errors_of_the_published_map(
@@ -145,7 +145,7 @@ def test_a_row_holds_the_errors_of_the_published_map(
 
 def test_without_survivors_the_row_is_the_uniform_map(data: Path) -> None:
     place = manhattan_place(data, 16)
-    release = AdaptiveHierarchical(Cohort(drop_out=0.9))
+    release = adaptive(Cohort(drop_out=0.9))
     people = place.draw(50, np.random.default_rng(3))
     row = Case("x", release, 50).play(place, people, np.random.default_rng(4))
     uniform = np.full((16, 16), 1 / 256)

@@ -1442,6 +1442,7 @@ FIELDS: dict[str, Bad] = {
     "depth": (0, -1, 1.5, *NO_NUMBERS),
     "per_level": FLAG,
     "truth": optional(MASSES),
+    "asked": ("twice", 1, None),
     "calibration": ADAPTIVE,
     "expansion": number(-0.1, 0.5),
     "rounds": whole(1, 1000),

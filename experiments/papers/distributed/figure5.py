@@ -9,6 +9,7 @@ from experiments.papers.distributed.report import draw_map, shown, span
 from experiments.papers.distributed.runs import (
     Case,
     Runs,
+    adaptive,
     density_of,
     drawn,
     play_all,
@@ -18,7 +19,6 @@ from experiments.papers.distributed.runs import (
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.papers.distributed.table1 import DROP_OUTS
 from experiments.tables import markdown
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 
 PANELS = 4  # in a row
 
@@ -43,7 +43,7 @@ def figure5(setup: Setup, side: int, cells: int, users: int) -> None:
         (manhattan_place(setup.data, side), 0.1, -13),
         (chicago_place(setup.data, cells), 0.5, -9),
     ):
-        case = Case("rounds", AdaptiveHierarchical(DROP_OUTS, c), users)
+        case = Case("rounds", adaptive(DROP_OUTS, c), users)
         runs = play_all(place, [case], setup, place.name.lower())
         texts.append(table(place, runs, unit))
         figures[place.name] = draw(place, case, runs)

@@ -11,6 +11,7 @@ from experiments.papers.distributed.report import draw_map, shown, span
 from experiments.papers.distributed.runs import (
     Case,
     Runs,
+    adaptive,
     density_of,
     drawn,
     play_all,
@@ -19,14 +20,13 @@ from experiments.papers.distributed.runs import (
 )
 from experiments.papers.distributed.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.rounds import last_revealed
 from ldpspatial.release.distributed.levels.hierarchical import NonPrivateBestLevel
 
 CASES = {
-    "adaptive, c = 0.1": AdaptiveHierarchical(),
-    "adaptive, c = 1": AdaptiveHierarchical(calibration=1.0),
-    "even, threshold 10": AdaptiveHierarchical(schedule="even", threshold=10.0),
+    "adaptive, c = 0.1": adaptive(),
+    "adaptive, c = 1": adaptive(calibration=1.0),
+    "even, threshold 10": adaptive(schedule="even", threshold=10.0),
 }
 DRAWN = tuple(CASES)[:2]
 NON_PRIVATE = NonPrivateBestLevel()

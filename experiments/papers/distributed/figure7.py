@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 
 from experiments.papers.distributed.places import manhattan_place
 from experiments.papers.distributed.report import MSE_UNIT, draw_curve, log_errors, shown, span
-from experiments.papers.distributed.runs import Case, Runs, play_all
+from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 EPSILONS = (0.1, 1.0)
@@ -71,7 +70,7 @@ def draw(
 
 
 def _case(users: int, epsilon: float, c: float) -> Case:
-    return Case(f"c = {c:g}", AdaptiveHierarchical(calibration=c), users, epsilon)
+    return Case(f"c = {c:g}", adaptive(calibration=c), users, epsilon)
 
 
 def _row(case: Case, runs: Runs) -> list[str]:

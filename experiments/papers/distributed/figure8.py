@@ -8,10 +8,9 @@ from matplotlib.figure import Figure
 
 from experiments.papers.distributed.places import Place, manhattan_place
 from experiments.papers.distributed.report import MSE_UNIT, draw_curve, log_errors, shown
-from experiments.papers.distributed.runs import Case, Runs, play_all
+from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.sums.cohort import Cohort
 
@@ -84,8 +83,7 @@ def bits_lines(place: Place, users: int) -> Lines:
     return {
         "depth 3, epsilon 0.1": {b: _fixed(place, cohort, users) for b, cohort in cohorts.items()},
         "adaptive, epsilon 1": {
-            b: Case(f"{b} bits", AdaptiveHierarchical(cohort), users)
-            for b, cohort in cohorts.items()
+            b: Case(f"{b} bits", adaptive(cohort), users) for b, cohort in cohorts.items()
         },
     }
 
@@ -143,7 +141,7 @@ def _fixed(place: Place, cohort: Cohort, users: int) -> Case:
     share = 0.5 / 4**DEPTH  # a uniform map has more than that in each square
     rows, columns = place.density.shape
     tree = PrefixTree.from_density(np.ones((rows, columns)), share, DEPTH)
-    release = AdaptiveHierarchical(cohort, rounds=1, start=tree)
+    release = adaptive(cohort, rounds=1, start=tree)
     return Case(f"depth {DEPTH}, {cohort}", release, users, EPSILON)
 
 

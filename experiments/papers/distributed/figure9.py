@@ -9,13 +9,12 @@ from matplotlib.figure import Figure
 
 from experiments.papers.distributed.places import Place, chicago_place, manhattan_place
 from experiments.papers.distributed.report import shown, span
-from experiments.papers.distributed.runs import Runs, drawn, play_all, randomness
+from experiments.papers.distributed.runs import Runs, adaptive, drawn, play_all, randomness
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.sources import Array
 from experiments.tables import markdown
 from ldpspatial.comparison.runs import Row
 from ldpspatial.places.users import UserCells
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.side_data import ProportionMap, SideData
 
 WIDTHS = (0.1, 0.2, 0.3)
@@ -105,7 +104,7 @@ def figure9(setup: Setup, side: int, cells: int, users: int) -> None:
     rows = []
     figures = {}
     for place, c, focus in ((manhattan, 0.1, (1 - 900 / 1024, 200 / 1024)), (chicago, 0.5, centre)):
-        histogram = AdaptiveHierarchical(calibration=c)
+        histogram = adaptive(calibration=c)
         surveys = [Survey(f"{w:g}", SideData(histogram, w), users, focus) for w in WIDTHS]
         runs = play_all(place, surveys, setup, place.name.lower())
         rows += rows_of(place, surveys, runs)

@@ -11,6 +11,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +36,10 @@ from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import Adapti
 from ldpspatial.release.distributed.adaptive.non_private_tree import NonPrivateTree
 from ldpspatial.release.distributed.adaptive.rounds import Round, facts, last_revealed
 from ldpspatial.release.release import Release
+
+# The paper's form, in which everybody is asked in every round.
+adaptive = partial(AdaptiveHierarchical, asked="every round")
+PAPER_FORM = ", asked='every round'"
 
 OTHERS: Mapping[str, Callable[[Array, Array], float]] = {
     "l1": l1,
@@ -212,11 +217,16 @@ def drawn(place: Place, setting: Setting, root: str, repeat: int = 0) -> UserCel
 
 def randomness(setting: Setting, root: str, repeat: int = 0) -> np.random.Generator:
     """Return the random numbers of a run, its people apart."""
-    return generator(root, repr(setting), repeat)
+    return generator(root, _phrase(setting), repeat)
 
 
 def _key(setting: Setting, repeat: int) -> str:
-    return json.dumps([repr(setting), repeat])
+    return json.dumps([_phrase(setting), repeat])
+
+
+def _phrase(setting: Setting) -> str:
+    """Return what a setting is kept under: the paper's form had no name when tables were made."""
+    return repr(setting).replace(PAPER_FORM, "")
 
 
 def _played(place: Place, setting: Setting, repeat: int, root: str) -> tuple[str, Row]:

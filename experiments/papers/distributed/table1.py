@@ -7,10 +7,9 @@ import click
 
 from experiments.papers.distributed.places import Place, manhattan_place
 from experiments.papers.distributed.report import MSE_UNIT, mean_and_half_width, shown, span
-from experiments.papers.distributed.runs import Case, Runs, play_all
+from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.levels.adaptive_grid import AdaptiveGrid
 from ldpspatial.release.distributed.levels.flat import Flat
 from ldpspatial.release.distributed.levels.hierarchical import (
@@ -81,7 +80,7 @@ def releases(place: Place, cohort: Cohort) -> dict[str, Release]:
     sketch = CountMinOracle(cohort=cohort, truth=truth)
     return {
         NON_PRIVATE: NonPrivateBestLevel(cohort=cohort, truth=truth),
-        ADAPTIVE: AdaptiveHierarchical(cohort),
+        ADAPTIVE: adaptive(cohort),
         "adaptive grid": AdaptiveGrid(cohort),
         "spatial decomposition (oracle)": SpatialDecompositionOracle(cohort=cohort, truth=truth),
         "spatial decomposition": SpatialDecomposition(cohort=cohort),

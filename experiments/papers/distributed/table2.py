@@ -8,11 +8,10 @@ import numpy as np
 
 from experiments.papers.distributed.places import Place, tokyo_place, tokyo_users
 from experiments.papers.distributed.report import shown, span
-from experiments.papers.distributed.runs import Case, Runs, play_all
+from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
 from experiments.papers.distributed.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 from ldpspatial.metrics import l1, mean_squared_error
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.many_locations import ManyLocations
 from ldpspatial.release.distributed.adaptive.rounds import Locations, OneLocation
 from ldpspatial.release.distributed.levels.hierarchical import NonPrivateBestLevel
@@ -35,9 +34,7 @@ class Variant:
 
     def at(self, calibration: float) -> Case:
         """Return the case at a calibration c."""
-        release = AdaptiveHierarchical(
-            Cohort(bits=self.bits), calibration, locations=self.locations
-        )
+        release = adaptive(Cohort(bits=self.bits), calibration, locations=self.locations)
         return Case(
             f"{self.label}, {self.bits} bits, c = {calibration:g}", release, None, others=("l1",)
         )

@@ -5,20 +5,19 @@ import numpy as np
 
 from experiments.papers.distributed.places import manhattan_place
 from experiments.papers.distributed.report import MSE_UNIT, shown, span
-from experiments.papers.distributed.runs import OTHERS, Case, Runs, play_all
+from experiments.papers.distributed.runs import OTHERS, Case, Runs, adaptive, play_all
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import markdown
-from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.non_private_tree import NonPrivateTree
 from ldpspatial.release.release import Release
 
 TEN = 10.0
 RELEASES: dict[str, Release] = {
     "no noise, threshold 10": NonPrivateTree(threshold=TEN),
-    "even, threshold 10": AdaptiveHierarchical(schedule="even", threshold=TEN),
-    "even, adaptive threshold": AdaptiveHierarchical(schedule="even"),
-    "scheduled, threshold 10": AdaptiveHierarchical(threshold=TEN),
-    "scheduled, adaptive threshold": AdaptiveHierarchical(),
+    "even, threshold 10": adaptive(schedule="even", threshold=TEN),
+    "even, adaptive threshold": adaptive(schedule="even"),
+    "scheduled, threshold 10": adaptive(threshold=TEN),
+    "scheduled, adaptive threshold": adaptive(),
 }
 PAPER = {  # MSE (1e-13), L1 (1e-3), MAPE, sMAPE, MAAPE, vector length
     "no noise, threshold 10": ["7.75", "1.02", "3.10", "0.92", "0.79", "12,734"],

@@ -5,13 +5,14 @@ docs/adaptive.md says which reading this is.
 """
 
 from fractions import Fraction
-from math import sqrt
+from math import ceil, sqrt
 
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.discrete_laplace import epsilon_for, noise_deviation
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.validate import MICRO, check_epsilon
 
+LEAST_MEAN = 3  # people for each element: where noise is small, who is asked would decide
 TAIL = 20  # noise exceeds this many standard deviations with a chance of about e^-28
 
 
@@ -74,6 +75,38 @@ def wanted_epsilon(
     shards = len(cohort.shards(clients))
     deviation = calibration * clients / (2 * length * sqrt(shards))
     return epsilon_for(scale * deviation, sensitivity)
+
+
+def wanted_people(
+    calibration: float,
+    epsilon: float,
+    length: int,
+    most: int,
+    cohort: Cohort,
+    scale: int,
+    sensitivity: int,
+) -> float:
+    """Return how many people make noise small beside the mean count of a vector's elements.
+
+    All of whom answer at epsilon, and nobody else: the fewest n for which two standard deviations
+    of the total over the K shards of n are at most ``calibration`` times ``n / length``, so the
+    least solution of n = 2 T sqrt(K) tau / c; and not fewer than three people for each element,
+    or an average one would be empty by chance. A number beyond ``most`` stands for all beyond it.
+
+    Examples
+    --------
+    >>> cohort = Cohort(shard_size=10_000)
+    >>> [round(wanted_people(0.1, 1.0, 4**i, 100_000, cohort, 1, 1)) for i in (1, 2, 3, 6)]
+    [109, 434, 1738, 373190]
+    """
+    in_one = 2 * length * noise_deviation(epsilon, sensitivity) / (calibration * scale)
+    people = max(in_one, float(LEAST_MEAN * length))
+    while people <= most:
+        shards = len(cohort.shards(max(ceil(people), 1)))
+        if in_one * sqrt(shards) <= people:
+            break
+        people = in_one * sqrt(shards)
+    return people
 
 
 def split_threshold(

@@ -1,9 +1,10 @@
 """Adaptive hierarchical histogram: a prefix tree that grows where people are, round by round.
 
-The same users answer every round, each by the element of the current tree that they are in. The
-server sees noisy sums, splits what clearly holds people, removes what cannot be told from noise,
-and asks again, with as little epsilon as the decision needs; what is left goes to the last round,
-which is the result (Bagdasaryan et al. 2022, section 5).
+Users answer by the element of the current tree that they are in. The server sees noisy sums, splits
+what clearly holds people, removes what cannot be told from noise, and asks again; the last round is
+the result (Bagdasaryan et al. 2022, section 5). A decision gets as little as it needs: of people,
+each of whom is asked once and spends all of epsilon, or, as in the paper, of the epsilon of people
+who are all asked in every round.
 """
 
 import warnings
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 
 from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
@@ -30,12 +30,7 @@ from ldpspatial.release.distributed.adaptive.rounds import (
     grown,
     last_revealed,
 )
-from ldpspatial.release.distributed.schedule import (
-    Budget,
-    may_wrap,
-    split_threshold,
-    wanted_epsilon,
-)
+from ldpspatial.release.distributed.adaptive.turns import Turns
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.release.release import Release, Released, check_run
 from ldpspatial.validate import MICRO, instance, number_in, one_of, whole_number
@@ -53,7 +48,8 @@ class AdaptiveHierarchical(Release):
         c, how large the noise may be beside the mean count of an element. More goes deeper with
         less certain splits, which suits concentrated maps.
     expansion : float >= 1
-        b: a round that wants more than a b-th of what remains gets all of it and is the last.
+        b: a round that wants more than a b-th of the people, or of the epsilon, that remain gets
+        all of it and is the last.
     rounds : int in [1, 1000]
         Most rounds.
     depth : int in [1, 14]
@@ -61,11 +57,14 @@ class AdaptiveHierarchical(Release):
     start : PrefixTree, optional
         Public, or the outcome of a run under a claim of its own; the four quadrants by default.
     schedule : {"scheduled", "even"}
-        What calibration asks for, or the same epsilon for each of ``rounds``.
+        What calibration asks for, or as many people, or as much epsilon, for each of ``rounds``.
     threshold : "adaptive" or float > 0
         Two standard deviations of the noise that is still possible, or a fixed number of people.
     locations : Locations
         One position a user, or all of them (`ManyLocations`).
+    asked : {"once", "every round"}
+        Rounds ask disjoint cohorts, each user once at all of epsilon, or all users in every round,
+        at parts of it, as in the paper.
 
     Raises
     ------
@@ -84,6 +83,7 @@ class AdaptiveHierarchical(Release):
     schedule: Literal["scheduled", "even"] = "scheduled"
     threshold: Literal["adaptive"] | float = "adaptive"
     locations: Locations = field(default_factory=OneLocation)
+    asked: Literal["once", "every round"] = "once"
 
     def __post_init__(self) -> None:
         whole_number("rounds", self.rounds, 1, MAX_ROUNDS)
@@ -99,26 +99,35 @@ class AdaptiveHierarchical(Release):
         elif self.threshold != "adaptive":
             raise InputError(f"threshold must be 'adaptive' or a number, got {self.threshold!r}")
         instance("locations", self.locations, Locations)  # type: ignore[type-abstract]
+        one_of("asked", self.asked, ("once", "every round"))
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return epsilon-DP for each user, all rounds together.
 
-        One user's answers replaced by zeros change the sum of one shard in each round, by at most
-        the sensitivity in L1. The tree of a round depends on sums seen before and on what is
-        public, and what the rounds spend adds up to epsilon: basic composition of adaptively chosen
-        queries (Dwork and Roth 2014, section 3.5).
+        One user's answer replaced by zeros changes the sum of one shard in each round that asks
+        that user, by at most the sensitivity in L1. The tree of a round depends on sums seen before
+        and on what is public. A user who is asked once spends epsilon in that round and nothing in
+        any other: parallel composition, in which later rounds see earlier ones only through their
+        noisy sums. Where everybody is asked in every round, what the rounds spend adds up to
+        epsilon: basic composition of adaptively chosen queries (Dwork and Roth 2014, section 3.5).
         """
         return self._claim(epsilon, None)
 
     def _claim(self, epsilon: float, clients: int | None) -> PrivacyClaim:
-        claim = self.cohort.claim(epsilon, clients=clients)
         first = "" if self.start is None else " and the tree of the first round"
-        conditions = (
-            f"at most {self.rounds} rounds composed, each user in one shard of each round",
-            f"the square and its pixels, all parameters{first} are public",
-            TAKING_PART,
-        )
-        return replace(claim, conditions=claim.conditions + conditions)
+        public = f"the square and its pixels, all parameters{first} are public"
+        if self.asked == "once":
+            claim = self.cohort.claim(epsilon)
+            rounds: tuple[str, ...] = (
+                f"each user is asked in one of at most {self.rounds} rounds, in one shard of it; "
+                "who is asked when does not depend on the data, and is public",
+            )
+        else:
+            claim = self.cohort.claim(epsilon, clients=clients)
+            rounds = (
+                f"at most {self.rounds} rounds composed, each user in one shard of each round",
+            )
+        return replace(claim, conditions=(*claim.conditions, *rounds, public, TAKING_PART))
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Run; the density is that of the last round of which a sum was seen.
@@ -127,8 +136,10 @@ class AdaptiveHierarchical(Release):
         """
         trace = self.rounds_of(users, epsilon, rng)
         final = last_revealed(trace)
-        claim = self._claim(sum(step.micro for step in trace) / MICRO, len(users))
-        return Released(final.tree.density(final.counts), claim, facts(trace))
+        once = self.asked == "once"
+        paid = [step.micro for step in trace]
+        claim = self._claim((max(paid) if once else sum(paid)) / MICRO, len(users))
+        return Released(final.tree.density(final.counts), claim, facts(trace, once))
 
     def rounds_of(
         self, users: UserCells, epsilon: float, rng: np.random.Generator
@@ -150,6 +161,7 @@ class AdaptiveHierarchical(Release):
         answers = self.locations.of(users, rng)
         return self.ask(
             users.shape,
+            len(users),
             answers,
             lambda step: grown(step.tree, step.counts, step.threshold, self.depth),
             epsilon,
@@ -159,69 +171,30 @@ class AdaptiveHierarchical(Release):
     def ask(
         self,
         shape: tuple[int, int],
+        clients: int,
         answers: Answers,
         grow: Callable[[Round], PrefixTree],
         epsilon: float,
         rng: np.random.Generator,
+        entries: int = 1,
     ) -> tuple[Round, ...]:
-        """Ask round after round; the caller says what is answered and how the tree grows."""
-        tree = PrefixTree.quadrants(shape) if self.start is None else self.start
-        if tree.shape != shape:
-            raise InputError(f"start must be a tree of the map {shape}, got {tree.shape}")
-        budget = Budget(epsilon)
-        added = True
-        trace: list[Round] = []
-        while budget.micro:
-            # Where no node was added there is nothing new to ask: this round gets the rest.
-            last = not added or len(trace) + 1 == self.rounds
-            step = self._round(tree, answers(tree, rng), last, epsilon, budget, rng)
-            trace.append(step)
-            if budget.micro and step.survivors:  # without survivors nothing was learnt
-                after = grow(step)
-                added = not after.nodes <= tree.nodes
-                tree = after
-        if any(step.may_wrap for step in trace):
+        """Ask round after round; the caller says what is answered and how the tree grows.
+
+        An answer has ``entries`` for each element of the tree.
+        """
+        turns = Turns(self, shape, clients, epsilon, grow, entries)
+        # Who is asked when is drawn, and so says nothing of anybody's place.
+        order = rng.permutation(clients) if self.asked == "once" else None
+        while turn := turns.next():
+            vectors = answers(turn.tree, rng)
+            if order is not None:
+                members, order = np.split(order, [turn.people])
+                vectors = vectors[members]
+            turns.take(self.cohort.sum(vectors, turn.micro / MICRO, turn.sensitivity, rng))
+        if any(step.may_wrap for step in turns.trace):
             warnings.warn(
                 f"a sum may have left the range of {self.cohort.bits} bits: the map may be wrong",
                 DesignWarning,
                 stacklevel=2,
             )
-        return tuple(trace)
-
-    def _round(
-        self,
-        tree: PrefixTree,
-        vectors: sparse.csr_array,
-        last: bool,
-        epsilon: float,
-        budget: Budget,
-        rng: np.random.Generator,
-    ) -> Round:
-        """Pay for one round and ask."""
-        clients, length = vectors.shape
-        scale = self.locations.scale
-        sensitivity = self.locations.sensitivity(length)
-        law = self.cohort, scale, sensitivity
-        if self.schedule == "even":
-            wanted = epsilon / self.rounds
-            needed = 0.0
-        else:
-            wanted = wanted_epsilon(self.calibration, clients, length, *law)
-            needed = self.expansion * wanted
-        everything = last or needed * MICRO > budget.micro
-        micro = budget.pay_all() if everything else budget.pay(wanted)
-        seen = self.cohort.sum(vectors, micro / MICRO, sensitivity, rng)
-        threshold = self.threshold
-        if threshold == "adaptive":
-            # For the least noise that is still possible: the next round may get all that remains.
-            threshold = split_threshold(clients, max(micro, budget.micro) / MICRO, *law)
-        return Round(
-            tree,
-            seen.counts / scale,
-            micro,
-            budget.micro,
-            threshold,
-            seen.deviation / scale,
-            seen.survivors,
-            may_wrap(clients, micro / MICRO, *law),
-        )
+        return tuple(turns.trace)

@@ -69,7 +69,9 @@ class NonPrivateTree(Release):
         trace = list[Round]()
         for _ in range(self.rounds):
             counts = np.asarray(answers(tree, rng).sum(axis=0), dtype=np.float64).ravel()
-            trace.append(Round(tree, counts, 0, 0, self.threshold, 0.0, len(users)))
+            everybody = len(users)
+            seen = self.threshold, 0.0, everybody, everybody, everybody
+            trace.append(Round(tree, counts, 0, 0, *seen))
             after = grown(tree, counts, self.threshold, self.depth)
             if after.nodes <= tree.nodes:
                 break

@@ -77,17 +77,21 @@ class Round:
     tree : PrefixTree
         What was asked.
     counts : (length,) array
-        Noisy number of people by element, negative where noise is.
+        Noisy number of people by element, of those who were asked; negative where noise is.
     micro : int
         Epsilon of this round in millionths.
     remaining : int
-        Millionths left for the rounds after it.
+        Millionths left for the rounds after it; 0 after the last.
     threshold : float
         Elements with more people than this are split, those with a quarter of it or less removed.
     deviation : float
         Standard deviation of the noise in a count, in people.
     survivors : int
         Users whose answers are in the counts; 0 where every shard was withheld.
+    asked : int
+        Users who were asked.
+    best : int
+        Most users whom this round or one after it can ask.
     may_wrap : bool
         Whether a shard's sum may have left the range of its modulus.
     """
@@ -99,6 +103,8 @@ class Round:
     threshold: float
     deviation: float
     survivors: int
+    asked: int
+    best: int
     may_wrap: bool = False
 
     @property
@@ -145,17 +151,20 @@ def last_revealed(trace: Sequence[Round]) -> Round:
     return next((step for step in reversed(trace) if step.survivors), trace[-1])
 
 
-def facts(trace: Sequence[Round]) -> Mapping[str, Fact]:
-    """Return what a table shows of a run; ``vector_length`` is what a user sends in all rounds.
+def facts(trace: Sequence[Round], once: bool = False) -> Mapping[str, Fact]:
+    """Return what a table shows of a run.
 
-    Leaves and survivors are those of the round that the map is of.
+    ``vector_length`` is the most that a user sends: in all rounds, or in one where users are asked
+    ``once``. Leaves and survivors are those of the round that the map is of.
     """
     final = last_revealed(trace)
+    lengths = [step.counts.size for step in trace]
     return {
         "rounds": len(trace),
-        "vector_length": sum(step.counts.size for step in trace),
+        "vector_length": max(lengths) if once else sum(lengths),
         "leaves": len(final.tree),
         "epsilons": " ".join(f"{step.spent:.4g}" for step in trace),
+        "asked": " ".join(str(step.asked) for step in trace),
         "survivors": final.survivors,
         "rounds_that_may_wrap": sum(step.may_wrap for step in trace),
     }

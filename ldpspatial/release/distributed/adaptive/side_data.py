@@ -118,11 +118,12 @@ class SideData:
         trace = self.rounds_of(users, positive, epsilon, rng)
         final = last_revealed(trace)
         tree = final.tree
-        shards = len(self.histogram.cohort.shards(len(users)))
+        shards = len(self.histogram.cohort.shards(final.asked))
         has, has_not = final.counts.reshape(-1, 2).T
         proportion, lower, upper = proportion_interval(
             has, has_not, final.deviation, self.confidence, shards
         )
+        known = facts(trace, self.histogram.asked == "once")
         wide = (upper - lower)[tree.labels] > self.width
         return ProportionMap(
             proportion[tree.labels],
@@ -131,7 +132,7 @@ class SideData:
             tree.density(has + has_not),
             tree,
             self.claim(epsilon),
-            {**facts(trace), "share_of_pixels_within_width": float(1 - wide.mean())},
+            {**known, "share_of_pixels_within_width": float(1 - wide.mean())},
         )
 
     def rounds_of(
@@ -152,22 +153,25 @@ class SideData:
                 f"got {status.dtype} {status.shape}"
             )
         cells = cast(OneLocation, self.histogram.locations).cells(users, rng)
-        shards = len(self.histogram.cohort.shards(len(users)))
         return self.histogram.ask(
             users.shape,
+            len(users),
             # Even entries count those with the property, odd ones the others: a single 1 a user.
             lambda tree, _: one_hot(2 * tree.assign(cells) + ~status, 2 * len(tree)),
-            lambda step: self._grown(step, shards),
+            self._grown,
             epsilon,
             rng,
+            entries=2,
         )
 
-    def _grown(self, step: Round, shards: int) -> PrefixTree:
-        """Split and remove by the widths that the least noise still possible would allow."""
+    def _grown(self, step: Round) -> PrefixTree:
+        """Split and remove by the widths that the best round still possible would allow."""
         tree = step.tree
+        ahead = step.best / step.asked  # people in it for each that was asked now
+        shards = len(self.histogram.cohort.shards(step.best))
         # The adaptive threshold is two deviations of the least noise that is still possible.
-        deviation = step.threshold / 2
-        has, has_not = step.counts.reshape(-1, 2).T
+        deviation = ahead * step.threshold / 2
+        has, has_not = ahead * step.counts.reshape(-1, 2).T
 
         def narrow(part: float) -> list[bool]:
             law = deviation, self.confidence, shards

@@ -20,6 +20,7 @@ from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from tests.support import naive_prefix_tree as naive
 from tests.support.crowds import crowd
 
+ALL = "every round"  # the paper's form
 QUIET = 1000.0  # each of ten rounds gets 100: noise other than 0 has a chance below e^-99
 
 
@@ -38,7 +39,7 @@ def test_without_noise_the_run_is_the_twin_s() -> None:
     people = crowd(400, 12, 5)  # 12: not a power of two
     at = [divmod(int(cell), 12) for cell in people.visits.indices]
     trees = naive.exact_run(at, 10.0, 10, (12, 12))
-    private = AdaptiveHierarchical(schedule="even", threshold=10.0)
+    private = AdaptiveHierarchical(schedule="even", threshold=10.0, asked=ALL)
     runs = (
         private.rounds_of(people, QUIET, np.random.default_rng(6)),
         NonPrivateTree().rounds_of(people, np.random.default_rng(6)),
@@ -55,7 +56,7 @@ def test_the_same_position_answers_in_every_round() -> None:
     ids = np.repeat(np.arange(50), 6)
     cells = np.random.default_rng(7).integers(0, 64, len(ids))
     people = cells_by_user(ids, cells, (8, 8))
-    release = AdaptiveHierarchical(schedule="even", threshold=2.0)
+    release = AdaptiveHierarchical(schedule="even", threshold=2.0, asked=ALL)
     trace = release.rounds_of(people, QUIET, np.random.default_rng(8))
     assert len(trace) > 2
     for before, after in pairwise(trace):
@@ -80,7 +81,7 @@ def test_a_run_goes_on_from_another_s_tree() -> None:
     again = AdaptiveHierarchical(start=PrefixTree.from_json(text))
     trace = again.rounds_of(people, 1.0, np.random.default_rng(11))
     assert trace[0].tree == first[-1].tree
-    assert trace[0].spent > first[0].spent
+    assert trace[0].asked > first[0].asked
     assert "the tree of the first round" in " ".join(again.claim(1.0).conditions)
 
 
@@ -89,7 +90,7 @@ def test_a_run_goes_on_from_another_s_tree() -> None:
 
 def test_withheld_sums_leave_the_tree_and_the_map_alone() -> None:
     people = crowd(1000, 16, 12)
-    release = AdaptiveHierarchical(cohort=Cohort(drop_out=0.5), rounds=4)
+    release = AdaptiveHierarchical(cohort=Cohort(drop_out=0.5), rounds=4, asked=ALL)
     trace = release.rounds_of(people, 1.0, np.random.default_rng(12))
     assert len(trace) == 4
     assert {step.tree for step in trace} == {PrefixTree.quadrants((16, 16))}
@@ -116,7 +117,7 @@ class LastWithheld(Cohort):
 
 def test_a_withheld_last_round_falls_back_on_the_one_before() -> None:
     people = crowd(10_000, 16, 13)
-    release = AdaptiveHierarchical(cohort=LastWithheld())
+    release = AdaptiveHierarchical(cohort=LastWithheld(), asked=ALL)
     trace = release.rounds_of(people, 1.0, np.random.default_rng(13))
     found = release.release(people, 1.0, np.random.default_rng(13))
     assert trace[-1].survivors == 0
@@ -128,17 +129,19 @@ def test_a_withheld_last_round_falls_back_on_the_one_before() -> None:
 def test_ten_percent_of_drop_outs_cost_little() -> None:
     people = crowd(20_000, 32, 14)
     cohort = Cohort(shard_size=5000, drop_out=0.1, tolerated=0.13)
-    found = AdaptiveHierarchical(cohort=cohort).release(people, 1.0, np.random.default_rng(14))
+    found = AdaptiveHierarchical(cohort=cohort, asked=ALL).release(
+        people, 1.0, np.random.default_rng(14)
+    )
     assert 17_000 < float(found.facts["survivors"]) < 19_000
     error = np.abs(found.density - people.density).sum()
-    full = AdaptiveHierarchical(cohort=Cohort(shard_size=5000))
+    full = AdaptiveHierarchical(cohort=Cohort(shard_size=5000), asked=ALL)
     baseline = full.release(people, 1.0, np.random.default_rng(14))
     assert error < 1.2 * np.abs(baseline.density - people.density).sum()
 
 
 def test_a_modulus_that_may_be_too_small_is_reported() -> None:
     people = crowd(1000, 8, 15)
-    release = AdaptiveHierarchical(cohort=Cohort(bits=11))
+    release = AdaptiveHierarchical(cohort=Cohort(bits=11), asked=ALL)
     with pytest.warns(DesignWarning, match="11 bits"):
         found = release.release(people, 1.0, np.random.default_rng(15))
     assert float(found.facts["rounds_that_may_wrap"]) > 0
@@ -149,7 +152,7 @@ def test_a_modulus_that_may_be_too_small_is_reported() -> None:
 
 def test_the_release_beside_its_rounds() -> None:
     people = crowd(4000, 20, 16)
-    release = AdaptiveHierarchical(cohort=Cohort(shard_size=1500))
+    release = AdaptiveHierarchical(cohort=Cohort(shard_size=1500), asked=ALL)
     trace = release.rounds_of(people, 2.0, np.random.default_rng(16))
     found = release.release(people, 2.0, np.random.default_rng(16))
     assert found.density.shape == (20, 20)
@@ -160,6 +163,7 @@ def test_the_release_beside_its_rounds() -> None:
         "vector_length": sum(len(step.tree) for step in trace),
         "leaves": len(trace[-1].tree),
         "epsilons": " ".join(f"{step.spent:.4g}" for step in trace),
+        "asked": " ".join(["4000"] * len(trace)),
         "survivors": 4000,
         "rounds_that_may_wrap": 0,
     }

@@ -39,7 +39,12 @@ def test_no_run_spends_more_than_epsilon(
 ) -> None:
     people = crowd(60, 8, seed)
     release = AdaptiveHierarchical(
-        Cohort(shard_size=25), calibration, expansion, rounds, schedule=schedule
+        Cohort(shard_size=25),
+        calibration,
+        expansion,
+        rounds,
+        schedule=schedule,
+        asked="every round",
     )
     trace = release.rounds_of(people, epsilon, np.random.default_rng(seed))
     assert 1 <= len(trace) <= rounds
@@ -99,7 +104,12 @@ def losses(cohort: Cohort, locations: OneLocation | Silent, runs: int, seed: int
     pixels = frozenset((3, row, column) for row in range(8) for column in range(8))
     people = cells_by_user(np.arange(3200), np.arange(3200) % 64, (8, 8))
     release = AdaptiveHierarchical(
-        cohort, 0.113, 1.5, start=PrefixTree((8, 8), pixels), locations=locations
+        cohort,
+        0.113,
+        1.5,
+        start=PrefixTree((8, 8), pixels),
+        locations=locations,
+        asked="every round",
     )
     rng, found = np.random.default_rng(seed), []
     for _ in range(runs):

@@ -42,7 +42,9 @@ def real(cohort: ClientCohort) -> ClientCohort:
 
 
 @pytest.mark.parametrize("cohort", [WITHIN, BEYOND])
-@pytest.mark.parametrize("release", [Flat(), AdaptiveHierarchical(rounds=2, depth=2)])
+@pytest.mark.parametrize(
+    "release", [Flat(), AdaptiveHierarchical(rounds=2, depth=2, asked="every round")]
+)
 def test_a_release_by_secure_aggregation_is_that_of_a_trusted_sum(
     release: Any, cohort: ClientCohort
 ) -> None:

@@ -149,7 +149,9 @@ def test_the_most_visited_cells_of_each_user() -> None:
 
 def test_without_noise_the_map_is_the_mean_of_the_users_distributions() -> None:
     people = walkers(300, 8, 3)
-    release = AdaptiveHierarchical(schedule="even", threshold=0.5, locations=ManyLocations(100_000))
+    release = AdaptiveHierarchical(
+        schedule="even", threshold=0.5, locations=ManyLocations(100_000), asked="every round"
+    )
     trace = release.rounds_of(people, QUIET, np.random.default_rng(3))
     for step in trace:
         assert step.counts.sum() == pytest.approx(300, abs=1e-9)
@@ -162,7 +164,9 @@ def test_without_noise_the_map_is_the_mean_of_the_users_distributions() -> None:
 def test_noise_in_people_does_not_depend_on_scale_or_length() -> None:
     people = walkers(400, 16, 4)
     for scale in (100, 10_000):
-        many = AdaptiveHierarchical(calibration=1.0, locations=ManyLocations(scale))
+        many = AdaptiveHierarchical(
+            calibration=1.0, locations=ManyLocations(scale), asked="every round"
+        )
         for step in many.rounds_of(people, 1.0, np.random.default_rng(5)):
             expected = noise_deviation(step.spent, scale) / scale
             assert step.deviation == pytest.approx(expected)
@@ -194,7 +198,7 @@ def test_the_calibration_decides_how_deep_a_concentrated_map_goes() -> None:
 
 def test_a_scale_that_the_modulus_cannot_hold_is_reported() -> None:
     people = walkers(400, 8, 9)
-    small = AdaptiveHierarchical(cohort=Cohort(bits=16), locations=ManyLocations(100))
+    small = AdaptiveHierarchical(Cohort(bits=16), locations=ManyLocations(100), asked="every round")
     with pytest.warns(DesignWarning, match="16 bits"):
         found = small.release(people, 1.0, np.random.default_rng(9))
     assert found.facts["rounds_that_may_wrap"] == found.facts["rounds"]
@@ -228,7 +232,7 @@ def test_a_user_with_many_positions_cannot_be_told_from_zeros_beyond_epsilon(
     recording = Recording()
     people = cells_by_user([0, 0, 0, 1, 2], [0, 5, 15, 3, 9], (4, 4))
     locations = ManyLocations(scale=60, rounding=rounding)
-    release = AdaptiveHierarchical(cohort=recording, rounds=2, locations=locations)
+    release = AdaptiveHierarchical(recording, rounds=2, locations=locations, asked="every round")
     release.release(people, 2.0, np.random.default_rng(4))
     rng = np.random.default_rng(5)
     bounds = []

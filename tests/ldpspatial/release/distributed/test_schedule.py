@@ -14,7 +14,9 @@ from tests.support.crowds import crowd
 def test_the_paper_s_schedule_for_ten_thousand_people() -> None:
     # Table 1 and appendix A: vectors of 4 + 16 + 64 + 256 = 340, and 0.76 left for the last round.
     people = cells_by_user(np.arange(10_000), np.arange(10_000) % 1024, (32, 32))
-    trace = AdaptiveHierarchical().rounds_of(people, 1.0, np.random.default_rng(1))
+    trace = AdaptiveHierarchical(asked="every round").rounds_of(
+        people, 1.0, np.random.default_rng(1)
+    )
     assert [len(step.tree) for step in trace] == [4, 16, 64, 256]
     assert [round(step.spent, 3) for step in trace] == [0.011, 0.045, 0.181, 0.763]
     # sqrt(2) / (c U / (2 T)) for large deviations, on paper
@@ -31,7 +33,7 @@ def test_the_calibration_is_two_deviations_of_the_total_in_mean_counts() -> None
 
 
 def test_the_threshold_is_of_the_best_noise_that_is_still_possible() -> None:
-    trace = AdaptiveHierarchical(cohort=Cohort(shard_size=500)).rounds_of(
+    trace = AdaptiveHierarchical(Cohort(shard_size=500), asked="every round").rounds_of(
         crowd(2000, 16, 2), 1.0, np.random.default_rng(2)
     )
     assert len(trace) > 1
@@ -42,7 +44,7 @@ def test_the_threshold_is_of_the_best_noise_that_is_still_possible() -> None:
 
 
 def test_even_rounds_get_the_same_and_the_rest_goes_to_the_last() -> None:
-    release = AdaptiveHierarchical(schedule="even", rounds=3, threshold=5.0)
+    release = AdaptiveHierarchical(schedule="even", rounds=3, threshold=5.0, asked="every round")
     trace = release.rounds_of(crowd(3000, 32, 3), 1.0, np.random.default_rng(3))
     assert [step.micro for step in trace] == [333_333, 333_333, 333_334]
     assert {step.threshold for step in trace} == {5.0}

@@ -108,7 +108,7 @@ def test_an_interval_that_leaves_noise_out_would_be_noticed() -> None:
 
 def test_without_noise_the_counts_are_exact() -> None:
     people, positive, _ = city(2000, 16, 1)
-    side = SideData(AdaptiveHierarchical(schedule="even"), width=0.15)
+    side = SideData(AdaptiveHierarchical(schedule="even", asked="every round"), width=0.15)
     trace = side.rounds_of(people, positive, QUIET, np.random.default_rng(1))
     cells = people.visits.indices
     for step in trace:
@@ -169,7 +169,7 @@ def test_the_regions_are_split_and_given_up_by_width() -> None:
     cells = np.array([0, 2, 8, 10])[quadrant]
     people = cells_by_user(np.arange(len(cells)), cells, (4, 4))
     positive = np.arange(len(cells)) % 2 == 0
-    side = SideData(AdaptiveHierarchical(schedule="even"), width=0.1)
+    side = SideData(AdaptiveHierarchical(schedule="even", asked="every round"), width=0.1)
     trace = side.rounds_of(people, positive, QUIET, np.random.default_rng(5))
     assert trace[0].tree == PrefixTree.quadrants((4, 4))
     children = {(2, 0, 0), (2, 0, 1), (2, 1, 0), (2, 1, 1)}
@@ -178,7 +178,7 @@ def test_the_regions_are_split_and_given_up_by_width() -> None:
 
 def test_position_and_status_are_one_answer() -> None:
     people, positive, _ = city(500, 8, 6)
-    side = SideData(AdaptiveHierarchical(cohort=Cohort(shard_size=200)))
+    side = SideData(AdaptiveHierarchical(Cohort(shard_size=200), asked="every round"))
     trace = side.rounds_of(people, positive, 1.0, np.random.default_rng(6))
     for step in trace:
         assert step.counts.size == 2 * len(step.tree)
@@ -209,7 +209,7 @@ def test_place_and_status_cannot_be_told_from_zeros_beyond_epsilon() -> None:
     # False alarm 1e-6; half of the noise is noticed.
     recording = Recording()
     people = cells_by_user([0, 1, 2], [0, 5, 15], (4, 4))
-    histogram = AdaptiveHierarchical(cohort=recording, rounds=2)
+    histogram = AdaptiveHierarchical(recording, rounds=2, asked="every round")
     SideData(histogram).run(people, np.array([True, False, True]), 2.0, np.random.default_rng(4))
     rng = np.random.default_rng(5)
     bounds = []
