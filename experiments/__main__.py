@@ -14,6 +14,7 @@ from experiments.studies.better_default import better_default
 from experiments.studies.city_intervals import city_intervals
 from experiments.studies.claims import claims
 from experiments.studies.coverage import coverage
+from experiments.studies.disjoint_cohorts import disjoint_cohorts
 from experiments.studies.fit_check import fit_check
 from experiments.studies.flagship import flagship
 from experiments.studies.forged_reports import forged_reports
@@ -46,6 +47,7 @@ OWN = (
     city_intervals,
     claims,
     coverage,
+    disjoint_cohorts,
     end_to_end,
     fit_check,
     forged_reports,

@@ -44,7 +44,7 @@ RELEASES: dict[str, Release] = {
     "recommended": Recommended(),
     "dam": Dam(),
     "distributed-levels": DistributedLevels(),
-    "adaptive-hierarchical": AdaptiveHierarchical(),
+    "adaptive-hierarchical": AdaptiveHierarchical(asked="every round"),  # as in the paper
     "central-levels": CentralLevels(),
     "laplace": Laplace(),
     "sparse-emd, w = 20": SparseEmd(),

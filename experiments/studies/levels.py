@@ -60,7 +60,8 @@ FAMILIES: Mapping[str, Mapping[str, Mapping[str, Release]]] = {
     DISTRIBUTED: {
         DISTRIBUTED: {"": DistributedLevels(COHORT)},
         "adaptive hierarchical": {
-            f"c = {c:g}": AdaptiveHierarchical(COHORT, calibration=c) for c in (0.1, 0.3, 1.0, 3.0)
+            f"c = {c:g}": AdaptiveHierarchical(COHORT, calibration=c, asked="every round")
+            for c in (0.1, 0.3, 1.0, 3.0)
         },
         "adaptive grid": {f"c2 = {c:g}": AdaptiveGrid(COHORT, c2=c) for c in (5.0, 10.0, 20.0)},
         "hierarchical": {"": Hierarchical(COHORT)},

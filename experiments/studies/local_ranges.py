@@ -68,7 +68,7 @@ LOCAL: dict[str, Release] = {
 SLOW: dict[str, Release] = {"subset-selection, EM": SubsetSelection()}
 REFERENCES: dict[str, Release] = {
     "uniform": Uniform(),
-    "adaptive-hierarchical": AdaptiveHierarchical(),
+    "adaptive-hierarchical": AdaptiveHierarchical(asked="every round"),  # as in the paper
     "laplace": Laplace(),
     "sparse-emd": SparseEmd(),
 }
