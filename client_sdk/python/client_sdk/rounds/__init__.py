@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from client_sdk.rounds.participant import Participant
     from client_sdk.rounds.primitives import SigningKey
     from client_sdk.rounds.terms import Step, Terms
+    from client_sdk.rounds.visiting import Ask, Told, visit
 
 _HOMES = {
+    "Ask": "visiting",
+    "Told": "visiting",
+    "visit": "visiting",
     "Participant": "participant",
     "RoundDocument": "document",
     "Campaign": "campaign",
@@ -39,6 +43,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Ask",
     "Asked",
     "Campaign",
     "Client",
@@ -50,9 +55,11 @@ __all__ = [
     "SigningKey",
     "Step",
     "Terms",
+    "Told",
     "checked_modulus",
     "choose_neighbours",
     "client_vector",
+    "visit",
 ]
 
 

@@ -27,6 +27,7 @@ from client_sdk.errors import (
 from client_sdk.rounds.campaign import Campaign
 from client_sdk.rounds.client import Client
 from client_sdk.rounds.document import RoundDocument
+from client_sdk.rounds.enrolment import seat_request
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.messages import Confirmations, KeyList, SharesIn, Survivors
 from client_sdk.rounds.noise import client_vector
@@ -152,6 +153,17 @@ class Participant:
         due = state["step"] + 1
         running = bool(state["session"]) and not state["left"] and due <= Step.REVEAL
         return Step(due) if running else None
+
+    def seat_request(self, certificate: bytes) -> bytes:
+        """Return what asks a server for a seat in this device's round, signed by its identity.
+
+        Parameters
+        ----------
+        certificate : bytes, 100
+            What the directory answered to :attr:`identity`.
+        """
+        identity = self._identity(self._state())
+        return seat_request(identity, certificate, self.campaign.digest, self.number)
 
     def is_open(self) -> bool:
         """Tell whether by the device's clock its round is open."""

@@ -9,12 +9,14 @@ one definition on both sides:
 - keys: ``KEY_BYTES``, ``KeyPair``, ``SigningKey``, ``check_advert``, ``own_mask``, ``pair_mask``,
   ``seed_check``, ``survivor_statements``, ``usable``, ``verified``;
 - sharing: ``MAX_CLIENTS``, ``Neighbours``, ``circle``, ``combine``;
+- enrolment: ``Certificate``, ``check_identity``, ``check_seat_request``;
 - arrays: ``Ints``.
 
 The modules that these come from may change; these names do not.
 """
 
 from client_sdk.rounds.client import Client
+from client_sdk.rounds.enrolment import Certificate, check_identity, check_seat_request
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours, circle
 from client_sdk.rounds.keys import (
@@ -45,6 +47,7 @@ __all__ = [
     "KEY_BYTES",
     "MAX_CLIENTS",
     "SESSION_BYTES",
+    "Certificate",
     "Client",
     "Confirmation",
     "Confirmations",
@@ -64,6 +67,8 @@ __all__ = [
     "Survivors",
     "Terms",
     "check_advert",
+    "check_identity",
+    "check_seat_request",
     "circle",
     "combine",
     "own_mask",

@@ -66,6 +66,13 @@ class Turns:
     entries : int
         Entries of an answer for each element of the tree.
 
+    Attributes
+    ----------
+    trace : list of Round
+        What was seen.
+    people : int
+        Who can still be asked: all users, less those who were asked where each is asked once.
+
     Raises
     ------
     InputError
@@ -87,7 +94,7 @@ class Turns:
         self.trace: list[Round] = []
         self._histogram = histogram
         self._clients = clients
-        self._people = clients  # who have not been asked
+        self.people = clients
         self._epsilon = epsilon
         self._budget = Budget(epsilon)
         self._grow = grow
@@ -98,7 +105,7 @@ class Turns:
 
     def next(self) -> Turn | None:
         """Return what is asked now; None where the run is over."""
-        if self._turn is None and self._budget.micro and self._people:
+        if self._turn is None and self._budget.micro and self.people:
             self._turn = self._planned()
         return self._turn
 
@@ -116,13 +123,13 @@ class Turns:
             No turn is open, or these are not its sums.
         """
         turn = self._turn
-        if turn is None or len(seen.counts) != turn.length or not 1 <= seen.clients <= self._people:
+        if turn is None or len(seen.counts) != turn.length or not 1 <= seen.clients <= self.people:
             raise InputError("seen must be the sums of the turn that is asked now")
         self._turn = None
         if self._histogram.asked == "once":
             # Whoever is not asked in the last turn is not asked at all.
-            self._people = 0 if turn.people == self._people else self._people - seen.clients
-        step = self._round(turn, seen)
+            self.people = 0 if turn.people == self.people else self.people - seen.clients
+        step = self.round_of(turn, seen)
         self.trace.append(step)
         if step.remaining and step.survivors:  # without survivors nothing was learnt
             after = self._grow(step)
@@ -140,7 +147,7 @@ class Turns:
         # Where no node was added there is nothing new to ask: this turn gets the rest.
         last = not self._added or len(self.trace) + 1 == histogram.rounds
         if histogram.asked == "once":
-            people = self._people
+            people = self.people
             if histogram.schedule == "even":
                 wanted, needed = self._clients / histogram.rounds, 0.0
             else:
@@ -157,17 +164,17 @@ class Turns:
             needed = histogram.expansion * wanted
         everything = last or needed * MICRO > self._budget.micro
         micro = self._budget.pay_all() if everything else self._budget.pay(wanted)
-        return Turn(self._tree, self._people, micro, length, sensitivity)
+        return Turn(self._tree, self.people, micro, length, sensitivity)
 
-    def _round(self, turn: Turn, seen: NoisySum) -> Round:
+    def round_of(self, turn: Turn, seen: NoisySum) -> Round:
         """Return what was seen, with the threshold for the least noise that is still possible."""
         histogram = self._histogram
         scale = histogram.locations.scale
         law = histogram.cohort, scale, turn.sensitivity
         if histogram.asked == "once":
             # Most people whom a turn can still ask, this one or the rest.
-            best, micro = max(seen.clients, self._people), turn.micro
-            remaining = self._budget.micro if self._people else 0
+            best, micro = max(seen.clients, self.people), turn.micro
+            remaining = self._budget.micro if self.people else 0
         else:
             # The next turn may get all that remains.
             best, micro = seen.clients, max(turn.micro, self._budget.micro)

@@ -1,0 +1,210 @@
+"""A visit: all that a device asks of a server of rounds, without the network.
+
+:func:`visit` says what to request and takes the answers, so that it goes with whatever HTTP library
+an app has. It may be broken off anywhere: a new one with the same participant goes on with the very
+same bytes.
+"""
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+
+from client_sdk.errors import ParameterError
+from client_sdk.rounds.enrolment import CERTIFICATE_BYTES, NUMBER_BYTES, Certificate
+from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.participant import Participant
+from client_sdk.rounds.terms import Step
+from client_sdk.validate import shown
+
+AGAIN = frozenset({202, 408, 429})  # and all of 5xx
+LEAST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request.
+
+    Attributes
+    ----------
+    method, path : str
+        Below the address of the server, or of the directory where the path begins with /directory.
+    body : bytes
+    token : str
+        For the header Authorization: Bearer; none where it is empty.
+    wait_s : float
+        Seconds to wait before it is sent.
+    """
+
+    method: str
+    path: str
+    body: bytes = b""
+    token: str = ""
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of it.
+
+    Attributes
+    ----------
+    status : int
+        Of HTTP; 503 where nothing came.
+    body : bytes
+    retry_after_s : float
+    """
+
+    status: int
+    body: bytes = b""
+    retry_after_s: float = 0.0
+
+
+class _GoneError(Exception):
+    pass
+
+
+class _NeedError(Exception):
+    def __init__(self, numbers: list[int]) -> None:
+        super().__init__()
+        self.numbers = numbers
+
+
+def visit(
+    participant: Participant, where: Callable[[], tuple[float, float]], directory: bytes
+) -> Generator[Ask, Told, bool]:
+    """Take part in the participant's round: enrol, get a seat, answer the five steps.
+
+    Parameters
+    ----------
+    participant : Participant
+    where : callable
+        Returns latitude and longitude, or y and x on a plane. Called once at most, when the vector
+        is due.
+    directory : bytes, 32
+        Public key of the directory, as the app ships it.
+
+    Yields
+    ------
+    Ask
+        To be answered with a `Told`.
+
+    Returns
+    -------
+    bool
+        Whether the session came to a sum, as far as the server says. Where it did not, the vector
+        may have been given nevertheless: ``participant.spent()`` tells.
+
+    Raises
+    ------
+    ProtocolError
+        The server, or the directory, broke a rule.
+    client_sdk.ClientError
+        What the participant raises: the device is not asked now, or its budget is spent.
+    """
+    campaign = participant.campaign.digest
+    try:
+        certificate = yield from _asked(Ask("POST", f"/directory/{campaign}", participant.identity))
+        own = Certificate.from_bytes(certificate, directory, campaign)
+        if own.identity != participant.identity:
+            raise ProtocolError("the directory certified another identity")
+        here = f"/rounds/{campaign}/{participant.number}"
+        document = yield from _asked(Ask("GET", here))
+        request = participant.seat_request(certificate)
+        seat = _Seat.read((yield from _asked(Ask("POST", f"{here}/seat", request))))
+        step, answer = _begun(participant, document, seat)
+        while True:
+            path = f"/rounds/sessions/{seat.session.hex()}/{int(step)}/{seat.number}"
+            yield from _asked(Ask("POST", path, answer, seat.token))
+            message = yield from _asked(Ask("GET", path, b"", seat.token))
+            if step == Step.REVEAL:
+                participant.finish()
+                return True
+            step = Step(step + 1)
+            if step == Step.SHARE:
+                answer = yield from _shared(participant, message, seat, own, directory)
+            elif step == Step.MASK:
+                answer = participant.mask(message, *where())
+            elif step == Step.CONFIRM:
+                answer = participant.confirm(message)
+            else:
+                answer = participant.reveal(message)
+    except _GoneError:
+        return False
+
+
+@dataclass(frozen=True)
+class _Seat:
+    session: bytes
+    number: int
+    token: str
+
+    @classmethod
+    def read(cls, body: bytes) -> "_Seat":
+        try:
+            told = json.loads(body)
+            return cls(bytes.fromhex(told["session"]), int(told["number"]), str(told["token"]))
+        except (ValueError, TypeError, KeyError):
+            raise ProtocolError("the server told of no seat") from None
+
+
+def _begun(participant: Participant, document: bytes, seat: _Seat) -> tuple[Step, bytes]:
+    """Return the answer that is to be sent: the first, or the last one before a restart."""
+    try:
+        text = document.decode()
+        return Step.ADVERTISE, participant.begin(text, seat.session, seat.number)
+    except UnicodeDecodeError:
+        raise ProtocolError("the round document is no text") from None
+    except ProtocolError:
+        resumed = participant.resume()
+        if resumed is None:
+            raise
+        return resumed
+
+
+def _shared(
+    participant: Participant, message: bytes, seat: _Seat, own: Certificate, directory: bytes
+) -> Generator[Ask, Told, bytes]:
+    """Answer the list of keys, with the neighbours' identities as the directory signed them."""
+    known: dict[int, bytes] = {}
+
+    def identities(numbers: list[int]) -> Mapping[int, bytes]:
+        if not known.keys() >= set(numbers):
+            raise _NeedError(numbers)
+        return {number: known[number] for number in numbers}
+
+    while True:
+        try:
+            return participant.share(message, identities)
+        except _NeedError as need:
+            numbers = need.numbers
+        path = f"/rounds/sessions/{seat.session.hex()}/identities/{seat.number}"
+        listed = b"".join(number.to_bytes(NUMBER_BYTES, "big") for number in numbers)
+        found = yield from _asked(Ask("POST", path, listed, seat.token))
+        if len(found) != CERTIFICATE_BYTES * len(numbers):
+            raise ProtocolError("the server has not sent each neighbour's certificate")
+        certificates = [
+            Certificate.from_bytes(
+                found[at : at + CERTIFICATE_BYTES], directory, participant.campaign.digest
+            )
+            for at in range(0, len(found), CERTIFICATE_BYTES)
+        ]
+        people = {own.number, *(each.number for each in certificates)}
+        if len(people) <= len(certificates):  # nobody sits on two seats
+            raise ProtocolError("the server seated somebody twice")
+        known.update(zip(numbers, (each.identity for each in certificates), strict=True))
+
+
+def _asked(ask: Ask) -> Generator[Ask, Told, bytes]:
+    """Ask until there is an answer; return its body."""
+    while True:
+        told = yield ask
+        if not isinstance(told, Told):
+            raise ParameterError(f"a visit takes a Told, got {shown(told)}")
+        if told.status in (200, 204):
+            return told.body
+        if told.status == 410:
+            raise _GoneError
+        if told.status not in AGAIN and told.status < 500:
+            raise ProtocolError(f"the server refused a request with status {told.status}")
+        wait_s = min(max(told.retry_after_s, LEAST_WAIT_S), MOST_WAIT_S)
+        ask = replace(ask, wait_s=wait_s)

@@ -1,0 +1,239 @@
+"""What devices ask of campaigns of rounds: enrolment, documents, seats, and the five steps.
+
+Bytes in, bytes out. A device that has to wait is told to come again (202 or 503 with Retry-After),
+or waits here for a while, if not many do. Nothing is logged of a request.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from client_sdk import ParameterError
+from client_sdk.rounds.shared import KEY_BYTES, ProtocolError, Step
+from ldpspatial.service.database import Database
+from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
+from ldpspatial.service.problems import Problem, busy
+from ldpspatial.service.rounds.directory import FullDirectoryError, enrol
+from ldpspatial.service.rounds.server import NoSeatError, RoundServer, Running
+from ldpspatial.service.rounds.sessions import OverError, Session
+
+DIGEST = re.compile("[0-9a-f]{64}")
+NUMBER = re.compile("[0-9]{1,10}")
+WAIT_S = 10.0  # for a step to be closed
+MOST_WAITING = 300  # requests at the same time; the others come again
+AGAIN = {"Retry-After": "1"}
+FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+SECRET = {"Cache-Control": "no-store"}
+OCTETS = "application/octet-stream"
+SHORT = 1 << 12
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class RoundApi:
+    """The requests of devices.
+
+    Parameters
+    ----------
+    database : Database
+    rounds : RoundServer
+    limits : Limits
+    """
+
+    def __init__(self, database: Database, rounds: RoundServer, limits: Limits) -> None:
+        self._database = database
+        self._rounds = rounds
+        self._limits = limits
+        self._rate = RateLimit(limits.requests_a_minute)
+        self._room = BodyRoom(limits)
+        self._waiting = 0
+
+    def routes(self) -> list[Route]:
+        """Return the routes, to be mounted in an application."""
+        step = "/rounds/sessions/{session}/{step}/{seat}"
+        return [
+            Route("/directory/{campaign}", self._guarded(self.enrol), methods=["POST"]),
+            Route(step, self._guarded(self.message), methods=["POST"]),
+            Route(step, self._guarded(self.answer), methods=["GET"]),
+            Route("/rounds/{campaign}", self._guarded(self.campaign), methods=["GET"]),
+            Route("/rounds/{campaign}/{number}", self._guarded(self.document), methods=["GET"]),
+            Route("/rounds/{campaign}/{number}/seat", self._guarded(self.seat), methods=["POST"]),
+        ]
+
+    async def enrol(self, request: Request) -> Response:
+        """Enrol an identity; return its certificate, the same for whoever asks again."""
+        identity = await self._body(request, KEY_BYTES)
+        try:
+            found = await enrol(self._database, _digest(request), identity)
+        except ParameterError as error:
+            raise Problem(422, str(error)) from None
+        except FullDirectoryError:
+            raise Problem(403, "As many people as may be have enrolled.") from None
+        if found is None:
+            raise Problem(404, "There is no directory of this campaign here.")
+        return Response(found.to_bytes(), headers=SECRET, media_type=OCTETS)
+
+    async def campaign(self, request: Request) -> Response:
+        """Return the campaign document."""
+        text = self._running(request).campaign.to_json()
+        return Response(text, headers=FOREVER, media_type="application/json")
+
+    async def document(self, request: Request) -> Response:
+        """Return the document of a round, from when it opens on."""
+        number = _number(request, "number")
+        running = self._running(request)
+        text = await self._rounds.document_text(running.campaign.digest, number)
+        if text is not None:
+            return Response(text, headers=FOREVER, media_type="application/json")
+        if number <= running.plan.rounds_taken or number > running.campaign.rounds:
+            raise Problem(410, "The round was not held, or the campaign has none of this number.")
+        raise Problem(503, "The round is not open yet.", headers=AGAIN)
+
+    async def seat(self, request: Request) -> Response:
+        """Ask for a seat: 202 until seats are dealt, then session, number and token."""
+        number = _number(request, "number")
+        running = self._running(request)
+        body = await self._body(request, SHORT)
+        try:
+            seat = await self._rounds.ask_for_seat(running, number, body)
+        except ProtocolError as error:
+            raise Problem(422, str(error)) from None
+        except NoSeatError:
+            raise Problem(410, "The round has no seat for this device.") from None
+        if seat is None:
+            return Response(status_code=202, headers={**SECRET, **AGAIN})
+        told = {
+            "session": seat.session.name,
+            "number": seat.number,
+            "token": seat.session.token(seat.number),
+        }
+        return Response(msgspec.json.encode(told), 200, SECRET, "application/json")
+
+    async def message(self, request: Request) -> Response:
+        """Take a message of a step; 204 when it is durable."""
+        session, seat = self._seated(request)
+        if request.path_params["step"] == "identities":
+            return self._identities(session, await self._body(request, session.longest(Step.SHARE)))
+        step = _step(request)
+        body = await self._body(request, session.longest(step))
+        try:
+            await session.take(step, seat, body)
+        except ProtocolError as error:
+            raise Problem(422, str(error)) from None
+        except OverError:
+            raise Problem(410, "The session has gone on without this device.") from None
+        return Response(status_code=204, headers=SECRET)
+
+    async def answer(self, request: Request) -> Response:
+        """Return what the device gets for its message of a step, once the step is closed."""
+        session, seat = self._seated(request)
+        step = _step(request)
+        try:
+            found = session.answer(step, seat)
+            if found is None and self._waiting < MOST_WAITING:
+                await self._wait(session.changed)
+                found = session.answer(step, seat)
+        except OverError:
+            raise Problem(410, "The session is over, or has gone on without this device.") from None
+        if found is None:
+            return Response(status_code=202, headers={**SECRET, **AGAIN})
+        return Response(found, headers=SECRET, media_type=OCTETS)
+
+    async def _wait(self, changed: asyncio.Event) -> None:
+        self._waiting += 1
+        try:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(changed.wait(), WAIT_S)
+        finally:
+            self._waiting -= 1
+
+    def _identities(self, session: Session, body: bytes) -> Response:
+        """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
+        numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
+        if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
+            raise Problem(422, "Numbers of neighbours are asked for, 4 bytes each.")
+        found = b"".join(session.seats[number].to_bytes() for number in numbers)
+        return Response(found, headers=SECRET, media_type=OCTETS)
+
+    def _seated(self, request: Request) -> tuple[Session, int]:
+        """Return session and seat of a device that shows the token of that seat."""
+        session = self._rounds.session(request.path_params["session"])
+        if session is None:
+            raise Problem(410, "The session is over, or never was.")
+        seat = _number(request, "seat")
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not session.is_token(seat, token.strip()):
+            asks = {"WWW-Authenticate": "Bearer"}
+            raise Problem(
+                401, "Send the token of the seat: Authorization: Bearer ...", headers=asks
+            )
+        return session, seat
+
+    def _running(self, request: Request) -> Running:
+        running = self._rounds.running(_digest(request))
+        if running is None:
+            raise Problem(404, "There is no campaign of this digest.")
+        return running
+
+    async def _body(self, request: Request, longest: int) -> bytes:
+        """Return a body, within the limits."""
+        body = bytearray()
+        with self._room.request() as take:
+            try:
+                await asyncio.wait_for(_read(request, body, longest, take), self._limits.seconds)
+            except FullError:
+                raise busy("Too much is being received.", {"Connection": "close"}) from None
+            except asyncio.TimeoutError:
+                raise Problem(408, "The body took too long.") from None
+            except ClientDisconnect:
+                raise Problem(400, "The connection was closed.") from None
+        return bytes(body)
+
+    def _guarded(self, handler: Handler) -> Handler:
+        """Return a handler that counts the requests of an address."""
+
+        async def guarded(request: Request) -> Response:
+            wait_s = self._rate.wait_s(request.client.host if request.client else "")
+            if wait_s:
+                again = {"Retry-After": str(int(wait_s) + 1)}
+                raise Problem(429, "Too many requests.", headers=again)
+            return await handler(request)
+
+        return guarded
+
+
+async def _read(
+    request: Request, body: bytearray, longest: int, take: Callable[[int], None]
+) -> None:
+    async for piece in request.stream():
+        take(len(piece))
+        body += piece
+        if len(body) > longest:
+            detail = f"At most {longest} bytes here."
+            raise Problem(413, detail, headers={"Connection": "close"})
+
+
+def _digest(request: Request) -> str:
+    digest: str = request.path_params["campaign"]
+    if not DIGEST.fullmatch(digest):
+        raise Problem(404, "A digest has 64 hexadecimal digits.")
+    return digest
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.path_params[name]
+    if not NUMBER.fullmatch(text):
+        raise Problem(404, f"The {name} is a whole number.")
+    return int(text)
+
+
+def _step(request: Request) -> Step:
+    number = _number(request, "step")
+    if number > Step.REVEAL:
+        raise Problem(404, "Steps are 0 to 4.")
+    return Step(number)

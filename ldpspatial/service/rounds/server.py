@@ -1,0 +1,370 @@
+"""The rounds of all campaigns of a store: gather people, deal them to sessions, add up, go on.
+
+An object that a service mounts (:mod:`ldpspatial.service.rounds.api` has its requests). Whatever it
+knows is in the store, so that a process which ended anywhere is followed by one that goes on. Of a
+person it keeps a certificate while their round runs, and nothing of when anything was sent.
+
+A round has the time that the campaign gives it. In the first quarter people ask for seats; then all
+who asked are dealt to sessions at random, and each of the five steps has an eighth, or ends as soon
+as everybody was heard. A round that could not begin in its time is left out: nobody in it loses
+anything.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+from client_sdk.rounds import Campaign, RoundDocument
+from client_sdk.rounds.shared import Step, check_seat_request
+from ldpspatial.errors import InputError
+from ldpspatial.release.distributed.adaptive.campaign_plan import CampaignPlan, SessionSum
+from ldpspatial.release.release import Released
+from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
+from ldpspatial.service.failure_log import FailureLog
+from ldpspatial.service.rounds.sessions import RUNNING, Session, new_session, unpacked
+from ldpspatial.service.rounds.tables import check_document, rows_of
+from ldpspatial.validate import instance
+
+LOG = logging.getLogger(__name__)
+GATHERING, SUMMING, OVER = "gathering", "summing", "over"
+GATHER_PARTS, STEP_PARTS, PARTS = 2, 1, 8  # of a round's time
+TICK_S = 1.0
+MICRO = 10**6
+
+
+class NoSeatError(Exception):
+    """The round has no seat for this person: it is over, or more people came than it takes."""
+
+
+@dataclass
+class Seat:
+    """Where a person sits."""
+
+    session: Session
+    number: int
+
+
+@dataclass
+class Running:
+    """A campaign whose rounds run.
+
+    Attributes
+    ----------
+    campaign : Campaign
+    directory : bytes, 32
+        Public key of the directory.
+    plan : CampaignPlan
+        With the sums of all rounds that are over.
+    document : RoundDocument, optional
+        Of the round that runs.
+    state : str
+        Of that round: "gathering" or "summing".
+    sessions : list of Session
+    seats : mapping of a person's number to Seat
+    deadlines : mapping of session to (step, seconds since 1970)
+    """
+
+    campaign: Campaign
+    directory: bytes
+    plan: CampaignPlan
+    document: RoundDocument | None = None
+    state: str = OVER
+    sessions: list[Session] = field(default_factory=list)
+    seats: dict[int, Seat] = field(default_factory=dict)
+    deadlines: dict[str, tuple[Step, float]] = field(default_factory=dict)
+
+    def ends(self, number: int) -> float:
+        """Return until when people may ask for seats in a round."""
+        start, seconds = self.campaign.start(number), self.campaign.round_seconds
+        return start + seconds * GATHER_PARTS / PARTS
+
+
+class RoundServer:
+    """The rounds of a store's campaigns.
+
+    Call :meth:`load` first, then :meth:`tick` from time to time, or :meth:`run` for as long as the
+    service runs.
+
+    Parameters
+    ----------
+    database : Database
+        With the tables of rounds.
+    now : callable
+        Seconds since 1970.
+    """
+
+    def __init__(self, database: Database, now: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._now = now
+        self._campaigns: dict[str, Running] = {}
+        self._sessions: dict[str, Session] = {}
+        self._ticking = asyncio.Lock()
+        self._failures = FailureLog()
+
+    async def load(self) -> None:
+        """Take up all campaigns as the store has them."""
+        sql = (
+            "SELECT digest, document, directory, people, tolerated_ppm, calibration_ppm "
+            "FROM round_campaigns"
+        )
+        types = (str, str, bytes, int, int, int)
+        for row in await rows_of(self._database, types, sql):
+            self._campaigns[row[0]] = await self._loaded(row[0], row[1], row[2], row[3:])
+
+    async def run(self) -> None:
+        """Move on what is due, for ever; a store that does not do it is tried again."""
+        while True:
+            try:
+                await self.tick()
+            except StoreError as error:
+                self._failures.tell(f"a round could not go on: {error}")
+            await asyncio.sleep(TICK_S)
+
+    async def tick(self) -> None:
+        """Move on what is due: open rounds, deal seats, close steps, add up rounds."""
+        async with self._ticking:
+            for running in self._campaigns.values():
+                await self._move(running)
+
+    def running(self, digest: str) -> Running | None:
+        """Return a campaign."""
+        return self._campaigns.get(digest)
+
+    def session(self, name: str) -> Session | None:
+        """Return a session of a round that runs."""
+        return self._sessions.get(name)
+
+    async def document_text(self, digest: str, number: int) -> str | None:
+        """Return the document of a round that runs or ran."""
+        sql = "SELECT document FROM round_rounds WHERE campaign = $1 AND number = $2"
+        rows = await rows_of(self._database, (str,), sql, digest, number)
+        return rows[0][0] if rows and rows[0][0] else None
+
+    async def ask_for_seat(self, running: Running, number: int, body: bytes) -> Seat | None:
+        """Take a request for a seat; return it once seats are dealt, None before.
+
+        Raises
+        ------
+        ProtocolError
+            The request is not one of an enrolled person, or not signed by them.
+        NoSeatError
+        """
+        digest = running.campaign.digest
+        certificate = check_seat_request(body, running.directory, digest, number)
+        document = running.document
+        if document is None or document.round != number:
+            if number <= running.plan.rounds_taken:
+                raise NoSeatError
+            return None  # not yet
+        if running.state == SUMMING:
+            seat = running.seats.get(certificate.number)
+            if seat is None:
+                raise NoSeatError
+            return seat
+        sql = (
+            "INSERT INTO round_requests (campaign, round, person, certificate) "
+            "SELECT $1, $2, $3, $4 FROM round_rounds "
+            "WHERE campaign = $1 AND number = $2 AND state = $5 "
+            "ON CONFLICT DO NOTHING"
+        )
+        row = (digest, number, certificate.number, certificate.to_bytes(), GATHERING)
+        await self._database.run([Statement(sql, [row])])
+        return None
+
+    async def _loaded(
+        self, digest: str, text: str, directory: bytes, numbers: tuple[int, int, int]
+    ) -> Running:
+        check_document(self._database, text, digest)
+        plan = await plan_of(self._database, text, numbers)
+        running = Running(plan.campaign, directory, plan)
+        sql = "SELECT document, state FROM round_rounds WHERE campaign = $1 AND state <> $2"
+        for document, state in await rows_of(self._database, (str, str), sql, digest, OVER):
+            running.document = RoundDocument.from_json(document, plan.campaign)
+            running.state = state
+            if state == SUMMING:
+                await self._take_up(running, running.document)
+        return running
+
+    async def _take_up(self, running: Running, document: RoundDocument) -> None:
+        """Load the sessions of a round and who sits where."""
+        sql = "SELECT session FROM round_sessions WHERE campaign = $1 AND round = $2"
+        names = await rows_of(self._database, (str,), sql, running.campaign.digest, document.round)
+        for (name,) in names:
+            session = await Session.load(self._database, name, document)
+            running.sessions.append(session)
+            self._sessions[name] = session
+            for number, certificate in session.seats.items():
+                running.seats[certificate.number] = Seat(session, number)
+
+    async def _move(self, running: Running) -> None:
+        """Go on with one campaign as far as the time allows."""
+        now = self._now()
+        if running.document is None:
+            await self._open(running, now)
+        document = running.document
+        if document is None:
+            return
+        if running.state == GATHERING and now >= running.ends(document.round):
+            await self._deal(running, document)
+        if running.state == SUMMING:
+            await self._close_late_steps(running, now)
+            if all(session.state != RUNNING for session in running.sessions):
+                await self._add_up(running, document)
+
+    async def _open(self, running: Running, now: float) -> None:
+        """Open the round whose time it is; leave out those whose time is over."""
+        campaign, plan = running.campaign, running.plan
+        number = plan.rounds_taken + 1
+        while number <= campaign.rounds and now >= running.ends(number):
+            await self._insert(campaign, number, "", OVER)
+            plan.take([])
+            number = plan.rounds_taken + 1
+        if number <= campaign.rounds and now >= campaign.start(number):
+            document = plan.document(number)
+            await self._insert(campaign, number, document.to_json(), GATHERING)
+            running.document, running.state = document, GATHERING
+
+    async def _insert(self, campaign: Campaign, number: int, text: str, state: str) -> None:
+        sql = "INSERT INTO round_rounds (campaign, number, document, state) VALUES ($1, $2, $3, $4)"
+        await self._database.run([Statement(sql, [(campaign.digest, number, text, state)])])
+
+    async def _deal(self, running: Running, document: RoundDocument) -> None:
+        """Deal everybody who asked to sessions, at random; who finds no seat is not asked."""
+        digest, number = running.campaign.digest, document.round
+        sql = "SELECT certificate FROM round_requests WHERE campaign = $1 AND round = $2"
+        people = [c for (c,) in await rows_of(self._database, (bytes,), sql, digest, number)]
+        secrets.SystemRandom().shuffle(people)
+        statements = []
+        for size in session_sizes(len(people), document.threshold, document.clients):
+            dealt, people = people[:size], people[size:]
+            statements += new_session(digest, number, dict(enumerate(dealt)))
+        state = (
+            "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2 AND state = $4"
+        )
+        delete = "DELETE FROM round_requests WHERE campaign = $1 AND round = $2"
+        await self._database.run([
+            Statement(state, [(digest, number, SUMMING, GATHERING)], expected=1),
+            *statements,
+            Statement(delete, [(digest, number)]),
+        ])  # fmt: skip
+        running.state = SUMMING
+        await self._take_up(running, document)
+
+    async def _close_late_steps(self, running: Running, now: float) -> None:
+        """Close the steps whose time is over; it begins anew when the service does."""
+        seconds = running.campaign.round_seconds * STEP_PARTS / PARTS
+        for session in running.sessions:
+            if session.state != RUNNING:
+                continue
+            step, until = running.deadlines.get(session.name, (None, now))
+            if step != session.step:
+                running.deadlines[session.name] = session.step, now + seconds
+            elif now >= until or session.is_complete:
+                await session.close_step(session.step)
+
+    async def _add_up(self, running: Running, document: RoundDocument) -> None:
+        """End a round whose sessions are all over."""
+        sql = "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2"
+        row = (running.campaign.digest, document.round, OVER)
+        await self._database.run([Statement(sql, [row])])
+        running.plan.take([await session.result() for session in running.sessions])
+        for session in running.sessions:
+            self._sessions.pop(session.name)
+        running.document, running.state, running.sessions = None, OVER, []
+        running.seats, running.deadlines = {}, {}
+
+
+def session_sizes(people: int, least: int, most: int) -> list[int]:
+    """Return how many people sit in each session: as few and as equal sessions as fit.
+
+    Where there are too many for one session and too few for another, some find no seat.
+
+    Examples
+    --------
+    >>> session_sizes(250, 70, 100), session_sizes(110, 70, 100), session_sizes(69, 70, 100)
+    ([84, 83, 83], [100], [])
+    """
+    number = ceil(people / most)
+    if number and people // number < least:
+        number, people = number - 1, (number - 1) * most
+    if not number:
+        return []
+    small, larger = divmod(people, number)
+    return [small + 1] * larger + [small] * (number - larger)
+
+
+async def open_campaign(
+    database: Database, campaign: Campaign, directory: bytes, people: int,
+    tolerated: float = 0.1, calibration: float = 0.1,
+) -> None:  # fmt: skip
+    """Put a campaign into a store, whose rounds a server then runs.
+
+    Parameters
+    ----------
+    database : Database
+        With the tables of rounds.
+    campaign : Campaign
+    directory : bytes, 32
+        Public key of the directory that clients trust.
+    people, tolerated, calibration
+        As of `CampaignPlan`; shares are rounded to millionths.
+
+    Raises
+    ------
+    InputError
+        The store has it, or a bad argument.
+    """
+    instance("campaign", campaign, Campaign)
+    CampaignPlan(campaign, people, tolerated, calibration)  # or it says why not
+    row = (
+        campaign.digest, campaign.to_json(), directory, people, round(tolerated * MICRO),
+        round(calibration * MICRO),
+    )  # fmt: skip
+    sql = (
+        "INSERT INTO round_campaigns (digest, document, directory, people, tolerated_ppm, "
+        "calibration_ppm) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"
+    )
+    try:
+        await database.run([Statement(sql, [row], expected=1)])
+    except ChangedStoreError:
+        raise InputError("campaign must be new, but the store has it") from None
+
+
+async def plan_of(database: Database, text: str, numbers: tuple[int, int, int]) -> CampaignPlan:
+    """Return the plan of a campaign with the sums of all its rounds that are over."""
+    people, tolerated, calibration = numbers
+    campaign = Campaign.from_json(text)
+    plan = CampaignPlan(campaign, people, tolerated / MICRO, calibration / MICRO)
+    sql = "SELECT number FROM round_rounds WHERE campaign = $1 AND state = $2 ORDER BY number"
+    for (number,) in await rows_of(database, (int,), sql, campaign.digest, OVER):
+        sql = (
+            "SELECT asked, survivors, total FROM round_sessions "
+            "WHERE campaign = $1 AND round = $2 ORDER BY session"
+        )
+        rows = await database.read(sql, campaign.digest, number)
+        plan.take([SessionSum(a, s, None if t is None else unpacked(t)) for a, s, t in rows])
+    return plan
+
+
+async def released(database: Database, digest: str) -> tuple[Campaign, Released]:
+    """Return a campaign of a store with the map of its rounds so far.
+
+    Raises
+    ------
+    InputError
+        The store has no such campaign.
+    """
+    sql = (
+        "SELECT document, people, tolerated_ppm, calibration_ppm FROM round_campaigns "
+        "WHERE digest = $1"
+    )
+    rows = await rows_of(database, (str, int, int, int), sql, digest)
+    if not rows:
+        raise InputError("campaign must be one that the store has")
+    check_document(database, rows[0][0], digest)
+    plan = await plan_of(database, rows[0][0], rows[0][1:])
+    return plan.campaign, plan.released()

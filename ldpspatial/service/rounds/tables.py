@@ -1,0 +1,63 @@
+"""The tables of rounds in a store; they are made when the first campaign is opened."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement, StoreError
+from ldpspatial.service.tables import checked
+
+VERSION = 1
+
+TABLES = (
+    "CREATE TABLE round_store (version {whole} NOT NULL)",
+    # What a directory signs with; its public key is what clients are given.
+    "CREATE TABLE round_directory (campaign TEXT NOT NULL UNIQUE, private {bytes} NOT NULL, "
+    "most {whole} NOT NULL)",
+    "CREATE TABLE round_identities (campaign TEXT NOT NULL, number {whole} NOT NULL, "
+    "identity {bytes} NOT NULL, UNIQUE (campaign, identity), UNIQUE (campaign, number))",
+    # people, tolerated_ppm and calibration_ppm are those of the plan.
+    "CREATE TABLE round_campaigns (digest TEXT NOT NULL UNIQUE, document TEXT NOT NULL, "
+    "directory {bytes} NOT NULL, people {whole} NOT NULL, tolerated_ppm {whole} NOT NULL, "
+    "calibration_ppm {whole} NOT NULL)",
+    # state is gathering, summing or over.
+    "CREATE TABLE round_rounds (campaign TEXT NOT NULL, number {whole} NOT NULL, "
+    "document TEXT NOT NULL, state TEXT NOT NULL, UNIQUE (campaign, number))",
+    "CREATE TABLE round_requests (campaign TEXT NOT NULL, round {whole} NOT NULL, "
+    "person {whole} NOT NULL, certificate {bytes} NOT NULL, UNIQUE (campaign, round, person))",
+    # state is running, summed or aborted; secret is what seats' tokens and the circle come from.
+    "CREATE TABLE round_sessions (session TEXT NOT NULL UNIQUE, campaign TEXT NOT NULL, "
+    "round {whole} NOT NULL, state TEXT NOT NULL, step {whole} NOT NULL, heard {whole} NOT NULL, "
+    "secret {bytes} NOT NULL, asked {whole} NOT NULL, survivors {whole} NOT NULL, total {bytes})",
+    "CREATE TABLE round_seats (session TEXT NOT NULL, number {whole} NOT NULL, "
+    "certificate {bytes} NOT NULL, UNIQUE (session, number))",
+    "CREATE TABLE round_messages (session TEXT NOT NULL, step {whole} NOT NULL, "
+    "number {whole} NOT NULL, body {bytes} NOT NULL, UNIQUE (session, step, number))",
+)
+
+
+async def has_rounds(database: Database) -> bool:
+    """Tell whether a store has the tables of rounds."""
+    try:
+        await database.read("SELECT version FROM round_store")
+    except StoreError:  # there is no such table
+        return False
+    return True
+
+
+async def make_round_tables(database: Database) -> None:
+    """Make the tables in a store that has none of them."""
+    statements = [Statement(sql.format(**database.types)) for sql in TABLES]
+    version = Statement("INSERT INTO round_store (version) VALUES ($1)", [(VERSION,)])
+    await database.run([*statements, version])
+
+
+async def rows_of(database: Database, types: Sequence[type], sql: str, *values: Any) -> list[Row]:
+    """Return the rows that a query finds, whose values have these types."""
+    return await checked(database, types, sql, *values)
+
+
+def check_document(database: Database, text: str, digest: str) -> None:
+    """Refuse a document that is not the one that was stored."""
+    if hashlib.sha256(text.encode()).hexdigest() != digest:
+        raise DamagedStoreError(database.name, "a campaign is not what was opened")
