@@ -151,6 +151,29 @@ class Quadtree:
         cells: Array = np.repeat(np.repeat(grid, block, axis=0), block, axis=1)
         return cells[: self.shape[0], : self.shape[1]]
 
+    def pooled(self, level: int, numbers: Ints, values: Array, over: np.ufunc = np.add) -> Array:
+        """Return the sum of a map's values in each node, or their least or largest.
+
+        Parameters
+        ----------
+        level : int
+        numbers : (n,) int64 array
+            Nodes of that level.
+        values : (rows, columns) float array
+        over : numpy.ufunc
+            ``np.add``, ``np.minimum`` or ``np.maximum``.
+
+        Examples
+        --------
+        >>> Quadtree((2, 3)).pooled(1, np.array([0, 1]), np.arange(6.0).reshape(2, 3))
+        array([8., 7.])
+        """
+        block = self.block(level)
+        rows, columns = (np.arange(0, side, block) for side in self.shape)
+        grid = over.reduceat(over.reduceat(values, rows, axis=0), columns, axis=1)
+        found: Array = grid.ravel()[self.positions(level, numbers)]
+        return found
+
     def leaf_numbers(self, cells: Ints) -> Ints:
         """Return the number of each cell (row * columns + column) among the leaves."""
         row, column = np.divmod(cells, self.shape[1])

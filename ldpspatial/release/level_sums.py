@@ -105,9 +105,11 @@ def measure(
 
 
 def averaged(one: NoisyLevel, other: NoisyLevel) -> NoisyLevel:
-    """Return the mean of two measurements of the same nodes, by inverse variances."""
+    """Return the mean of two measurements of the same nodes, by inverse variances of noise."""
     if np.isinf(one.variance) or np.isinf(other.variance):
         return one if one.variance < other.variance else other
     share = one.variance / (one.variance + other.variance)
     sums = (1 - share) * one.sums + share * other.sums
-    return NoisyLevel(one.level, one.nodes, sums, (1 - share) * one.variance)
+    # Who is counted is drawn afresh for either: these errors are independent as well.
+    per_person = (1 - share) ** 2 * one.per_person + share**2 * other.per_person
+    return NoisyLevel(one.level, one.nodes, sums, (1 - share) * one.variance, per_person)

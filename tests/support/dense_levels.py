@@ -12,9 +12,12 @@ Array = NDArray[np.float64]
 
 
 def parts_and_covariance(
-    tree: Quadtree, levels: Sequence[NoisyLevel]
+    tree: Quadtree, levels: Sequence[NoisyLevel], own: Sequence[Array] | None = None
 ) -> tuple[list[NDArray[np.bool_]], Array, Array]:
-    """Return the cells of each part that was not divided, their people and the covariance."""
+    """Return the cells of each part that was not divided, their people and the covariance.
+
+    ``own`` are the variances of each level's sums, unless they are those of the noise.
+    """
     rows, columns = tree.shape
     masks = {
         (level.level, int(node)): _mask(tree, level.level, int(node))
@@ -26,14 +29,15 @@ def parts_and_covariance(
     design = []
     wanted = []
     weights = []
-    for level in levels:
+    own = own or [np.full(len(level.nodes), level.variance) for level in levels]
+    for level, variances in zip(levels, own, strict=True):
         if np.isinf(level.variance):
             continue
-        for node, total in zip(level.nodes.tolist(), level.sums.tolist(), strict=True):
+        for node, total, variance in zip(level.nodes.tolist(), level.sums, variances, strict=True):
             mask = masks[level.level, node]
             design.append([float((mask & part).any()) for part in parts])
             wanted.append(total)
-            weights.append(1 / max(level.variance, 1e-9))
+            weights.append(1 / max(variance, 1e-9))
     matrix = np.array(design)
     information = matrix.T @ (matrix * np.array(weights)[:, None])
     covariance = np.linalg.inv(information)

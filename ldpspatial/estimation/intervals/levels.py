@@ -1,6 +1,7 @@
 """How sure a map of noisy sums is: exact variances of least squares on a tree of known noise.
 
-The noise of every sum is known, so an interval here asks nothing of the people. Least squares of a
+The noise of every sum is known, so an interval here asks nothing of the people; where some of them
+were not counted, what that adds to a variance is estimated from the map. Least squares of a
 node's children, given the people of the node, have the covariance diag(w) - w w' / W, w their
 variances and W the sum of these. So the share of a region, given the people of a node, has a mean
 that is linear in these people and a variance, and both are found from the leaves up.
@@ -144,14 +145,7 @@ def _above(found: LevelMap, step: int, below: _Linear, inside: Array) -> _Linear
 
 def _pooled(found: LevelMap, weights: Array, over: np.ufunc) -> list[Array]:
     """Return for each level the least or the largest weight in each of its nodes."""
-    tree = found.tree
-    grids = []
-    for level in found.levels:
-        block = tree.block(level.level)
-        rows, columns = (np.arange(0, side, block) for side in tree.shape)
-        grid = over.reduceat(over.reduceat(weights, rows, axis=0), columns, axis=1)
-        grids.append(grid.ravel()[tree.positions(level.level, level.nodes)])
-    return grids
+    return [found.tree.pooled(each.level, each.nodes, weights, over) for each in found.levels]
 
 
 def _of_cells(found: LevelMap, reach: float) -> tuple[Array, Array]:

@@ -3,7 +3,9 @@
 A node's people are the sum of those in its children. On the way up, each node's own sum and the
 sum of its children are averaged by inverse variances, which is least squares with all that lies
 below the node (Hay et al., VLDB 2010, section 4; here with a variance of its own for each level and
-with nodes that were not divided). On the way down, the people of a node go to its children:
+with nodes that were not divided). Where a random part of the people was counted, the variance of a
+sum grows with the people of its node, so a first map, which takes them for spread evenly, says how
+to weigh the sums of the second. On the way down, the people of a node go to its children:
 
 - Shares start as those of a uniform map, by area. What the sums say beyond is multiplied by
   v / (v + noise), v the variance that shares have on this level beyond noise, learned from all
@@ -90,8 +92,14 @@ def combined(tree: Quadtree, levels: Sequence[NoisyLevel]) -> LevelMap:
     """
     checked = _checked(tree, levels)
     children = tuple(_children(tree, above, below) for above, below in pairwise(checked))
-    sums, variances = _up(checked, children)
+    sums, variances = _up(checked, [_at_first(level) for level in checked], children)
     density = _down(tree, checked, children, sums, variances)
+    if any(level.per_person for level in checked):
+        # Who is not counted is missed where people are, and that the first map tells.
+        people = density * max(float(sums[0][0]), 0.0)
+        own = [_by_people(tree, level, people) for level in checked]
+        sums, variances = _up(checked, own, children)
+        density = _down(tree, checked, children, sums, variances)
     return LevelMap(tree, checked, density, children, sums, variances)
 
 
@@ -123,32 +131,47 @@ def _children(tree: Quadtree, above: NoisyLevel, below: NoisyLevel) -> Ints:
     return places
 
 
+def _at_first(level: NoisyLevel) -> Array:
+    """Return the variance of each sum, as if all nodes of the level held equally many."""
+    mean = max(float(level.sums.mean()), 0.0)
+    return np.full(len(level.nodes), level.variance + level.per_person * mean)
+
+
+def _by_people(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
+    """Return the variance of each sum, given a map of the people; one more a node, to be safe."""
+    held = tree.pooled(level.level, level.nodes, people)
+    own: Array = level.variance + level.per_person * (held + 1)
+    return own
+
+
 def _up(
-    levels: Sequence[NoisyLevel], children: Sequence[Ints]
+    levels: Sequence[NoisyLevel], own: Sequence[Array], children: Sequence[Ints]
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return least squares of each node by what was measured in it and below it."""
-    last = levels[-1]
-    sums = [last.sums]
-    variances = [np.full(len(last.nodes), last.variance)]
-    for level, below in zip(levels[-2::-1], children[::-1], strict=True):
+    """Return least squares of each node by what was measured in it and below it.
+
+    ``own`` are the variances of each level's sums.
+    """
+    sums = [levels[-1].sums]
+    variances = [own[-1]]
+    for level, noise, below in zip(levels[-2::-1], own[-2::-1], children[::-1], strict=True):
         total, spread = (gathered(values, below, 0.0).sum(1) for values in (sums[0], variances[0]))
         spread[(below < 0).all(1)] = np.inf
-        mean, variance = _averaged(level, total, spread)
+        mean, variance = _averaged(level.sums, noise, total, spread)
         sums.insert(0, mean)
         variances.insert(0, variance)
     return tuple(sums), tuple(variances)
 
 
-def _averaged(level: NoisyLevel, total: Array, spread: Array) -> tuple[Array, Array]:
+def _averaged(own: Array, noise: Array, total: Array, spread: Array) -> tuple[Array, Array]:
     """Return the mean of a level's own sums and those below, by inverse variances."""
-    if level.variance == 0:
-        return level.sums, np.zeros(len(total))
-    if np.isinf(level.variance):
+    if not noise.any():
+        return own, noise
+    if np.isinf(noise).all():
         return np.where(np.isinf(spread), 0.0, total), spread
     # The share of what lies below: 1 where it is known exactly, 0 where nothing is known.
-    share = level.variance / (level.variance + spread)
+    share = noise / (noise + spread)
     below = np.where(np.isinf(spread), 0.0, total)
-    return (1 - share) * level.sums + share * below, (1 - share) * level.variance
+    return (1 - share) * own + share * below, (1 - share) * noise
 
 
 def _down(

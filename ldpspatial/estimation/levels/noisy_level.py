@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.validate import number_array, whole_array, whole_number
+from ldpspatial.validate import number_array, number_in, whole_array, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +28,9 @@ class NoisyLevel:
     variance : float in [0, inf]
         Of the noise of one sum, in people squared; 0 for what is public, infinite for a level of
         which no sum was taken.
+    per_person : float >= 0
+        What each person in a node adds to the variance of its sum: (1 - f) / f where a random
+        share f of all people was counted, afresh on each level, and sums were divided by f.
 
     Raises
     ------
@@ -39,6 +42,7 @@ class NoisyLevel:
     nodes: Ints = field(repr=False)
     sums: Array = field(repr=False)
     variance: float
+    per_person: float = 0.0
 
     def __post_init__(self) -> None:
         level = whole_number("level", self.level, 0)
@@ -51,7 +55,9 @@ class NoisyLevel:
         variance = float(self.variance)
         if isnan(variance) or variance < 0:
             raise InputError(f"variance must lie in [0, inf], got {variance}")
-        for name, value in (("nodes", nodes), ("sums", sums), ("variance", variance)):
+        per_person = number_in("per_person", self.per_person, "[0, inf)")
+        checked = {"nodes": nodes, "sums": sums, "variance": variance, "per_person": per_person}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @classmethod

@@ -1,5 +1,6 @@
 """How levels are asked: budgets, where it begins, and that a level is asked only below its own."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ldpspatial.estimation.intervals.levels import level_intervals
 from ldpspatial.estimation.levels import NoisyLevel
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
@@ -76,6 +78,8 @@ def test_measurements_are_averaged_by_inverse_variances() -> None:
     both = averaged(one, other)
     assert both.sums.tolist() == [12.0] * 4
     assert both.variance == pytest.approx(0.8)
+    part = averaged(replace(one, per_person=0.5), replace(other, per_person=0.25))
+    assert part.per_person == pytest.approx(0.8**2 * 0.5 + 0.2**2 * 0.25)
     nothing = NoisyLevel.unmeasured(1, np.arange(4))
     assert averaged(one, nothing) is averaged(nothing, one) is one
 
@@ -128,16 +132,22 @@ def test_shards_move_the_first_level_up() -> None:
     assert first[0] == first[1] + 1
 
 
-def test_who_drops_out_is_stood_in_for_and_intervals_are_withheld() -> None:
+def test_who_drops_out_is_stood_in_for() -> None:
     users = town(5000)
     cohort = Cohort(drop_out=0.1, tolerated=0.2)
     run = DistributedLevels(cohort).release(users, 4.0, np.random.default_rng(1))
-    assert run.levels is None  # they would be of other people in every round
+    assert run.levels is not None
+    missing = [level.per_person for level in run.levels.levels]
+    assert missing[0] == 0  # how many clients there are is public
+    assert missing[-1] == pytest.approx(1 / 9, rel=0.1)
     assert run.density.sum() == pytest.approx(1)
     assert np.abs(run.density - users.density).sum() < 0.3
     nobody = Cohort(drop_out=0.5, tolerated=0.1)
     withheld = DistributedLevels(nobody).release(users, 4.0, np.random.default_rng(1))
     assert withheld.density == pytest.approx(np.full((32, 32), 1 / 1024))
+    assert withheld.levels is not None
+    nothing_known = level_intervals(withheld.levels)
+    assert (nothing_known.lower.max(), nothing_known.upper.min()) == (0, 1)
 
 
 def test_an_answer_is_one_at_most() -> None:

@@ -27,6 +27,11 @@ class DistributedLevels(OneVisit):
     level; each client answers every round by the node that it is in, or by zeros where that node
     is not asked for.
 
+    Where clients fail, in each round others are summed up. As long as who fails does not depend on
+    where they are, and is drawn afresh in each round, a sum over f of the clients errs by a
+    variance of (1 - f) / f for each client in the node, which the map and its intervals
+    (:func:`ldpspatial.level_intervals`) reckon with.
+
     Attributes
     ----------
     cohort : Cohort
@@ -60,9 +65,10 @@ class DistributedLevels(OneVisit):
             survivors.append(seen.survivors)
             if not seen.survivors:
                 return NoisyLevel.unmeasured(level, nodes)
-            scale = clients / seen.survivors  # of those who fail in a round, others stand in
+            # Survivors, at random among all, stand in for those who fail in this round.
+            scale = clients / seen.survivors
             sums = seen.counts.astype(np.float64) * scale
-            return NoisyLevel(level, nodes, sums, (seen.deviation * scale) ** 2)
+            return NoisyLevel(level, nodes, sums, (seen.deviation * scale) ** 2, scale - 1)
 
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         budget = Budget(epsilon)
@@ -81,8 +87,7 @@ class DistributedLevels(OneVisit):
             "level": asked[-1].level if asked else 0,
             "survivors": min(survivors, default=clients),
         }
-        all_stayed = min(survivors, default=clients) == clients
-        return Published(found.density, micro / MICRO, facts, found if all_stayed else None)
+        return Published(found.density, micro / MICRO, facts, found)
 
 
 def answers(inside: Ints, nodes: Ints) -> sparse.csr_array:

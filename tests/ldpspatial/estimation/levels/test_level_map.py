@@ -1,5 +1,7 @@
 """Maps of noisy sums: least squares against a dense twin, shares that stay shares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,6 +57,27 @@ def test_sums_are_those_of_dense_least_squares(shape: tuple[int, int], public: b
     assert found.people == pytest.approx(people.sum(), rel=1e-6)
     variance = covariance.sum()
     assert found.variances[0][0] == pytest.approx(variance, rel=1e-6, abs=1e-6)
+
+
+def test_where_a_part_is_counted_variances_grow_with_the_people() -> None:
+    """The first map weighs a level's nodes alike; its people make the variances of the second."""
+    rng = np.random.default_rng(3)
+    truth = rng.poisson(rng.gamma(0.3, 60, (5, 7))).astype(np.float64)
+    tree, whole = grown(truth, 5)
+    levels = [replace(level, per_person=0.1 * (level.level + 1)) for level in whole]
+    own = [level.variance + level.per_person * max(level.sums.mean(), 0.0) for level in levels]
+    first = combined(
+        tree, [replace(level, variance=v) for level, v in zip(whole, own, strict=True)]
+    )
+    people = first.density * first.people
+    own_by_node = [
+        level.variance + level.per_person * (sums(people, tree, level.level, level.nodes) + 1)
+        for level in levels
+    ]
+    found = combined(tree, levels)
+    _, least, covariance = parts_and_covariance(tree, levels, own_by_node)
+    assert found.people == pytest.approx(least.sum(), rel=1e-6)
+    assert found.variances[0][0] == pytest.approx(covariance.sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (5, 7), (1, 1), (1, 6), (64, 64)])
@@ -177,3 +200,9 @@ def test_bad_levels_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=told):
         NoisyLevel(1, np.array(nodes), np.array(values, float), variance)
+
+
+@pytest.mark.parametrize("per_person", [-0.1, np.inf, np.nan])
+def test_bad_parts_of_people_are_refused(per_person: float) -> None:
+    with pytest.raises(InputError, match="per_person must be a number in"):
+        NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, per_person)
