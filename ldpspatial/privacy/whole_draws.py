@@ -154,9 +154,9 @@ def binomial(trials: Ints, chance: Fraction, rng: Rng) -> Ints:
     >>> binomial(np.array([0, 5, 5]), Fraction(1), np.random.default_rng(1)).tolist()
     [0, 5, 5]
     """
-    left: Ints = np.asarray(trials, np.int64)
     if chance == 1:
-        return left.copy()
+        return np.array(trials, np.int64)
+    left: Ints = np.asarray(trials, np.int64)
     heads = np.zeros_like(left)
     where = np.arange(len(left))
     rest = chance

@@ -1,6 +1,8 @@
 """Rules for arguments, each written once."""
 
 from ldpspatial.errors import InputError
+from ldpspatial.places.users import UserCells
+from ldpspatial.release.release import check_run
 from ldpspatial.validate import whole_number
 
 MAX_CLIENTS = 1 << 32
@@ -18,3 +20,13 @@ def checked_modulus(modulus: object) -> int:
     if number & (number - 1):
         raise InputError(f"modulus must be a power of two, got {number}")
     return number
+
+
+def check_clients(users: object, epsilon: object, rng: object) -> None:
+    """Check what a distributed release is run with; how many take part is public.
+
+    What is refused here is refused whatever the users hold.
+    """
+    check_run(users, epsilon, rng)
+    if isinstance(users, UserCells) and len(users) == 0:
+        raise InputError("users must hold at least one user, got none")
