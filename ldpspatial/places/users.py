@@ -280,6 +280,28 @@ def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) ->
     return UserCells(shape, visits, trails=Trails(starts, where[order]))
 
 
+def counts_within(visits: sparse.csr_array, most: int) -> Ints:
+    """Return numbers of visits, (nnz,) int64, of which no user has more than about ``most``.
+
+    Where a user has more, the last binary digits of that user's counts are dropped. That depends on
+    this user alone; an error in its place would tell everybody that there is such a user.
+
+    Parameters
+    ----------
+    visits : sparse CSR array of int64, shape (users, cells)
+        At least 1 each.
+    most : int >= 1
+        Sums are at most this, up to the rounding of a float.
+    """
+    users = visits.shape[0]
+    counts = np.minimum(visits.data, np.iinfo(np.int64).max).astype(np.int64)
+    who = np.repeat(np.arange(users), np.diff(visits.indptr))
+    # In floats, which become too large and do not wrap.
+    totals = np.bincount(who, weights=counts, minlength=users)
+    digits = np.maximum(np.ceil(np.log2(np.maximum(totals, 1) / most)), 0).astype(np.int64)
+    return np.asarray(counts >> digits[who])
+
+
 def _parts(points: Positions) -> tuple[ArrayLike | None, ArrayLike]:
     if isinstance(points, Points):
         return points.users, points.coordinates

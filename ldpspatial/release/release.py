@@ -109,11 +109,14 @@ class Release(ABC):
         Raises
         ------
         InputError
-            A bad argument, or positions that are all outside the grid.
+            A bad argument. Positions that are all outside the grid as well, but for a central
+            release: there the number of users is no more public than where they are, so that
+            nobody inside is an input like any other.
         """
         check_epsilon(epsilon)
         check_generator(rng)
-        return run_release(self, user_cells(points, grid), epsilon, rng)
+        users = user_cells(points, grid, may_be_empty=self.model == "central")
+        return run_release(self, users, epsilon, rng)
 
 
 def run_release(

@@ -51,6 +51,7 @@ from ldpspatial.privacy import (
     local_privacy,
     shuffling,
     still_device,
+    whole_draws,
 )
 from ldpspatial.release import attack, central, distributed, local
 from ldpspatial.release.central.central_release import CentralRelease
@@ -254,7 +255,9 @@ def drawn(function: Callable[..., object]) -> Row:
 
 def channels() -> dict[str, Any]:
     third = np.full((3, 3), 1 / 3)
-    sets = SetReports(np.array([0, 1, 3]), np.array([4, 0, 8], np.uint8), 9, 1.0, 0.5)
+    sets = SetReports(
+        np.array([0, 1, 3]), np.array([4, 0, 8], np.uint8), 9, whole_draws.two_weights(1.0), 0.5
+    )
     return {
         "StampChannel(direct)": lp.StampChannel(TABLE, "direct"),
         "StampChannel(fft)": lp.StampChannel(TABLE, "fft"),

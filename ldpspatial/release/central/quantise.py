@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ldpspatial.errors import InputError
-from ldpspatial.places.users import UserCells
+from ldpspatial.places.users import UserCells, counts_within
 
 Ints = NDArray[np.int64]
 
@@ -22,17 +21,12 @@ def contributions(users: UserCells) -> sparse.csr_array:
 
     A user's units add up to MASS exactly. Shares are rounded down, and the units left over go one
     each to the cells where most was cut off, the first cells of equals. Where a user has more
-    than 2^42 visits, the last binary digits of the counts are dropped first. That depends on this
-    user alone, too; an error in its place would tell everybody that there is such a user.
+    than 2^42 visits, the last binary digits of the counts are dropped first, which depends on this
+    user alone, too.
 
     Returns
     -------
     sparse CSR array of int64, shaped like ``users.visits``
-
-    Raises
-    ------
-    InputError
-        A number of visits is below 1.
 
     Examples
     --------
@@ -41,15 +35,9 @@ def contributions(users: UserCells) -> sparse.csr_array:
     [[349525, 699051]]
     """
     visits = users.visits
-    counts = visits.data.astype(np.int64)
-    if counts.min(initial=1) < 1:
-        raise InputError(f"visits must be at least 1, got {visits.data.min()}")
+    counts = counts_within(visits, MOST_VISITS)
     who = np.repeat(np.arange(len(users)), np.diff(visits.indptr))
     totals = _per_user(who, counts, len(users))
-    digits = np.maximum(np.ceil(np.log2(np.maximum(totals, 1) / MOST_VISITS)), 0).astype(np.int64)
-    if digits.any():
-        counts >>= digits[who]
-        totals = _per_user(who, counts, len(users))
     # No more than 2^42 * 2^20 = 2^62. Whole numbers, so a user's units never exceed MASS.
     units, cut_off = np.divmod(counts * MASS, totals[who].astype(np.int64))
     left_over = MASS - _per_user(who, units, len(users))
@@ -61,18 +49,12 @@ def contributions(users: UserCells) -> sparse.csr_array:
 
 
 def _per_user(who: Ints, values: Ints, users: int) -> NDArray[np.float64]:
-    """Return sums by user, in floats: exact below 2^53, and too large rather than wrapped above."""
+    """Return sums by user, in floats: exact below 2^53."""
     return np.bincount(who, weights=values, minlength=users).astype(np.float64)
 
 
 def unit_sums(users: UserCells) -> tuple[Ints, Ints]:
-    """Return the sum of all users' contributions: the cells that hold any, ascending, and units.
-
-    Raises
-    ------
-    InputError
-        As :func:`contributions`.
-    """
+    """Return the sum of all users' contributions: the cells that hold any, ascending, and units."""
     parts = contributions(users)
     cells, entry = np.unique(parts.indices, return_inverse=True)
     units = np.zeros(len(cells), np.int64)

@@ -19,6 +19,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.places.quadtree import MAX_DEPTH
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
+from ldpspatial.release.distributed._checks import check_clients
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import (
     MAX_ROUNDS,
@@ -32,7 +33,7 @@ from ldpspatial.release.distributed.adaptive.rounds import (
 )
 from ldpspatial.release.distributed.adaptive.turns import Turns
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from ldpspatial.release.release import Release, Released, check_run
+from ldpspatial.release.release import Release, Released
 from ldpspatial.validate import MICRO, instance, number_in, one_of, whole_number
 
 
@@ -157,7 +158,7 @@ class AdaptiveHierarchical(Release):
         InputError
             A bad argument, epsilon below a millionth, or users on another map than ``start``.
         """
-        check_run(users, epsilon, rng)
+        check_clients(users, epsilon, rng)
         answers = self.locations.of(users, rng)
         return self.ask(
             users.shape,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ldpspatial.errors import InputError
-from ldpspatial.places.users import UserCells
+from ldpspatial.places.users import UserCells, counts_within
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import Answers
 from ldpspatial.validate import one_of, whole_number
@@ -73,13 +73,10 @@ class ManyLocations:
 
     def of(self, users: UserCells, rng: np.random.Generator) -> Answers:
         """Return what rounds the users' shares; nothing is drawn before the rounds."""
-        visits = users.visits
+        # So that scale C_i + R of `systematic` fits 64 bits.
+        visits = _with_data(users.visits, counts_within(users.visits, (1 << 61) // self.scale))
         if self.most_places is not None:
             visits = most_visited_cells(visits, self.most_places)
-        most = int(visits.sum(axis=1).max())
-        # So that scale C_i + R of `systematic` fits 64 bits.
-        if most * self.scale >= 1 << 62:
-            raise InputError(f"scale times a user's visits must be below 2^62, got {self.scale}")
         rounded = systematic if self.rounding == "systematic" else stochastic
 
         def answers(tree: PrefixTree, rng: np.random.Generator) -> sparse.csr_array:

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.release.distributed._checks import check_clients
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import (
@@ -25,7 +26,7 @@ from ldpspatial.release.distributed.adaptive.rounds import (
     last_revealed,
     one_hot,
 )
-from ldpspatial.release.release import Fact, check_run
+from ldpspatial.release.release import Fact
 from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
@@ -142,7 +143,7 @@ class SideData:
 
         Parameters and errors are those of :meth:`run`.
         """
-        check_run(users, epsilon, rng)
+        check_clients(users, epsilon, rng)
         try:
             status = np.asarray(positive)
         except ValueError:  # rows of different lengths

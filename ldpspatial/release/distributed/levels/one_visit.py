@@ -14,9 +14,10 @@ import numpy as np
 from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
+from ldpspatial.release.distributed._checks import check_clients
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from ldpspatial.release.release import Fact, Release, Released, check_run
+from ldpspatial.release.release import Fact, Release, Released
 from ldpspatial.validate import instance
 
 CONDITIONS = (
@@ -88,7 +89,7 @@ class OneVisit(Release):
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Simulate a run; of a user with many positions one visit counts, drawn uniformly."""
-        check_run(users, epsilon, rng)
+        check_clients(users, epsilon, rng)
         found = self.publish(users, users.one_cell_each(rng), epsilon, rng)
         claim = self.claim_of(found.spent, len(users))
         return Released(found.density, claim, found.facts, levels=found.levels)

@@ -22,6 +22,7 @@ from ldpspatial.estimation import EM, Estimate, estimate
 from ldpspatial.estimation.estimate import find_estimator
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.privacy.whole_draws import two_weights
 from ldpspatial.release.local.local_release import (
     LocalRelease,
     estimator_name,
@@ -29,7 +30,6 @@ from ldpspatial.release.local.local_release import (
 from ldpspatial.release.release import Fact, Released
 from ldpspatial.validate import (
     MAX_CELLS,
-    WEIGHT_LIMIT,
     exact_epsilon,
     input_errors,
     true_or_false,
@@ -146,9 +146,8 @@ def square_wave_table(
     m, k = information_terms(exponent)
     widest = d * k // (2 * m) if radius is None else radius
     b = whole_number("radius", widest, 0, 2 * d)
-    lift = exp_below(exponent)
-    waves = (SquareWaveTable(d, b, 1 << s, lift << s >> BITS) for s in range(52, -1, -1))
-    return next(wave for wave in waves if wave.total_weight < WEIGHT_LIMIT)
+    weights = two_weights(exponent, likelier=2 * b + 1, others=d - 1)
+    return SquareWaveTable(d, b, weights.base, weights.top)
 
 
 def square_wave_matrix(cells: int, epsilon: float, radius: int | None = None) -> Array:

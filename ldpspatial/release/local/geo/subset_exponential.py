@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from client_sdk.shared import BITS, exp_below
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import SolverError
+from ldpspatial.privacy.whole_draws import uniform_below
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -139,7 +140,8 @@ class SubsetExponential:
         """
         out = np.full((reports, self.size), -1)
         ends, rows = self.outcomes[self.kinds[cell]]
-        chosen = np.array([bisect_right(ends, u) for u in _below(self.total, reports, rng)], int)
+        drawn = uniform_below(self.total, reports, rng)
+        chosen = np.array([bisect_right(ends, u) for u in drawn], int)
         sets = chosen < len(ends)
         begin, ring, taken = rows[chosen[sets]].T
         order = np.argsort(self.steps[cell], kind="stable")
@@ -277,22 +279,6 @@ def _within(square: int, other: int, apart: int) -> bool:
     # Squared once: excess <= 2 sqrt(other apart); and again, where excess is positive.
     excess = square - other - apart
     return excess <= 0 or excess**2 <= 4 * other * apart
-
-
-def _below(total: int, count: int, rng: np.random.Generator) -> list[int]:
-    """Return uniform whole numbers in [0, total), by rejection."""
-    bits = (total - 1).bit_length()
-    length = (bits + 7) // 8
-    mask = (1 << bits) - 1
-    found: list[int] = []
-    while len(found) < count:
-        data = rng.bytes(length * (count - len(found)))
-        numbers = (
-            int.from_bytes(data[at : at + length], "big") & mask
-            for at in range(0, len(data), length)
-        )
-        found.extend(number for number in numbers if number < total)
-    return found
 
 
 @compiled

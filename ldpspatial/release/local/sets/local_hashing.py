@@ -8,18 +8,20 @@ unbiased; and two such values with probability 1/g^2: variances and covariances 
 random function. A polynomial is drawn by its value and its first two differences at 0.
 
 The claim does not depend on the family. The function is drawn without looking at the value, and
-given any function the reported hash has probability p or (1 - p) / (g - 1) under every value; the
-ratio of those is e^eps.
+given any function the reported hash has one of two whole weights under every value, over one total:
+e^eps times the other, rounded down.
 """
 
 from dataclasses import dataclass
-from math import exp, expm1
+from fractions import Fraction
+from math import exp
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpspatial.compiled import compiled
+from ldpspatial.privacy.whole_draws import TwoWeights, two_weights
 from ldpspatial.release.local.sets.frequencies import share_variance, unbiased_shares
 from ldpspatial.release.local.sets.set_reports import (
     Array,
@@ -54,12 +56,16 @@ class Olh(SetRelease):
         """Return the number g of hash values."""
         return {"hash_values": hash_values(epsilon)}
 
+    def weights(self, size: int, epsilon: float) -> TwoWeights:
+        """Return those of the own hash and of every other one."""
+        return hash_weights(epsilon)
+
     def set_sizes(self, size: int, epsilon: float) -> Array:
         """Return the law of the number of cells that a report supports.
 
         That of a random function; the family has its mean and variance.
         """
-        return size_law(size, keep_probability(epsilon), 1 / hash_values(epsilon))
+        return size_law(size, float(keep_probability(epsilon)), 1 / hash_values(epsilon))
 
     def reports(self, values: Ints, size: int, epsilon: float, rng: Rng) -> SetReports:
         """Draw a function and a hash for each user, and list the cells with that hash."""
@@ -70,7 +76,7 @@ class Olh(SetRelease):
         np.cumsum(_set_sizes(*drawn, size), out=starts[1:])
         cells = np.empty(starts[-1], np.min_scalar_type(size - 1))
         _fill_sets(*drawn, size, starts, cells)
-        return SetReports(starts, cells, size, epsilon, _lift(epsilon))
+        return SetReports(starts, cells, size, hash_weights(epsilon), _lift(epsilon))
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw how many reports support each value and return unbiased shares of the values."""
@@ -83,9 +89,17 @@ def hash_values(epsilon: float) -> int:
     return round(exp(epsilon)) + 1
 
 
-def keep_probability(epsilon: float) -> float:
-    """Return p = e^eps / (e^eps + g - 1), with which the report is the hash of the user's value."""
-    return 1 / (1 + (hash_values(epsilon) - 1) * exp(-epsilon))
+def hash_weights(epsilon: float) -> TwoWeights:
+    """Return whole weights of the own hash, the larger, and of each of the g - 1 others."""
+    return two_weights(float(epsilon), 1, hash_values(epsilon) - 1)
+
+
+def keep_probability(epsilon: float) -> Fraction:
+    """Return p = e^eps / (e^eps + g - 1), with which the report is the hash of the user's value.
+
+    Of the whole weights.
+    """
+    return hash_weights(epsilon).chance(1, hash_values(epsilon) - 1)
 
 
 def olh_counts(values: Ints, size: int, epsilon: float, rng: Rng) -> Ints:
@@ -131,15 +145,15 @@ def draw_hashing(n: int, epsilon: float, rng: Rng) -> tuple[Ints, Ints]:
         The report is (own hash + shift) modulo g: 0 with probability p, others alike.
     """
     functions = rng.integers(FIELD, size=(n, 3))
-    keep = rng.random(n) < keep_probability(epsilon)
-    others = rng.integers(1, hash_values(epsilon), size=n)
-    return functions, np.where(keep, 0, others)
+    weights = hash_weights(epsilon)
+    drawn = rng.integers(weights.top + (hash_values(epsilon) - 1) * weights.base, size=n)
+    others = 1 + (drawn - weights.top) // weights.base
+    return functions, np.where(drawn < weights.top, 0, others)
 
 
 def _lift(epsilon: float) -> float:
-    """Return p - 1/g = (g - 1) (e^eps - 1) / (g (e^eps + g - 1))."""
-    g = hash_values(epsilon)
-    return (g - 1) * expm1(epsilon) / (g * (exp(epsilon) + g - 1))
+    """Return p - 1/g."""
+    return float(keep_probability(epsilon) - Fraction(1, hash_values(epsilon)))
 
 
 @compiled

@@ -1,6 +1,7 @@
 """Reports that are sets of cells: what OUE, OLH, subset selection and k-RR have in common.
 
-In each of them, a report S is e^eps times as probable under a cell in S as under a cell outside:
+In each of them, a report S is e^eps times as probable under a cell in S as under a cell outside,
+e^eps the ratio of two whole weights (:mod:`ldpspatial.privacy.whole_draws`):
 
 - k-RR: S is the reported cell; it is kept with probability e^eps / (e^eps + m - 1).
 - Subset selection: S is the subset; of its size, those that hold a cell share
@@ -14,7 +15,7 @@ local privacy are written once.
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from math import exp, expm1
+from math import exp
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.privacy.whole_draws import TwoWeights
 from ldpspatial.release.local.local_release import (
     LocalRelease,
     check_rule,
@@ -66,8 +68,8 @@ class SetReports:
         that holds them: EM takes half the time.
     size : int
         Number of values that there are.
-    epsilon : float
-        Privacy loss of one report.
+    weights : TwoWeights
+        Of a report under a value that it holds and under another: its privacy loss is their ratio.
     lift : float > 0
         p - q: by how much a set holds the user's own value more probably than another given one.
         Without meaning where there is only one value.
@@ -76,8 +78,13 @@ class SetReports:
     starts: Ints = field(repr=False)
     cells: Cells = field(repr=False)
     size: int
-    epsilon: float
+    weights: TwoWeights
     lift: float
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of one report, at most what was asked for."""
+        return self.weights.loss
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -118,13 +125,14 @@ class SetChannel:
         """Return sum f + (e^eps - 1) f(S) for each of the n reports S."""
         flat = density.ravel()
         inside = sum_over_sets(self.reports.starts, self.reports.cells, flat)
-        return np.asarray(flat.sum() + expm1(self.epsilon) * inside)
+        return np.asarray(flat.sum() + self.reports.weights.gain * inside)
 
     @on_ratio
     def adjoint(self, ratio: Array) -> Array:
         """Return the transpose of :meth:`forward` on an (n,) array, shaped like a density."""
         held = add_to_sets(self.reports.starts, self.reports.cells, ratio, self.reports.size)
-        return np.asarray(ratio.sum() + expm1(self.epsilon) * held).reshape(self.input_shape)
+        gain = self.reports.weights.gain
+        return np.asarray(ratio.sum() + gain * held).reshape(self.input_shape)
 
     @property
     def score_step(self) -> float:
@@ -168,6 +176,10 @@ class SetRelease(LocalRelease):
         """Return what is computed from epsilon and the number of cells, as facts."""
 
     @abstractmethod
+    def weights(self, size: int, epsilon: float) -> TwoWeights:
+        """Return the whole weights of a report under a cell that it holds and under another."""
+
+    @abstractmethod
     def set_sizes(self, size: int, epsilon: float) -> Array:
         """Return the law of the size of a set, the same for every cell; shape (size + 1,)."""
 
@@ -193,7 +205,11 @@ class SetRelease(LocalRelease):
         claim = self.claim(epsilon)
         side = square_side(self.name, users)
         size = side * side
-        facts: dict[str, Fact] = {"estimator": self.estimator, **self.design(size, epsilon)}
+        facts: dict[str, Fact] = {
+            "estimator": self.estimator,
+            "realised_epsilon": self.weights(size, epsilon).loss,
+            **self.design(size, epsilon),
+        }
         if self.estimator == "projection":
             values = users.one_cell_each(rng)
             density = on_simplex(self.frequencies(values, size, epsilon, rng))

@@ -5,13 +5,15 @@ Privacy" (2018), with the k that makes the variance least, up to rounding.
 """
 
 from dataclasses import dataclass
-from math import exp, expm1
+from fractions import Fraction
+from math import exp
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.compiled import compiled
+from ldpspatial.privacy.whole_draws import TwoWeights, coins, two_weights
 from ldpspatial.release.local.sets.frequencies import unbiased_shares
 from ldpspatial.release.local.sets.set_reports import (
     Array,
@@ -48,6 +50,10 @@ class SubsetSelection(SetRelease):
         """Return the size k of the subsets."""
         return {"subset_size": subset_size(size, epsilon)}
 
+    def weights(self, size: int, epsilon: float) -> TwoWeights:
+        """Return those of a subset that holds the own cell, and of one that does not."""
+        return two_weights(float(epsilon))
+
     def set_sizes(self, size: int, epsilon: float) -> Array:
         """Return the law of the size of a set: always k."""
         law = np.zeros(size + 1)
@@ -57,10 +63,10 @@ class SubsetSelection(SetRelease):
     def reports(self, values: Ints, size: int, epsilon: float, rng: Rng) -> SetReports:
         """Draw the subsets of users who hold these values in [0, size)."""
         given = checked_values(values, size)
-        own = rng.random(len(given)) < inclusion_probability(size, epsilon)
+        own = coins(inclusion_probability(size, epsilon), len(given), rng)
         others = subset_size(size, epsilon) - own.astype(np.int64)
         sets = draw_subsets(given, own, others, size, rng)
-        return SetReports(*sets, size, epsilon, _lift(size, epsilon))
+        return SetReports(*sets, size, self.weights(size, epsilon), _lift(size, epsilon))
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw reports and return unbiased shares of the values."""
@@ -80,10 +86,13 @@ def subset_size(size: int, epsilon: float) -> int:
     return max(1, round(size / (exp(epsilon) + 1)))
 
 
-def inclusion_probability(size: int, epsilon: float) -> float:
-    """Return p = k e^eps / (k e^eps + m - k), with which a subset holds the user's own cell."""
+def inclusion_probability(size: int, epsilon: float) -> Fraction:
+    """Return p = k e^eps / (k e^eps + m - k), with which a subset holds the user's own cell.
+
+    Of the whole weights. There are k subsets with the own cell to m - k without, times one number.
+    """
     k = subset_size(size, epsilon)
-    return k / (k + (size - k) * exp(-epsilon))
+    return two_weights(float(epsilon)).chance(k, size - k)
 
 
 def subset_frequencies(hits: ArrayLike, n: int, epsilon: float) -> Array:
@@ -98,15 +107,15 @@ def subset_frequencies(hits: ArrayLike, n: int, epsilon: float) -> Array:
     k = subset_size(size, epsilon)
     p = inclusion_probability(size, epsilon)
     # p (k - 1) + (1 - p) k = k - p.
-    return unbiased_shares(hits, n, (k - p) / (size - 1), _lift(size, epsilon))
+    return unbiased_shares(hits, n, float((k - p) / (size - 1)), _lift(size, epsilon))
 
 
 def _lift(size: int, epsilon: float) -> float:
-    """Return p - q = (p m - k) / (m - 1), written without a difference of like numbers."""
+    """Return p - q = (p m - k) / (m - 1)."""
     if size == 1:
         return 1.0  # there is no other value
     k = subset_size(size, epsilon)
-    return k * (size - k) * expm1(epsilon) / ((size - 1) * (k * exp(epsilon) + size - k))
+    return float((inclusion_probability(size, epsilon) * size - k) / (size - 1))
 
 
 def draw_subsets(
@@ -140,18 +149,17 @@ def draw_subsets(
 def _fill_subsets(values, own, starts, deck, cells, rng):  # type: ignore[no-untyped-def]
     """Deal each user's others from the deck (Fisher and Yates), which stays shuffled.
 
-    The own value takes a uniform place, so the order says nothing. A place among w is
-    floor(w u), uniform up to the 2^-53 of u.
+    The own value takes a uniform place, so the order says nothing.
     """
     for user in range(values.size):
         value = values[user]
         first = starts[user]
         end = starts[user + 1]
         for k in range(end - first - own[user]):
-            pick = k + int(rng.random() * (deck.size - k))
+            pick = k + rng.integers(0, deck.size - k)
             deck[k], deck[pick] = deck[pick], deck[k]
             cells[first + k] = deck[k] + (deck[k] >= value)  # the deck leaves the own value out
         if own[user]:
-            place = first + int(rng.random() * (end - first))
+            place = first + rng.integers(0, end - first)
             cells[end - 1] = cells[place]
             cells[place] = value

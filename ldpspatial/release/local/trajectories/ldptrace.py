@@ -18,6 +18,7 @@ from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.sets.set_reports import cells_privacy, on_simplex
 from ldpspatial.release.local.sets.unary import (
     OWN_BIT,
+    counts_of_holders,
     other_bit,
     oue_counts,
     oue_frequencies,
@@ -103,7 +104,8 @@ class LdpTrace(LocalRelease):
         one report: the others tell of the first cell too where people move little.
         """
         spent = share_of(epsilon, self.report_part(self.most_points))
-        return cells_privacy(cells, spent, size_law(cells**2, OWN_BIT, other_bit(spent)))
+        sizes = size_law(cells**2, float(OWN_BIT), float(other_bit(spent)))
+        return cells_privacy(cells, spent, sizes)
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect lengths, then moves, and draw trajectories from what was estimated."""
@@ -186,13 +188,15 @@ def collect(
     """Collect the slots, all of every user or the given one of each, and estimate the model."""
     domain = MoveDomain(side)
     cells = side * side
-    counts = [np.zeros(size, np.int64) for size in (cells, domain.none + 1, cells)]
+    held = [np.zeros(size, np.int64) for size in (cells, domain.none + 1, cells)]
     sent = [0, 0, 0]
     for k in range(longest + 1):
         kind, values = slot_values(walks, domain, k, longest)
         values = values if slot is None else values[slot == k]
-        counts[kind] += oue_counts(values, len(counts[kind]), spent, rng)
+        held[kind] += np.bincount(values, minlength=len(held[kind]))
         sent[kind] += len(values)
+    # Reports of a kind have one epsilon: their counts are drawn together, whatever the slot.
+    counts = [counts_of_holders(h, n, spent, rng) for h, n in zip(held, sent, strict=True)]
     starts, moves, ends = (_law(c, n, spent) for c, n in zip(counts, sent, strict=True))
     inside = domain.targets >= 0
     # Symbol -1, beyond the edge, would index "none", and the law that _law makes up of no report

@@ -1,35 +1,49 @@
-"""What a device sends in PivotTrace: the draws, compiled, each from one uniform number.
+"""What a device sends in PivotTrace: the draws, compiled, each from one uniform whole number.
 
 Domains depend on public numbers and on what was drawn before, never on the trajectory. Every draw
-is made at the largest sensitivity of its own domain:
+is made at the largest sensitivity of its own domain, from whole weights between a base and a top
+(:mod:`ldpspatial.privacy.whole_draws`), here an array (base, top):
 
-- k-RR: a value of ``size`` is kept with probability e^eps / (e^eps + size - 1), else each other one
-  is equally likely.
-- Exponential mechanism over candidate cells: cell y is drawn with probability proportional to
-  e^{-eps d(x, y) / (2 D)}, D the diameter of the candidates (McSherry and Talwar 2007). The truth
-  x may lie anywhere: what counts are differences of two candidates' distances from it, which by the
-  triangle inequality never exceed D, so that no probability moves by more than e^eps.
+- k-RR: the value of ``size`` has the top, every other one the base, and top / base is at most
+  e^eps.
+- Exponential mechanism over candidate cells (McSherry and Talwar 2007): cell y has about the weight
+  top e^{-eps (d(x, y) - d(x)) / (2 D)}, d(x) the distance of the nearest candidate and D the
+  diameter of the candidates. The truth x may lie anywhere: by the triangle inequality
+  d(x, y) - d(x) never exceeds D, so that weights lie between e^{-eps/2} top and top. What the claim
+  rests on is less than that: weights are cut to [base, top], and top / base is at most e^{eps/2}.
+  Then the weight of a cell and the total both differ by that factor at most, whatever floats made
+  of the distances, and no probability moves by more than e^eps.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpspatial.compiled import compiled
+from ldpspatial.privacy.whole_draws import two_weights
+
+Ints = NDArray[np.int64]
+
+
+def value_weights(size: int, epsilon: float) -> Ints:
+    """Return (base, top) of k-RR on that many values."""
+    weights = two_weights(epsilon, 1, size - 1)
+    return np.array([weights.base, weights.top])
+
+
+def cell_weights(cells: int, epsilon: float) -> Ints:
+    """Return (base, top) of the exponential mechanism over at most that many cells."""
+    weights = two_weights(epsilon / 2, likelier=cells, others=0)
+    return np.array([weights.base, weights.top])
 
 
 @compiled
-def kept(size, epsilon):  # type: ignore[no-untyped-def]
-    """Return the probability that k-RR keeps the value."""
-    return 1 / (1 + (size - 1) * np.exp(-epsilon))
-
-
-@compiled
-def randomised_value(value, size, epsilon, uniform):  # type: ignore[no-untyped-def]
+def randomised_value(value, size, weights, rng):  # type: ignore[no-untyped-def]
     """Return the k-RR report on a value in [0, size)."""
-    keep = kept(size, epsilon)
-    if uniform < keep or size == 1:
+    base, top = weights
+    above = rng.integers(0, top + (size - 1) * base) - top
+    if above < 0:
         return value
-    # Given that it exceeds keep, `uniform` is uniform above it: one number serves for both draws.
-    other = min(int((uniform - keep) / (1 - keep) * (size - 1)), size - 2)
+    other = above // base
     return other + (other >= value)
 
 
@@ -74,34 +88,31 @@ def distance(cells, k, row, column):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def nearness_law(row, column, candidates, epsilon):  # type: ignore[no-untyped-def]
-    """Return the law of the exponential mechanism over (k, 2) candidates from a cell."""
+def nearness(row, column, candidates, weights):  # type: ignore[no-untyped-def]
+    """Return the whole weights of (k, 2) candidates in the exponential mechanism from a cell."""
+    base, top = weights
     largest = diameter(candidates)
-    scale = epsilon / (2 * largest) if largest > 0 else 0.0
-    law = np.empty(candidates.shape[0])
-    least = np.inf
-    for k in range(law.size):
-        law[k] = distance(candidates, k, row, column)
-        least = min(least, law[k])
-    total = 0.0
-    for k in range(law.size):
-        law[k] = np.exp(-scale * (law[k] - least))  # the likeliest has weight 1: no underflow to 0
-        total += law[k]
-    for k in range(law.size):
-        law[k] /= total
-    return law
+    scale = np.log(top / base) / largest if largest > 0 else 0.0
+    away = np.empty(candidates.shape[0])
+    for k in range(away.size):
+        away[k] = distance(candidates, k, row, column)
+    away -= away.min()
+    found = np.empty(away.size, np.int64)
+    for k in range(away.size):
+        found[k] = min(max(int(top * np.exp(-scale * away[k])), base), top)
+    return found
 
 
 @compiled
-def near_cell(row, column, candidates, epsilon, uniform):  # type: ignore[no-untyped-def]
+def near_cell(row, column, candidates, weights, rng):  # type: ignore[no-untyped-def]
     """Return the index of a candidate that is drawn by the exponential mechanism."""
-    law = nearness_law(row, column, candidates, epsilon)
-    left = uniform
-    for k in range(law.size):
-        left -= law[k]
-        if left < 0:
-            return k
-    return law.size - 1  # the law may sum to less than `uniform` by rounding
+    each = nearness(row, column, candidates, weights)
+    left = rng.integers(0, each.sum())
+    k = 0
+    while left >= each[k]:
+        left -= each[k]
+        k += 1
+    return k
 
 
 @compiled
@@ -148,12 +159,12 @@ def nearest_whole(total, parts):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def region(points, radii, side, epsilon, drawn):  # type: ignore[no-untyped-def]
+def region(points, radii, side, weights, rng):  # type: ignore[no-untyped-def]
     """Draw the activity region of a trajectory.
 
     Half of epsilon for its centre, by the exponential mechanism over all cells from the one nearest
     to the mean of the points; half for the least public radius that holds all points around the
-    reported centre, by k-RR.
+    reported centre, by k-RR. ``weights`` holds those of the one and of the other.
 
     Returns
     -------
@@ -166,9 +177,7 @@ def region(points, radii, side, epsilon, drawn):  # type: ignore[no-untyped-def]
     for j in range(k):
         row += points[j, 0]
         column += points[j, 1]
-    near = near_cell(
-        nearest_whole(row, k), nearest_whole(column, k), everywhere, epsilon / 2, drawn[0]
-    )
+    near = near_cell(nearest_whole(row, k), nearest_whole(column, k), everywhere, weights[0], rng)
     centre = everywhere[near]
     far = 0
     for j in range(k):
@@ -176,11 +185,11 @@ def region(points, radii, side, epsilon, drawn):  # type: ignore[no-untyped-def]
     size = 0
     while size < radii.size - 1 and radii[size] < far:
         size += 1
-    return centre, randomised_value(size, radii.size, epsilon / 2, drawn[1])
+    return centre, randomised_value(size, radii.size, weights[1], rng)
 
 
 @compiled
-def copy_reports(points, first, block, sectors, shares, drawn):  # type: ignore[no-untyped-def]
+def copy_reports(points, first, block, sectors, weights, rng):  # type: ignore[no-untyped-def]
     """Draw one copy: every other point a pivot, those between targets.
 
     Parameters
@@ -190,9 +199,9 @@ def copy_reports(points, first, block, sectors, shares, drawn):  # type: ignore[
         The first pivot.
     block : (4,) int64 array
     sectors : int
-    shares : (3,) array
-        Epsilon of a report of a pivot, a direction and a target.
-    drawn : (2 K - 1,) array in [0, 1)
+    weights : (3, 2) int64 array
+        Of a report of a pivot, a direction and a target.
+    rng : numpy.random.Generator
 
     Returns
     -------
@@ -206,7 +215,7 @@ def copy_reports(points, first, block, sectors, shares, drawn):  # type: ignore[
     noisy = np.empty((last + 1, 2), np.int64)
     heard = np.empty(last, np.int64)
     for j in range(first, last + 1, 2):
-        chosen = near_cell(points[j, 0], points[j, 1], cells, shares[0], drawn[j])
+        chosen = near_cell(points[j, 0], points[j, 1], cells, weights[0], rng)
         noisy[j, 0], noisy[j, 1] = cells[chosen, 0], cells[chosen, 1]
     for j in range(1 - first, last + 1, 2):
         row, column = points[j]
@@ -217,9 +226,9 @@ def copy_reports(points, first, block, sectors, shares, drawn):  # type: ignore[
             pivots[pair - low, 0], pivots[pair - low, 1] = noisy[beside, 0], noisy[beside, 1]
             # From the reported pivot, not from the true one: domains may depend on reports alone.
             seen = sector(row, column, noisy[beside, 0], noisy[beside, 1], sectors)
-            heard[pair] = randomised_value(seen, sectors, shares[1], drawn[last + 1 + pair])
+            heard[pair] = randomised_value(seen, sectors, weights[1], rng)
         candidates = cells_towards(cells, pivots, heard[low:beyond], sectors)
-        chosen = near_cell(row, column, candidates, shares[2], drawn[j])
+        chosen = near_cell(row, column, candidates, weights[2], rng)
         noisy[j, 0], noisy[j, 1] = candidates[chosen, 0], candidates[chosen, 1]
     return noisy, heard
 

@@ -20,10 +20,12 @@ from ldpspatial.release.local.local_release import LocalRelease, check_side
 from ldpspatial.release.local.trajectories.pivot_reports import (
     block_around,
     block_cells,
+    cell_weights,
     copy_reports,
     nearest_whole,
-    nearness_law,
+    nearness,
     region,
+    value_weights,
 )
 from ldpspatial.release.local.trajectories.trajectory_release import (
     Ints,
@@ -109,8 +111,34 @@ class PivotTrace(LocalRelease):
         check_side(cells)
         everywhere = block_cells(np.array([0, cells - 1, 0, cells - 1]))
         spent = share_of(epsilon, self.parts()[0][0])
-        laws = [nearness_law(row, column, everywhere, spent) for row, column in everywhere]
-        return local_privacy(MatrixChannel(np.stack(laws, axis=1), (cells, cells), spent))
+        weights = cell_weights(cells**2, spent)
+        found = [nearness(row, column, everywhere, weights) for row, column in everywhere]
+        laws = np.stack([each / each.sum() for each in found], axis=1)
+        return local_privacy(MatrixChannel(laws, (cells, cells), spent))
+
+    def weights(self, side: int, epsilon: float) -> tuple[Ints, Ints]:
+        """Return the whole weights that the reports of a trajectory are drawn from.
+
+        Returns
+        -------
+        region : (2, 2) array
+            Base and top weight of a centre, and of a size.
+        copies : (2, 3, 2) array
+            The same of a pivot, of a direction and of a target in either copy.
+        """
+        half = share_of(epsilon, REGION_PART / 2)
+        region = [cell_weights(side**2, half), value_weights(len(radii(side)), half)]
+        copies = []
+        for parts in self.parts():
+            pivot, direction, target = (share_of(epsilon, part) for part in parts)
+            copies.append(
+                [
+                    cell_weights(side**2, pivot),
+                    value_weights(self.sectors, direction),
+                    cell_weights(side**2, target),
+                ]
+            )
+        return np.array(region), np.array(copies)
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect every user's points and count the merged ones."""
@@ -118,17 +146,16 @@ class PivotTrace(LocalRelease):
         points = evenly_spaced(trails_of(self.name, users), self.pivots)
         side = users.shape[0]
         at = np.stack(np.divmod(points, side), axis=-1)
-        # Two for the region; a copy takes K for pivots and targets and K - 1 for directions.
-        drawn = rng.random((len(at), 2 + 2 * (2 * self.pivots - 1)))
-        shares = np.array([[share_of(epsilon, part) for part in copy] for copy in self.parts()])
-        spent = share_of(epsilon, REGION_PART)
-        merged = _reconstructed(at, side, radii(side), self.sectors, spent, shares, drawn)
+        weights = self.weights(side, epsilon)
+        merged = _reconstructed(at, side, radii(side), self.sectors, *weights, rng)
         mass = np.bincount(merged.ravel(), minlength=side * side)
+        pivot, direction, _ = self.parts()[0]
         facts: dict[str, Fact] = {
             "estimator": "share of merged points",
-            "reports_per_user": drawn.shape[1],
-            "epsilon_per_pivot": float(shares[0, 0]),
-            "epsilon_per_direction": float(shares[0, 1]),
+            # Two for the region; a copy takes K for pivots and targets, K - 1 for directions.
+            "reports_per_user": 2 + 2 * (2 * self.pivots - 1),
+            "epsilon_per_pivot": share_of(epsilon, pivot),
+            "epsilon_per_direction": share_of(epsilon, direction),
         }
         return Released((mass / mass.sum()).reshape(side, side), claim, facts)
 
@@ -139,17 +166,16 @@ def radii(side: int) -> Ints:
 
 
 @compiled
-def _reconstructed(points, side, sizes, sectors, spent, shares, drawn):  # type: ignore[no-untyped-def]
+def _reconstructed(points, side, sizes, sectors, around, copies, rng):  # type: ignore[no-untyped-def]
     """Return the cells of merged points, shape (n, K): what the server knows at the end."""
     n, k = points.shape[:2]
     merged = np.empty((n, k), np.int64)
-    each = 2 * k - 1
     for user in range(n):
         at = points[user]
-        centre, size = region(at, sizes, side, spent, drawn[user, :2])
+        centre, size = region(at, sizes, side, around, rng)
         block = block_around(centre, sizes[size], side)
-        one, _ = copy_reports(at, 0, block, sectors, shares[0], drawn[user, 2 : 2 + each])
-        other, _ = copy_reports(at, 1, block, sectors, shares[1], drawn[user, 2 + each :])
+        one, _ = copy_reports(at, 0, block, sectors, copies[0], rng)
+        other, _ = copy_reports(at, 1, block, sectors, copies[1], rng)
         for j in range(k):
             row = nearest_whole(one[j, 0] + other[j, 0], 2)
             column = nearest_whole(one[j, 1] + other[j, 1], 2)

@@ -72,7 +72,7 @@ class Ahead(LocalRelease):
         A run's tree depends on the data, this number must not: it is for the tree in which every
         node is split.
         """
-        return levels_privacy(cells, OWN_BIT, other_bit(epsilon))
+        return levels_privacy(cells, float(OWN_BIT), float(other_bit(epsilon)))
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Grow the tree round by round and estimate the density."""

@@ -77,7 +77,7 @@ class Hdg(LocalRelease):
         """Return the mean over the grids of the mean distance of an observer's guess, in cells."""
         check_side(cells)
         partitions = () if cells == 1 else _axes(cells, self.usual_users, epsilon).partitions()
-        keep = keep_probability(epsilon)
+        keep = float(keep_probability(epsilon))
         other = 1 / hash_values(epsilon)
         return partition_privacy(cells, partitions, keep, other)
 

@@ -54,7 +54,7 @@ class Hio(LocalRelease):
 
     def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean over the levels of the mean distance of an observer's guess, in cells."""
-        return levels_privacy(cells, keep_probability(epsilon), 1 / hash_values(epsilon))
+        return levels_privacy(cells, float(keep_probability(epsilon)), 1 / hash_values(epsilon))
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect one report a user and estimate the density."""

@@ -219,9 +219,17 @@ def test_answers_beyond_the_claimed_sensitivity_are_never_summed() -> None:
 def test_bad_fields_are_refused() -> None:
     with pytest.raises(InputError, match="systematic rounding needs no bound"):
         ManyLocations(most_places=5)
-    visits = sparse.csr_array(np.array([[2**32]]))
-    with pytest.raises(InputError, match="below 2"):
-        ManyLocations(2**31).of(UserCells((1, 1), visits), np.random.default_rng(11))
+
+
+@pytest.mark.parametrize("rounding", ["systematic", "stochastic"])
+def test_any_number_of_visits_fits(rounding: Literal["systematic", "stochastic"]) -> None:
+    # A sum of 2^65 in 64 bits is 0. Shares stay a quarter each; the user beside is not changed.
+    visits = sparse.csr_array(np.array([[2**63 - 1] * 4, [1, 3, 0, 0]]))
+    rng = np.random.default_rng(11)
+    answers = ManyLocations(2**31, rounding).of(UserCells((2, 2), visits), rng)
+    found = answers(PrefixTree.quadrants((2, 2)), rng).toarray()
+    assert np.abs(found[0] - 2**29).max() <= 1
+    assert found[1].tolist() == [2**29, 3 * 2**29, 0, 0]
 
 
 @pytest.mark.parametrize("rounding", ["systematic", "stochastic"])

@@ -53,7 +53,7 @@ def test_fine_ranges_refine_coarse_ones_on_any_map(side: int, n: int, epsilon: f
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_no_report_is_likelier_elsewhere_than_is_claimed(epsilon: float) -> None:
     # All grids, functions and hashes; a report names its grid, each drawn with equal chance.
-    keep, buckets = keep_probability(epsilon), hash_values(epsilon)
+    keep, buckets = float(keep_probability(epsilon)), hash_values(epsilon)
     grids = hdg._axes(4, 100, epsilon).partitions()
     channel = np.concatenate([naive.hashing_channel(part, keep, buckets) / 3 for part in grids])
     assert channel.sum(axis=0) == pytest.approx(1, abs=1e-12)
@@ -173,7 +173,7 @@ def test_equal_seeds_give_equal_maps() -> None:
 
 def test_local_privacy_is_the_mean_over_grids_of_the_sum_over_reports() -> None:
     for users, epsilon in ((200, 0.5), (100_000, 2.0)):
-        law = keep_probability(epsilon), 1 / hash_values(epsilon)
+        law = float(keep_probability(epsilon)), 1 / hash_values(epsilon)
         parts = hdg._axes(3, users, epsilon).partitions()
         exact = [naive.privacy_of(naive.set_channel(part, *law), 3) for part in parts]
         found = Hdg(usual_users=users).local_privacy(3, epsilon)

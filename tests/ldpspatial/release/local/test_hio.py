@@ -25,7 +25,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[shared.Question]:
 def test_no_report_is_likelier_elsewhere_than_is_claimed(side: int, epsilon: float) -> None:
     # All levels, functions and hashes; a report names its level, each drawn with equal chance.
     tree = full_tree(side, (side - 1).bit_length())
-    keep, buckets = keep_probability(epsilon), hash_values(epsilon)
+    keep, buckets = float(keep_probability(epsilon)), hash_values(epsilon)
     channel = np.concatenate(
         [
             naive.hashing_channel(tree.partition(level), keep, buckets) / tree.depth
@@ -53,7 +53,8 @@ def test_reports_have_the_law_of_the_channel(asked: list[shared.Question]) -> No
     seen = np.bincount([int(counts @ [1, 2, 4, 8]) for *_, counts in asked], minlength=16)
 
     def p_value(epsilon: float) -> float:
-        law = naive.set_channel(np.arange(4), keep_probability(epsilon), 1 / hash_values(epsilon))
+        keep, other = float(keep_probability(epsilon)), 1 / hash_values(epsilon)
+        law = naive.set_channel(np.arange(4), keep, other)
         return float(stats.chisquare(seen, law[:, 2] * len(asked)).pvalue)
 
     assert p_value(1.0) > 1e-6
@@ -130,7 +131,7 @@ def test_equal_seeds_give_equal_maps() -> None:
 def test_local_privacy_is_the_mean_over_levels_of_the_sum_over_reports() -> None:
     tree = full_tree(3, 2)
     for epsilon in (0.5, 4.0):
-        law = keep_probability(epsilon), 1 / hash_values(epsilon)
+        law = float(keep_probability(epsilon)), 1 / hash_values(epsilon)
         exact = [naive.privacy_of(naive.set_channel(tree.partition(k), *law), 3) for k in (1, 2)]
         assert Hio().local_privacy(3, epsilon) == pytest.approx(np.mean(exact), rel=1e-9)
     assert Hio().local_privacy(1, 1.0) == 0

@@ -1,7 +1,7 @@
 """PivotTrace: laws of its draws against slow twins, what is spent, reconstruction."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import exp, log
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from client_sdk import Grid
+from client_sdk.shared import ONE, exp_below
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks
 from ldpspatial.places.users import cells_by_user, user_cells
@@ -34,18 +35,35 @@ def _largest_ratio(laws: list[dict]) -> float:
     return float(np.log(table.max(axis=0) / table.min(axis=0)).max())
 
 
+class Given:
+    """A generator whose whole numbers are told beforehand, one after another."""
+
+    def __init__(self, *numbers: int):
+        self.numbers = list(numbers)
+        self.below: list[int] = []
+
+    def integers(self, low: int, high: int) -> int:
+        assert low == 0
+        self.below.append(int(high))
+        return self.numbers.pop(0)
+
+
 @pytest.mark.parametrize("size", [1, 2, 8])
-def test_k_rr_is_drawn_as_its_matrix_says(size: int) -> None:
-    # Every value of the uniform number is tried on a fine grid: the law up to 1/100,000.
-    grid = (np.arange(100_000) + 0.5) / 100_000
-    for epsilon, value in product((0.001, 1.3), {0, size - 1}):
-        found = [
-            draws.randomised_value(value, size, epsilon, u) for u in grid[:: 1 + 9 * (size > 2)]
-        ]
-        law = naive.randomised_response(size, epsilon)[value]
-        assert np.allclose(np.bincount(found, minlength=size) / len(found), law, atol=5e-4)
-        assert max(law) / min(law) <= exp(epsilon) * (1 + 1e-12) or size == 1
-    assert draws.randomised_value(0, size, 700.0, 1 - 2**-53) < size
+@pytest.mark.parametrize("epsilon", [1e-9, 1.3, 20.0])
+def test_k_rr_gives_every_value_the_share_of_its_weight(size: int, epsilon: float) -> None:
+    # The value takes the whole numbers below the top weight, others a base weight each, in order.
+    weights = draws.value_weights(size, epsilon)
+    base, top = map(int, weights)
+    assert Fraction(top, base) * ONE <= exp_below(Fraction(epsilon))
+    assert top / base == pytest.approx(exp(epsilon), rel=1e-12)
+    for value in {0, size - 1}:
+        ends = [0, top, *(top + k * base for k in range(1, size))]
+        others = [x for x in range(size) if x != value]
+        for said, first, end in zip([value, *others], ends, ends[1:], strict=False):
+            rng = Given(first, end - 1)
+            for _ in range(2):
+                assert draws.randomised_value.py_func(value, size, weights, rng) == said
+            assert rng.below == [top + (size - 1) * base] * 2
 
 
 def test_the_exponential_mechanism_has_its_law_and_its_loss() -> None:
@@ -53,27 +71,51 @@ def test_the_exponential_mechanism_has_its_law_and_its_loss() -> None:
     sets = [everywhere, [(0, 0)], [(0, 0), (0, 1)], [(0, 2), (1, 0), (2, 1)], everywhere[3:]]
     for candidates, epsilon in product(sets, (1e-7, 1.1, 30.0)):
         laws = []
+        weights = draws.cell_weights(9, epsilon)
         for cell in everywhere:
-            found = draws.nearness_law(*cell, _array(candidates), epsilon)
+            found = draws.nearness(*cell, _array(candidates), weights)
+            assert (weights[0] <= found).all()
+            assert (found <= weights[1]).all()
+            laws.append([Fraction(int(each), int(found.sum())) for each in found])
             law = naive.nearness(cell, tuple(candidates), epsilon)
-            assert np.allclose(found, list(law.values()), atol=1e-12)
-            laws.append(law)
-        assert _largest_ratio(laws) <= epsilon + 1e-12
+            assert np.allclose([float(p) for p in laws[-1]], list(law.values()), atol=1e-9)
+        # Of the whole weights, exactly.
+        largest = max(max(column) / min(column) for column in zip(*laws, strict=True))
+        assert largest * ONE <= exp_below(Fraction(epsilon))
     # From afar, where weights of their own would all be 0 in floats.
-    afar = draws.nearness_law(4000, 4000, _array([(0, 0), (0, 1)]), 20.0)
+    afar = draws.nearness(4000, 4000, _array([(0, 0), (0, 1)]), draws.cell_weights(2, 20.0))
     assert 0 < afar[0] < afar[1]
     assert log(afar[1] / afar[0]) <= 10.0
 
 
+def test_a_claim_of_whole_weights_needs_no_float_to_be_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Whatever stands for a distance, weights stay between base and top.
+    weights, cells = draws.cell_weights(4, 1.0), _array([(0, 0), (0, 1), (1, 0), (1, 1)])
+    wrong = iter([0.0, 1e300, 3.0, 1e-300])
+    monkeypatch.setattr(draws, "distance", lambda *_: next(wrong))
+    found = draws.nearness.py_func(0, 0, cells, weights)
+    assert found.tolist() == [weights[1], weights[0], weights[0], weights[1]]
+
+
 def test_candidates_are_drawn_as_their_law_says() -> None:
     cells = _array(list(product(range(3), repeat=2)))
-    law = draws.nearness_law(0, 0, cells, 6.0)
-    drawn = np.random.default_rng(1).random(9000)
-    found = np.bincount([draws.near_cell(0, 0, cells, 6.0, u) for u in drawn], minlength=9)
-    assert stats.chisquare(found, law * 9000).pvalue > 1e-6
-    half = draws.nearness_law(0, 0, cells, 3.0)
-    assert stats.chisquare(found, half * 9000).pvalue < 1e-6
-    assert draws.near_cell(0, 0, cells, 6.0, 1 - 2**-53) == 8
+    weights, half = draws.cell_weights(9, 6.0), draws.cell_weights(9, 3.0)
+    each, rng = draws.nearness(0, 0, cells, weights), np.random.default_rng(1)
+    found = np.bincount(
+        [draws.near_cell(0, 0, cells, weights, rng) for _ in range(9000)], minlength=9
+    )
+    assert stats.chisquare(found, each / each.sum() * 9000).pvalue > 1e-6
+    each_of_half = draws.nearness(0, 0, cells, half)
+    assert stats.chisquare(found, each_of_half / each_of_half.sum() * 9000).pvalue < 1e-6
+    # Every cell owns as many whole numbers as its weight.
+    ends = [0, *np.cumsum(each).tolist()]
+    for cell, (first, end) in enumerate(pairwise(ends)):
+        given = Given(first, end - 1)
+        for _ in range(2):
+            assert draws.near_cell.py_func(0, 0, cells, weights, given) == cell
+        assert given.below == [ends[-1]] * 2
 
 
 def test_sectors_blocks_and_diameters_are_those_of_the_slow_twin() -> None:
@@ -95,14 +137,15 @@ def test_sectors_blocks_and_diameters_are_those_of_the_slow_twin() -> None:
 
 
 def test_the_region_has_its_law_and_its_loss() -> None:
-    sizes, drawn = naive.public_radii(3), np.random.default_rng(2).random((20_000, 2))
+    sizes, rng = naive.public_radii(3), np.random.default_rng(2)
+    weights = np.array([draws.cell_weights(9, 0.7), draws.value_weights(len(sizes), 0.7)])
     laws = [naive.region_law(points, sizes, 3, 1.4) for points in naive.pairs_of_cells(3)]
     assert _largest_ratio(laws) <= 1.4 + 1e-12
     points = [(0, 0), (1, 0)]  # whose mean lies half-way
     law = naive.region_law(points, sizes, 3, 1.4)
     found = dict.fromkeys(law, 0)
-    for pair in drawn:
-        centre, size = draws.region(_array(points), _array(sizes), 3, 1.4, pair)
+    for _ in range(20_000):
+        centre, size = draws.region(_array(points), _array(sizes), 3, weights, rng)
         found[tuple(int(x) for x in centre), int(size)] += 1
     counts = list(found.values())
     assert stats.chisquare(counts, np.array(list(law.values())) * 20_000).pvalue > 1e-6
@@ -123,8 +166,17 @@ def test_a_copy_has_its_law_and_its_loss(first: int) -> None:
     points, block = [(0, 0), (2, 1)], _array([0, 1, 0, 2])  # the second lies outside the block
     law = naive.pair_law(points, first, cells, 3, SHARES)
     found = dict.fromkeys(everything, 0)
-    for drawn in np.random.default_rng(3).random((20_000, 3)):
-        noisy, heard = draws.copy_reports(_array(points), first, block, 3, np.array(SHARES), drawn)
+    pivot, direction, target = SHARES
+    weights = np.array(
+        [
+            draws.cell_weights(6, pivot),
+            draws.value_weights(3, direction),
+            draws.cell_weights(6, target),
+        ]
+    )
+    rng = np.random.default_rng(3)
+    for _ in range(20_000):
+        noisy, heard = draws.copy_reports(_array(points), first, block, 3, weights, rng)
         at = [tuple(int(x) for x in cell) for cell in noisy]
         found[at[first], int(heard[0]), at[1 - first]] += 1
     counts = np.array([found[key] for key in law])

@@ -17,6 +17,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation import cell_intervals, goodness_of_fit
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.privacy.local_privacy import cell_distances, local_privacy
+from ldpspatial.privacy.whole_draws import two_weights
 from ldpspatial.release.local.disks.randomized_response import KRr
 from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.sets.local_hashing import Olh
@@ -61,7 +62,7 @@ def flat(sets: list[list[int]], kind: DTypeLike) -> NDArray[np.unsignedinteger]:
 
 def drawn(sets: list[list[int]], size: int, epsilon: float, lift: float = 0.3) -> SetReports:
     starts = np.cumsum([0, *map(len, sets)])
-    return SetReports(starts, flat(sets, np.uint16), size, epsilon, lift)
+    return SetReports(starts, flat(sets, np.uint16), size, two_weights(epsilon), lift)
 
 
 @every_law_and_side
@@ -88,7 +89,7 @@ def test_the_channel_is_its_definition_in_loops(size: int) -> None:
     sets = [rng.choice(size, min(k, size), replace=False).tolist() for k in lengths]
     kind = np.min_scalar_type(size - 1)
     starts = np.cumsum([0, *map(len, sets)])
-    reports = SetReports(starts, flat(sets, kind), size, 1.3, 0.3)
+    reports = SetReports(starts, flat(sets, kind), size, two_weights(1.3), 0.3)
     channel = SetChannel(reports, (1, size))
     density, ratio = rng.dirichlet(np.ones(size)), rng.random(len(sets))
     rows = np.ones((len(sets), size))

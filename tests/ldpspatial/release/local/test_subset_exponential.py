@@ -14,7 +14,6 @@ from scipy import stats
 from ldpspatial.errors import SolverError
 from ldpspatial.release.local.geo.subset_exponential import (
     SubsetExponential,
-    _below,
     _pairs,
     check_claim,
     subset_exponential,
@@ -174,19 +173,9 @@ def test_the_chi_square_tells_draws_from_another_cell_or_epsilon_or_with_one_cel
     assert stats.chisquare(_counts(one_of_the_ring, 0, 20_000, 1), expected).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("total", [2, 5, 8, 257])
-def test_whole_numbers_below_a_total_are_uniform(total: int) -> None:
-    found = np.bincount(_below(total, 40_000, np.random.default_rng(3)), minlength=total)
-    assert found.shape == (total,)
-    assert stats.chisquare(found).pvalue > 1e-6
-
-
-def test_whole_numbers_of_any_length_and_none() -> None:
-    rng = np.random.default_rng(3)
-    found = _below(1 << 300, 50, rng)
-    assert 290 < max(found).bit_length() <= 300
-    assert _below(5, 0, rng) == []
-    assert subset_exponential(3, 2, Fraction(1)).draw(0, 0, rng).shape == (0, 2)
+def test_no_report_is_drawn_for_nobody() -> None:
+    law = subset_exponential(3, 2, Fraction(1))
+    assert law.draw(0, 0, np.random.default_rng(3)).shape == (0, 2)
 
 
 def test_one_cell_is_always_reported() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from client_sdk.shared import ONE, exact_epsilon, exp_below
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import region_share
 from ldpspatial.places.users import cells_by_user
@@ -26,12 +27,12 @@ FALSE_ALARM = 1e-6
 @pytest.mark.parametrize("size", [2, 4, 9])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.7, 3.5, 20.0])
 def test_no_report_is_likelier_by_more_than_e_to_the_epsilon(size: int, epsilon: float) -> None:
-    # The probability is a float, as this is simulation: the exact ratio of what follows from it.
-    k, p = subset_size(size, epsilon), Fraction(inclusion_probability(size, epsilon))
+    # The exact ratio of what follows from the chance that is drawn with, beside e^eps rounded down.
+    k, p = subset_size(size, epsilon), inclusion_probability(size, epsilon)
     ratio = (p / comb(size - 1, k - 1)) / ((1 - p) / comb(size - 1, k))
-    # 1 - p of a float p near 1 has few digits: what is drawn is off by as much.
-    slack = 1e-12 + 2**-52 / float(1 - p)
-    assert float(ratio) == pytest.approx(exp(epsilon), rel=slack)
+    assert ratio == SubsetSelection().weights(size, epsilon).ratio
+    assert ratio * ONE <= exp_below(exact_epsilon(epsilon))
+    assert float(ratio) == pytest.approx(exp(epsilon), rel=1e-12)
     law = naive.subset_law(size, k, Fraction(exp(epsilon)))
     included = sum(row[0] for report, row in law.items() if 0 in report)
     assert float(p) == pytest.approx(float(included), rel=1e-15)
@@ -54,7 +55,7 @@ def test_sizes(size: int, epsilon: float, k: int) -> None:
 
 def test_known_answers() -> None:
     # k = 2 of 6 at e^eps = 2: p = 4 / 8, q = (1/2 + 1) / 5.
-    assert inclusion_probability(6, log(2)) == pytest.approx(1 / 2)
+    assert float(inclusion_probability(6, log(2))) == pytest.approx(1 / 2)
     hits = 1000 * np.array([0.5, *[0.3] * 5])
     np.testing.assert_allclose(subset_frequencies(hits, 1000, log(2)), [1, *[0] * 5], atol=1e-12)
 
@@ -63,7 +64,7 @@ def test_known_answers() -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
 def test_frequencies_are_unbiased_and_sum_to_1(size: int, epsilon: float) -> None:
     shares = np.random.default_rng(1).dirichlet(np.ones(size))
-    k, p = subset_size(size, epsilon), inclusion_probability(size, epsilon)
+    k, p = subset_size(size, epsilon), float(inclusion_probability(size, epsilon))
     q = (p * (k - 1) + (1 - p) * k) / max(size - 1, 1)
     found = subset_frequencies(1e6 * (shares * p + (1 - shares) * q), 10**6, epsilon)
     np.testing.assert_allclose(found, shares, atol=1e-9)

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from client_sdk.shared import ONE, exact_epsilon, exp_below
 from ldpspatial.errors import InputError
 from ldpspatial.release.local.sets.unary import (
     OWN_BIT,
     Oue,
+    bit_weights,
     other_bit,
     oue_counts,
     oue_frequencies,
@@ -24,25 +26,25 @@ FALSE_ALARM = 1e-6
 @pytest.mark.parametrize("size", [4, 9])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.7, 3.5, 20.0])
 def test_no_report_is_likelier_by_more_than_e_to_the_epsilon(size: int, epsilon: float) -> None:
-    # Bit probabilities are floats, as this is simulation: exact ratios of those floats.
+    # Exact ratios of the chances that bits are drawn with, beside e^eps rounded down.
     largest = Fraction(0)
     for report in naive.all_sets(size):
-        row = naive.oue_row(report, size, Fraction(OWN_BIT), Fraction(other_bit(epsilon)))
+        row = naive.oue_row(report, size, OWN_BIT, other_bit(epsilon))
         largest = max(largest, max(row) / min(row))
+    assert largest == bit_weights(epsilon).ratio
+    assert largest * ONE <= exp_below(exact_epsilon(epsilon))
     assert log(largest) == pytest.approx(epsilon, rel=1e-9, abs=1e-12)
-    assert largest <= Fraction(exp(epsilon)) * (1 + Fraction(1, 10**12))
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_short_floats_lose_no_more_than_they_say(kind: type) -> None:
     for epsilon in map(kind, (0.1, 1.0, 3.3)):
         assert other_bit(epsilon) == other_bit(float(epsilon))
-        lost = log(OWN_BIT / other_bit(epsilon)) + log((1 - other_bit(epsilon)) / (1 - OWN_BIT))
-        assert lost <= float(epsilon) * (1 + 1e-12)
+        assert bit_weights(epsilon).ratio * ONE <= exp_below(Fraction(float(epsilon)))
 
 
 def test_known_answers() -> None:
-    assert other_bit(log(3)) == pytest.approx(1 / 4)
+    assert float(other_bit(log(3))) == pytest.approx(1 / 4)
     assert oue_variance(100, log(3)) == pytest.approx(4 * 3 / (3 - 1) ** 2 / 100)
     assert oue_frequencies([50, 25, 0], 100, log(3)).tolist() == pytest.approx([1, 0, -1])
 
@@ -50,7 +52,7 @@ def test_known_answers() -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0, 20.0])
 def test_frequencies_are_unbiased(epsilon: float) -> None:
     shares = np.array([0.0, 0.25, 1.0])
-    mean = 1000 * (shares / 2 + (1 - shares) * other_bit(epsilon))
+    mean = 1000 * (shares / 2 + (1 - shares) * float(other_bit(epsilon)))
     np.testing.assert_allclose(oue_frequencies(mean, 1000, epsilon), shares, atol=1e-9)
 
 
@@ -64,9 +66,9 @@ def test_reports_are_drawn_from_their_law(epsilon: float) -> None:
         rows = (naive.oue_row(s, 4, Fraction(own_bit), Fraction(other)) for s in naive.all_sets(4))
         return float(stats.chisquare(seen, [n * float(row[own]) for row in rows]).pvalue)
 
-    assert p_value(OWN_BIT, other_bit(epsilon)) > FALSE_ALARM
+    assert p_value(0.5, float(other_bit(epsilon))) > FALSE_ALARM
     # The same test tells another epsilon, and bits that are symmetric as in basic encoding.
-    assert p_value(OWN_BIT, other_bit(1.1 * epsilon)) < FALSE_ALARM
+    assert p_value(0.5, float(other_bit(1.1 * epsilon))) < FALSE_ALARM
     assert p_value(1 / (1 + exp(-epsilon / 2)), 1 / (1 + exp(epsilon / 2))) < FALSE_ALARM
 
 
@@ -75,9 +77,9 @@ def test_counts_follow_the_law_of_summed_bits() -> None:
     rng = np.random.default_rng(2)
     counts = np.array([oue_counts(values, 4, epsilon, rng) for _ in range(runs)])
     number = np.arange(len(values) + 1)
-    q = other_bit(epsilon)
+    q = float(other_bit(epsilon))
     for v, holders in enumerate([3, 2, 0, 1]):
-        own = stats.binom.pmf(number, holders, OWN_BIT)
+        own = stats.binom.pmf(number, holders, 0.5)
         others = stats.binom.pmf(number, len(values) - holders, q)
         law = np.convolve(own, others)[: len(number)]
         seen = np.bincount(counts[:, v], minlength=len(number))
@@ -85,7 +87,7 @@ def test_counts_follow_the_law_of_summed_bits() -> None:
         swapped = (
             runs
             * np.convolve(
-                stats.binom.pmf(number, len(values) - holders, OWN_BIT),
+                stats.binom.pmf(number, len(values) - holders, 0.5),
                 stats.binom.pmf(number, holders, q),
             )[: len(number)]
         )
@@ -106,7 +108,7 @@ def test_the_variance_is_what_counts_show() -> None:
 def test_the_law_of_the_number_of_bits() -> None:
     sizes = Oue().set_sizes(9, 1.2)
     assert sizes.sum() == pytest.approx(1)
-    assert sizes @ np.arange(10) == pytest.approx(0.5 + 8 * other_bit(1.2))
+    assert sizes @ np.arange(10) == pytest.approx(0.5 + 8 * float(other_bit(1.2)))
     drawn = Oue().reports(np.full(50_000, 4), 9, 1.2, np.random.default_rng(4))
     seen = np.bincount(np.diff(drawn.starts), minlength=10)
     assert stats.chisquare(seen, 50_000 * sizes).pvalue > FALSE_ALARM
