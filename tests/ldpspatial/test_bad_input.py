@@ -56,6 +56,11 @@ from ldpspatial.privacy import (
 from ldpspatial.release import attack, central, distributed, local
 from ldpspatial.release.central.central_release import CentralRelease
 from ldpspatial.release.distributed.noise.polya import privacy_loss
+from ldpspatial.release.distributed.sums.two_servers import report_size
+from ldpspatial.release.distributed.sums.two_servers.report_size import (
+    histogram_report,
+    multihot_report,
+)
 from ldpspatial.release.local.disks import disk_radius
 from ldpspatial.release.local.sets.set_reports import SetChannel, SetReports
 from tests.support.bad_values import (
@@ -1319,6 +1324,46 @@ DISTRIBUTED = {
             "secure_sum": (*FUNCTION, lambda modulus, threshold: None),
         },
     ),
+    **{
+        f"distributed.{kind.__name__}": Row(
+            kind, given(drop_out=0.1), {"drop_out": number(-0.1, 1, inf)}
+        )
+        for kind in (distributed.Batch, distributed.SharedBatch)
+    },
+    "distributed.Batch.sum": Row(
+        distributed.Batch().sum,
+        lambda _: {
+            **{"contributions": sparse.csr_array(np.ones((3, 2), int)), "epsilon": 1.0},
+            **{"sensitivity": 2, "rng": rng()},
+        },
+        {
+            "contributions": NO_CONTRIBUTIONS,
+            "epsilon": (21, *POSITIVE),
+            "sensitivity": (1, *whole(1, 1 << 32)),
+            "rng": RNG,
+        },
+        {"sensitivity": "sensitivity contributions"},
+    ),
+    "distributed.Batch.claim": Row(
+        distributed.Batch().claim,
+        given(epsilon=1.0, clients=3),
+        {"epsilon": (21, *POSITIVE), "clients": ()},
+    ),
+    "two_servers.multihot_report": Row(
+        multihot_report,
+        given(length=9, most=2, chunk_length=3),
+        {
+            "length": whole(1, 1 << 32),
+            "most": (10, *whole(1)),
+            "chunk_length": optional(whole(1, 1 << 32)),
+        },
+        {"length": "length most"},
+    ),
+    "two_servers.histogram_report": Row(
+        histogram_report,
+        given(length=9, chunk_length=3),
+        {"length": whole(1, 1 << 32), "chunk_length": optional(whole(1, 1 << 32))},
+    ),
     "distributed.ManyLocations": Row(
         distributed.ManyLocations,
         given(scale=10, rounding="stochastic", most_places=3),
@@ -1534,6 +1579,7 @@ MODULES = (
     *(
         distinguish,
         attack,
+        report_size,
         playing,
         users,
         regions,

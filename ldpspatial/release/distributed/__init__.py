@@ -21,14 +21,17 @@ from ldpspatial.release.distributed.levels.spatial_decomposition import (
     SpatialDecompositionLeaves,
     SpatialDecompositionOracle,
 )
+from ldpspatial.release.distributed.levels.two_servers import TwoServers
 from ldpspatial.release.distributed.noise.noise_share import NoiseShare, client_vector
 from ldpspatial.release.distributed.sums.client_cohort import ClientCohort
 from ldpspatial.release.distributed.sums.client_sum import sum_clients
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum, SecureSums
+from ldpspatial.release.distributed.sums.two_servers.batch import Batch, SharedBatch
 
 RELEASES = (
     DistributedLevels,
+    TwoServers,
     Flat,
     Hierarchical,
     CountMin,
@@ -52,6 +55,7 @@ __all__ = [
     "WITHOUT_PRIVACY",
     "AdaptiveGrid",
     "AdaptiveHierarchical",
+    "Batch",
     "ClientCohort",
     "Cohort",
     "CountMin",
@@ -73,11 +77,13 @@ __all__ = [
     "Round",
     "SecureSum",
     "SecureSums",
+    "SharedBatch",
     "SideData",
     "SparseEmdSums",
     "SpatialDecomposition",
     "SpatialDecompositionLeaves",
     "SpatialDecompositionOracle",
+    "TwoServers",
     "client_vector",
     "sum_clients",
 ]

@@ -48,6 +48,7 @@ PROMISED = {
     "distributed": {
         *(
             "distributed-levels",
+            "two-servers",
             "flat",
             "hierarchical",
             "count-min",

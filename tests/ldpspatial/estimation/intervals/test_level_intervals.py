@@ -12,7 +12,7 @@ from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.central import CentralLevels
-from ldpspatial.release.distributed import Cohort, DistributedLevels
+from ldpspatial.release.distributed import Cohort, DistributedLevels, TwoServers
 from ldpspatial.release.release import Release
 from tests.ldpspatial.estimation.levels.test_level_map import grown
 from tests.support.dense_levels import parts_and_covariance
@@ -79,15 +79,18 @@ def test_nobody_may_be_anywhere() -> None:
     assert (south.lower, south.upper) == (0, 1)
 
 
-RELEASES = {
-    "central": CentralLevels(),
-    "distributed": DistributedLevels(),
-    "clients fail": DistributedLevels(Cohort(1500, drop_out=0.1, tolerated=0.2, colluding=0.1)),
+CLIENTS_FAIL = Cohort(1500, drop_out=0.1, tolerated=0.2, colluding=0.1)
+RUNS = {
+    "central": (CentralLevels(), 0.3),
+    "central, more": (CentralLevels(), 2.0),
+    "distributed": (DistributedLevels(), 2.0),
+    "clients fail": (DistributedLevels(CLIENTS_FAIL), 0.3),
+    "clients fail, more": (DistributedLevels(CLIENTS_FAIL), 2.0),
+    "two servers": (TwoServers(), 0.3),
 }
 
 
-@pytest.mark.parametrize("release", RELEASES.values(), ids=list(RELEASES))
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize(("release", "epsilon"), RUNS.values(), ids=list(RUNS))
 def test_intervals_cover(release: Release, epsilon: float) -> None:
     """Of 400 runs 353 must hold: .95 fails once in 10^6, coverage of .85 is seen in 96 %."""
     rng = np.random.default_rng(8)
