@@ -31,6 +31,7 @@ from experiments.studies.secure_aggregation import secure_aggregation
 from experiments.studies.series import series
 from experiments.studies.still_device import still_device
 from experiments.studies.stopping import stopping
+from experiments.studies.two_servers import two_servers
 from experiments.studies.window_changes import window_changes
 
 
@@ -63,6 +64,7 @@ OWN = (
     series,
     still_device,
     stopping,
+    two_servers,
     window_changes,
 )
 for command in (*OWN, flagship, *HEATMAPS, *DISTRIBUTED, *DAM_PAPER, *TRAJECTORIES, local_ranges):

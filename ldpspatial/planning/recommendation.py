@@ -31,7 +31,8 @@ def recommended(cells: int, epsilon: float, n_users: int, model: str = "local") 
       (:mod:`ldpspatial.release.local.disks.disk_radius`), and a Bayesian field as the estimate
       (:mod:`ldpspatial.estimation.field`).
     - "distributed", enough of the other clients: secure sums on the levels of a quadtree, combined
-      by least squares (:mod:`ldpspatial.release.level_sums`).
+      by least squares (:mod:`ldpspatial.release.level_sums`). Where two servers do not collude,
+      :class:`ldpspatial.release.distributed.TwoServers` is the same on these (docs/two-servers.md).
     - "central", the server: the same of noisy sums.
 
     The choice looks at the arguments and nothing else, so it may be published. The two on levels

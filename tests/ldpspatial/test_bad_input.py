@@ -1665,6 +1665,9 @@ def test_a_parameter_of_a_new_name_fails_in_one_place_which_says_what_to_add() -
     assert lacking == ["FIELDS lacks novelty: add the kind of values it refuses"]
 
 
+MOST_TEXT = 100 + len(", ".join(lp.releases()))  # the longest names all releases
+
+
 def complaints(row: Row, parameter: str, place: Path) -> Iterable[str]:
     """Say what is wrong with each refusal of a bad value, if anything is."""
     words = row.terms.get(parameter, parameter).split()
@@ -1680,7 +1683,7 @@ def complaints(row: Row, parameter: str, place: Path) -> Iterable[str]:
             told = (shown(bad), type(bad).__name__, "()", "none")
             if scalar and parameter not in row.secret and not any(each in text for each in told):
                 yield f"{shown(bad)}: is not told: {text}"
-            if len(text) > 600:  # names of all releases
+            if len(text) > MOST_TEXT:
                 yield f"{shown(bad)}: too long: {text}"
         except Exception as error:
             yield f"{shown(bad)}: {type(error).__name__}: {str(error)[:100]}"

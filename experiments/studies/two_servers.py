@@ -1,0 +1,127 @@
+"""The release for two servers beside the ones for one server, and the sizes of its reports."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.cities import SQUARES, City, cities
+from experiments.progress import tracked
+from experiments.sources import data_option
+from experiments.studies.levels import METRICS, Setting, errors_of
+from experiments.tables import DOCS, markdown, replace_block
+from ldpspatial.comparison.compare import compare_people
+from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.distributed import Batch, Cohort, DistributedLevels, TwoServers
+from ldpspatial.release.distributed.sums.two_servers.report_size import multihot_report
+from ldpspatial.release.release import Release
+
+Array = NDArray[np.float64]
+
+PAGE = "two-servers.md"
+SIDE = 64
+BLOCKS = 32  # W2 is measured between so many blocks a side
+EPSILONS = (0.5, 2.0)
+USERS = (1_000, 10_000, 100_000)
+CITIES = ("austin", "chicago", "tokyo")
+CENTRAL = "central-levels"
+SECURE = "distributed-levels"
+TWO = "two-servers"
+FAILING = ", some fail"
+# By model, since what they promise differs: the tables name each.
+RELEASES: Mapping[str, Mapping[str, Release]] = {
+    "central": {CENTRAL: CentralLevels()},
+    "distributed": {
+        SECURE: DistributedLevels(),
+        TWO: TwoServers(),
+        SECURE + FAILING: DistributedLevels(Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)),
+        TWO + FAILING: TwoServers(Batch(drop_out=0.1)),
+    },
+}
+LENGTHS = (4, 64, 256, 1024, 4096, 16_384)
+
+
+@click.command("two-servers")
+@data_option
+@click.option("--out", type=click.Path(path_type=Path),
+              default=Path("experiments-output/two-servers"), show_default=True,
+              help="Folder of finished runs.")  # fmt: skip
+@click.option("--repeats", default=8, show_default=True)
+@click.option("--city", "names", type=click.Choice(list(SQUARES)), multiple=True, default=CITIES,
+              show_default=True)  # fmt: skip
+@click.option("--seed", default=1, show_default=True)
+@click.option("--jobs", default=-1, show_default=True)
+@click.option("--write", is_flag=True, help="Put the tables into docs/two-servers.md.")
+def two_servers(
+    data: Path, out: Path, repeats: int, names: tuple[str, ...], seed: int, jobs: int, write: bool
+) -> None:
+    """Error of two servers' noise beside one server's, and bytes a report."""
+    found: dict[Setting, dict[str, Array]] = {}
+    for city in tracked(cities(data, names), "cities"):
+        people = {SIDE: crowd(city, np.random.default_rng(seed))}
+        for model, some in RELEASES.items():
+            table = compare_people(
+                people, EPSILONS, some, repeats, np.random.default_rng(seed),
+                users=USERS, metrics=METRICS, blocks=BLOCKS, jobs=jobs, data=city.name,
+                folder=out / model / city.name.replace(" ", "-"),
+            )  # fmt: skip
+            for at, errors in errors_of(table).items():
+                found.setdefault(at, {}).update(errors)
+    parts = {"two-servers-errors": error_table(found), "two-servers-sizes": size_table()}
+    for name, text in parts.items():
+        click.echo(text)
+        if write:
+            replace_block(DOCS / PAGE, name, text)
+
+
+def crowd(city: City, rng: np.random.Generator) -> UserCells:
+    """Return people of a city, one place each."""
+    places = city.people(max(USERS), rng)
+    at = np.minimum((places * SIDE).astype(np.int64), SIDE - 1)
+    return cells_by_user(np.arange(len(at)), at[:, 0] * SIDE + at[:, 1], (SIDE, SIDE))
+
+
+def error_table(found: Mapping[Setting, Mapping[str, Array]]) -> str:
+    """Return W2 by people and epsilon, and ratios of two servers to one, over all cities.
+
+    Parameters
+    ----------
+    found : mapping of Setting to mapping of label to (3,) array
+        Logarithms of mean errors, as :func:`experiments.studies.levels.errors_of` gives them.
+    """
+    rows = []
+    for users in USERS:
+        for epsilon in EPSILONS:
+            some = [e for at, e in found.items() if (at.users, at.epsilon) == (users, epsilon)]
+            w2 = (np.exp(np.mean([e[label][0] for e in some])) for label in (CENTRAL, SECURE, TWO))
+            rows.append(
+                [f"{users:,}", f"{epsilon:g}", *(f"{value:.4f}" for value in w2),
+                 _ratios(some, ""), _ratios(some, FAILING)]
+            )  # fmt: skip
+    every = list(found.values())
+    rows.append(["all", "", "", "", "", _ratios(every, ""), _ratios(every, FAILING)])
+    header = ["users", "eps", *(f"`{label}`, W2" for label in (CENTRAL, SECURE, TWO)),
+              "two over one: W2, L1, MSE", "the same, 10 % fail"]  # fmt: skip
+    return markdown(header, rows)
+
+
+def _ratios(some: list[Mapping[str, Array]], which: str) -> str:
+    over = np.exp(np.mean([e[TWO + which] - e[SECURE + which] for e in some], axis=0))
+    return ", ".join(f"{value:.2f}" for value in over)
+
+
+def size_table() -> str:
+    """Return the sizes of reports by number of nodes."""
+    rows = []
+    for length in LENGTHS:
+        size = multihot_report(length)
+        rows.append(
+            [f"{length:,}", size.chunk_length, f"{size.proof_elements:,}", f"{size.leader:,}",
+             size.helper, f"{size.upload:,}", f"{size.verifier:,}"]
+        )  # fmt: skip
+    header = ["nodes", "`chunk_length`", "elements of the proof", "leader's share, bytes",
+              "helper's share", "a client uploads", "server to server, a report"]  # fmt: skip
+    return markdown(header, rows)
