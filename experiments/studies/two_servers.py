@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -13,6 +14,8 @@ from experiments.sources import data_option
 from experiments.studies.levels import METRICS, Setting, errors_of
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.comparison.compare import compare_people
+from ldpspatial.comparison.range_queries import random_rectangles
+from ldpspatial.estimation.intervals.levels import level_intervals
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import Batch, Cohort, DistributedLevels, TwoServers
@@ -41,6 +44,7 @@ RELEASES: Mapping[str, Mapping[str, Release]] = {
         TWO + FAILING: TwoServers(Batch(drop_out=0.1)),
     },
 }
+RECTANGLES = 20  # a run
 LENGTHS = (4, 64, 256, 1024, 4096, 16_384)
 
 
@@ -58,10 +62,16 @@ LENGTHS = (4, 64, 256, 1024, 4096, 16_384)
 def two_servers(
     data: Path, out: Path, repeats: int, names: tuple[str, ...], seed: int, jobs: int, write: bool
 ) -> None:
-    """Error of two servers' noise beside one server's, and bytes a report."""
+    """Error of two servers' noise beside one server's, intervals, and bytes a report."""
     found: dict[Setting, dict[str, Array]] = {}
+    inside: dict[Setting, Held] = {}
     for city in tracked(cities(data, names), "cities"):
-        people = {SIDE: crowd(city, np.random.default_rng(seed))}
+        rng = np.random.default_rng(seed)
+        for users in USERS:
+            for epsilon in EPSILONS:
+                at = Setting(city.name, SIDE, users, epsilon)
+                inside[at] = held(crowd(city, users, rng), epsilon, repeats, rng)
+        people = {SIDE: crowd(city, max(USERS), np.random.default_rng(seed))}
         for model, some in RELEASES.items():
             table = compare_people(
                 people, EPSILONS, some, repeats, np.random.default_rng(seed),
@@ -70,16 +80,28 @@ def two_servers(
             )  # fmt: skip
             for at, errors in errors_of(table).items():
                 found.setdefault(at, {}).update(errors)
-    parts = {"two-servers-errors": error_table(found), "two-servers-sizes": size_table()}
+    parts = {
+        "two-servers-errors": error_table(found),
+        "two-servers-intervals": interval_table(inside),
+        "two-servers-sizes": size_table(),
+    }
     for name, text in parts.items():
         click.echo(text)
         if write:
             replace_block(DOCS / PAGE, name, text)
 
 
-def crowd(city: City, rng: np.random.Generator) -> UserCells:
+class Held(NamedTuple):
+    """What 95 % intervals held: shares of rectangles and of cells, and the rectangles' width."""
+
+    rectangles: float
+    cells: float
+    width: float
+
+
+def crowd(city: City, users: int, rng: np.random.Generator) -> UserCells:
     """Return people of a city, one place each."""
-    places = city.people(max(USERS), rng)
+    places = city.people(users, rng)
     at = np.minimum((places * SIDE).astype(np.int64), SIDE - 1)
     return cells_by_user(np.arange(len(at)), at[:, 0] * SIDE + at[:, 1], (SIDE, SIDE))
 
@@ -111,6 +133,39 @@ def error_table(found: Mapping[Setting, Mapping[str, Array]]) -> str:
 def _ratios(some: list[Mapping[str, Array]], which: str) -> str:
     over = np.exp(np.mean([e[TWO + which] - e[SECURE + which] for e in some], axis=0))
     return ", ".join(f"{value:.2f}" for value in over)
+
+
+def held(users: UserCells, epsilon: float, runs: int, rng: np.random.Generator) -> Held:
+    """Play the release and count how often its intervals hold the people's own shares."""
+    regions = np.zeros((RECTANGLES, *users.shape), bool)
+    rows = []
+    for _ in range(runs):
+        levels = TwoServers().release(users, epsilon, rng).levels
+        if levels is None:
+            raise click.ClickException("a run without failures gave no levels")
+        sure = level_intervals(levels)
+        cells = (sure.lower <= users.density) & (users.density <= sure.upper)
+        regions[:] = False
+        for mask, box in zip(regions, random_rectangles(users.shape, RECTANGLES, rng), strict=True):
+            south, west, north, east = box
+            mask[south:north, west:east] = True
+            share = users.density[mask].sum()
+            got = sure.region(mask)
+            rows.append((got.lower <= share <= got.upper, cells.mean(), got.upper - got.lower))
+    return Held(*np.mean(rows, axis=0).tolist())
+
+
+def interval_table(inside: Mapping[Setting, Held]) -> str:
+    """Return what intervals held by people and epsilon, means over cities."""
+    rows = []
+    for users in USERS:
+        for epsilon in EPSILONS:
+            some = [e for at, e in inside.items() if (at.users, at.epsilon) == (users, epsilon)]
+            rectangles, cells, width = np.mean(some, axis=0)
+            rows.append(
+                [f"{users:,}", f"{epsilon:g}", f"{rectangles:.3f}", f"{cells:.3f}", f"{width:.3f}"]
+            )
+    return markdown(["users", "eps", "rectangles held", "cells held", "width"], rows)
 
 
 def size_table() -> str:

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from experiments.cities import City
 from experiments.studies import two_servers as module
 from experiments.studies.levels import Setting
-from experiments.studies.two_servers import error_table, size_table, two_servers
+from experiments.studies.two_servers import error_table, held, size_table, two_servers
+from ldpspatial.places.users import cells_by_user
 
 
 def test_ratios_are_of_geometric_means_over_cities() -> None:
@@ -31,13 +32,22 @@ def test_sizes_are_of_the_shortest_proofs() -> None:
     assert "| 4,096 | 66 | 259 | 69,728 | 64 | 70,008 | 2,176 |" in size_table()
 
 
+def test_what_is_held_is_a_share_of_rectangles_and_cells() -> None:
+    rng = np.random.default_rng(1)
+    users = cells_by_user(range(3000), rng.integers(64, size=3000), (8, 8))
+    found = held(users, 1.0, 10, rng)
+    assert 0.8 < found.rectangles <= 1.0
+    assert 0.8 < found.cells <= 1.0
+    assert 0 < held(users, 20.0, 2, rng).width < found.width < 0.5
+
+
 def test_the_command_runs_and_writes_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     marks = [f"<!-- {name} -->\n<!-- /{name} -->" for name in
-             ("two-servers-errors", "two-servers-sizes")]  # fmt: skip
+             ("two-servers-errors", "two-servers-intervals", "two-servers-sizes")]  # fmt: skip
     (docs / module.PAGE).write_text("\n\n".join(marks))
     town = City("town", (0.0, 0.0, 1.0), np.random.default_rng(1).beta(2, 3, (500, 2)))
     monkeypatch.setattr(module, "cities", lambda data, names: [town])
