@@ -137,7 +137,9 @@ def test_noise_is_there_whoever_stays_away() -> None:
     users = town(4000)
     run = TwoServers(Batch(drop_out=0.5)).release(users, 4.0, np.random.default_rng(7))
     assert 1800 < int(run.facts["survivors"]) < 2200
-    assert run.levels is None  # every batch is of others
+    assert run.levels is not None
+    # A batch of half of them stands for all: (1 - f) / f for each person in a node.
+    assert run.levels.levels[-1].per_person == pytest.approx(1, abs=0.2)
     assert np.abs(run.density - users.density).sum() < 0.3
     nobody = TwoServers(Batch(drop_out=0.9999)).release(town(20), 4.0, np.random.default_rng(7))
     assert nobody.density == pytest.approx(np.full((16, 16), 1 / 256))
