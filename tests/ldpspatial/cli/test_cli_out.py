@@ -16,7 +16,7 @@ from tests.support.command_line import refusal, run, succeed
 
 PLAY = (
     *("simulate", "--map", "normal", "--people", 50),
-    *("--cells", 5, "--epsilon", 2, "--radius", 1, "--intervals", "none"),
+    *("--cells", 5, "--epsilon", 2, "--radius", 1, "--intervals", "none", "--estimator", "em"),
 )
 
 
