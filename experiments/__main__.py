@@ -26,6 +26,7 @@ from experiments.studies.orderings import orderings
 from experiments.studies.plan_figure import plan_figure
 from experiments.studies.public_weights import public_weights
 from experiments.studies.robust_maps import robust_maps
+from experiments.studies.round_costs import round_costs
 from experiments.studies.same_numbers import same_numbers
 from experiments.studies.secure_aggregation import secure_aggregation
 from experiments.studies.series import series
@@ -60,6 +61,7 @@ OWN = (
     public_weights,
     robust_maps,
     same_numbers,
+    round_costs,
     secure_aggregation,
     series,
     still_device,

@@ -350,7 +350,7 @@ class Ledger:
         return row[1], None if row[2] is None else [int(k) for k in row[2].split()]
 
     @uninterrupted
-    def advance(self, name: str, step: Advance, limit: int) -> str:
+    def advance(self, name: str, step: Advance, limit: int, room: int = 0) -> str:
         """Move what is kept under a name one step on, with what that spends, in one transaction.
 
         For whoever answers a server in several messages, one of which spends (client_sdk.rounds).
@@ -366,6 +366,8 @@ class Ledger:
             more micro-epsilons. Called at most once, as ``draw`` of :meth:`spend`.
         limit : int
             Most that may ever be spent under this name.
+        room : int
+            What must be left to spend, besides, if the state changes: for what comes later.
 
         Returns
         -------
@@ -379,7 +381,8 @@ class Ledger:
         LedgerError
             As :meth:`spend`: in the very last step it may be kept and spent all the same.
         Exception
-            What ``step`` raises passes through; nothing is kept or spent.
+            What ``step`` raises passes through; nothing is kept or spent. Nor is anything where it
+            returns the state that it was given.
         """
         name = unicode_text("name", name)
         limit = whole_number("limit", limit, 0, MAX_LIMIT)
@@ -393,13 +396,13 @@ class Ledger:
             asked = whole_number("micro_epsilon", asked, 0, MAX_SPENDING)
             with explained(file):
                 here = self._spent_on(books, name)
-            if asked:
-                _check_budget(books.head, here, asked, limit)
+            if state != before:
+                _check_budget(books.head, here, max(asked, room), limit)
             with explained(file):
-                if asked:
+                if asked and state != before:
                     books.put("spending", name, here + asked)
                     books.head = books.head._replace(spent=books.head.spent + asked)
-                if asked or state != before:
+                if state != before:
                     books.put("rounds", name, state)
                     books.commit()
         return state

@@ -172,7 +172,7 @@ class Client:
             if len(told) < self.terms.threshold:
                 raise ProtocolError(f"{len(told)} survivors are fewer than the threshold")
             # In the complete graph all clients are neighbours, and none may be unheard of.
-            known = told if self.terms.complete else told & self._adverts.keys()
+            known = self._known_of(told)
             if not known <= self._seed_shares.keys():
                 raise ProtocolError("a survivor never sent its shares")
             if len(known) < self.terms.shares:
@@ -289,10 +289,14 @@ class Client:
                 check_advert(self.terms, advert, self._directory)
         return adverts
 
+    def _known_of(self, told: frozenset[int]) -> frozenset[int]:
+        """Return whose shares this client may hold, of those who survive."""
+        return told if self.terms.complete else frozenset(self._adverts) & told
+
     def _accept(self, told: frozenset[int]) -> None:
         """Take a list of survivors for the one that shares will be revealed for."""
         self._told = told
-        self._survivors = told if self.terms.complete else told & self._adverts.keys()
+        self._survivors = self._known_of(told)
         self._statements = survivor_statements(self.terms, told, self._adverts)
 
     def _distinct(self, numbers: Iterator[int]) -> set[int]:

@@ -216,8 +216,9 @@ class Survivors(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check that these are numbers of clients who are enrolled."""
-        right = isinstance(self.numbers, frozenset) and all(map(is_number, self.numbers))
-        within = right and all(0 <= number < terms.clients for number in self.numbers)
+        right = isinstance(self.numbers, frozenset) and set(map(type, self.numbers)) <= {int}
+        numbers = self.numbers if right else frozenset()
+        within = right and (not numbers or (min(numbers) >= 0 and max(numbers) < terms.clients))
         agreed = is_number(self.clients) and self.clients == terms.clients
         require(within and agreed, "the list of survivors is malformed, or includes strangers")
 

@@ -195,7 +195,9 @@ class Uniform:
 
     def below(self, bound: int) -> int:
         """Return a uniform whole number in [0, bound), by rejection: no modulo, so no bias."""
-        # More than half of the values below 2^bits are accepted; a bound of 1 takes no byte.
+        if bound == 1:
+            return 0
+        # More than half of the values below 2^bits are accepted.
         bits = (bound - 1).bit_length()
         size = (bits + 7) // 8
         mask = (1 << bits) - 1

@@ -19,7 +19,6 @@ from client_sdk import canonical, entropy
 from client_sdk.device import Device
 from client_sdk.errors import (
     AlreadyGivenError,
-    BudgetError,
     CollectionError,
     NotAskedError,
     ParameterError,
@@ -210,8 +209,6 @@ class Participant:
             raise ParameterError(f"session must be {SESSION_BYTES} bytes, got {shown(session)}")
         terms = asked.terms(session)
         self._check_open()
-        if not self._state()["spent"] and self._ledger.remaining() < asked.micro_epsilon:
-            raise BudgetError("the ledger has no room for this round; nothing was drawn")
         self._ledger.join(asked.digest, asked.to_json(), None)
 
         def move(before: str | None) -> tuple[str, int]:
@@ -237,7 +234,8 @@ class Participant:
                 "client": client.saved(),
             }), 0  # fmt: skip
 
-        return self._moved(move)
+        self._documents[asked.digest] = asked
+        return self._moved(move, asked.micro_epsilon)
 
     def share(self, message: bytes, identities: Identities) -> bytes:
         """Answer the list of the neighbours' keys: return shares of two secrets, sealed for them.
@@ -340,13 +338,12 @@ class Participant:
         if not isinstance(data, bytes):
             raise ParameterError(f"message must be bytes, got {type(data).__name__}")
         asked = sha256(data).hexdigest()
-        self._documents.update(self._kept_document(self._state()["round"]))
+        if not self._documents:  # after a restart
+            self._documents.update(self._kept_document(self._state()["round"]))
 
         def move(before: str | None) -> tuple[str, int]:
             state = _read(before)
-            document = self._documents.get(state["round"])
-            if state["left"] or document is None:
-                raise ProtocolError(state["left"] or "no session was begun")
+            document = self._running(state)
             if state["step"] == step:
                 same = state["asked"] == asked
                 why = f"the server sent two messages in round {step.value}"
@@ -371,12 +368,20 @@ class Participant:
 
         return self._moved(move)
 
-    def _moved(self, move: Callable[[str | None], tuple[str, int]]) -> bytes:
+    def _moved(self, move: Callable[[str | None], tuple[str, int]], room: int = 0) -> bytes:
         limit = self.campaign.micro_epsilon
-        state = _read(self._ledger.advance(self.campaign.digest, move, limit))
+        state = _read(self._ledger.advance(self.campaign.digest, move, limit, room))
         if state["left"]:
             raise ProtocolError(state["left"])
         return bytes.fromhex(state["answer"])
+
+    def _running(self, state: State) -> RoundDocument:
+        """Return the round of the session that a device is in, or refuse where it is in none."""
+        if state["left"] or not state["session"]:
+            raise ProtocolError(state["left"] or "no session was begun")
+        if state["round"] not in self._documents:
+            raise ProtocolError("another process began another round: open the participant anew")
+        return self._documents[state["round"]]
 
     def _client(self, state: State, document: RoundDocument) -> Client:
         """Return the client of a session, as its last answer left it."""

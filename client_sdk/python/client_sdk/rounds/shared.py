@@ -6,8 +6,9 @@ one definition on both sides:
 - the session: ``Client``, ``Step``, ``Terms``, ``SESSION_BYTES``, ``ProtocolError``;
 - messages: ``Message``, ``KeyAdvert``, ``KeyList``, ``SharesOut``, ``SharesIn``, ``MaskedVector``,
   ``Survivors``, ``Confirmation``, ``Confirmations``, ``Revealed``;
-- keys: ``KEY_BYTES``, ``KeyPair``, ``SigningKey``, ``check_advert``, ``own_mask``, ``pair_mask``,
-  ``seed_check``, ``survivor_statements``, ``usable``, ``verified``;
+- keys: ``KEY_BYTES``, ``KeyPair``, ``SigningKey``, ``check_advert``, ``key_statement``,
+  ``own_mask``, ``pair_mask``, ``seal``, ``seed_check``, ``survivor_statements``, ``usable``,
+  ``verified``;
 - sharing: ``MAX_CLIENTS``, ``Neighbours``, ``circle``, ``combine``;
 - enrolment: ``Certificate``, ``check_identity``, ``check_seat_request``;
 - arrays: ``Ints``.
@@ -21,6 +22,7 @@ from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours, circle
 from client_sdk.rounds.keys import (
     check_advert,
+    key_statement,
     own_mask,
     pair_mask,
     seed_check,
@@ -38,7 +40,7 @@ from client_sdk.rounds.messages import (
     SharesOut,
     Survivors,
 )
-from client_sdk.rounds.primitives import KEY_BYTES, KeyPair, SigningKey, usable, verified
+from client_sdk.rounds.primitives import KEY_BYTES, KeyPair, SigningKey, seal, usable, verified
 from client_sdk.rounds.shamir import combine
 from client_sdk.rounds.terms import SESSION_BYTES, Step, Terms
 from client_sdk.rounds.wire import Message
@@ -71,8 +73,10 @@ __all__ = [
     "check_seat_request",
     "circle",
     "combine",
+    "key_statement",
     "own_mask",
     "pair_mask",
+    "seal",
     "seed_check",
     "survivor_statements",
     "usable",

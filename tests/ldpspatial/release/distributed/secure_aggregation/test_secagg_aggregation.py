@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.studies.round_costs import round_costs
 from experiments.studies.secure_aggregation import published_bits, secure_aggregation
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.sums import secure_aggregation as package
@@ -225,3 +226,10 @@ def test_the_measurement_runs() -> None:
     assert run.exit_code == 0, run.output
     assert run.output.count("| 20 |") == 4
     assert run.output.count("| 10 | all |") == 2
+
+
+def test_the_measurement_of_a_device_in_a_round_runs() -> None:
+    arguments = ["--clients", "20", "--devices", "1", "--length", "4"]
+    run = CliRunner().invoke(round_costs, arguments)
+    assert run.exit_code == 0, run.output
+    assert run.output.count("| 20 |") == 4
