@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import client_sdk
+from client_sdk import rounds
 
 PUBLIC = [
     "AlreadyGivenError", "Answer", "BudgetError", "ClientError", "Collection", "CollectionError",
@@ -70,6 +71,31 @@ def test_public_names_are_pinned() -> None:
     assert client_sdk.__all__ == PUBLIC
     assert all(hasattr(client_sdk, name) for name in PUBLIC)
     assert client_sdk.__version__ == "0.1.0"
+
+
+def test_public_names_of_rounds_are_pinned() -> None:
+    assert rounds.__all__ == [
+        "Asked", "Campaign", "Client", "Neighbours", "NoiseShare", "Participant", "ProtocolError",
+        "RoundDocument", "SigningKey", "Step", "Terms", "checked_modulus", "choose_neighbours",
+        "client_vector",
+    ]  # fmt: skip
+    assert all(hasattr(rounds, name) for name in rounds.__all__)
+
+
+def test_rounds_name_their_extra_where_it_is_missing() -> None:
+    names = loaded_by("import client_sdk.rounds as r; r.NoiseShare, r.Terms, r.RoundDocument")
+    assert names - {"client_sdk"} <= sys.stdlib_module_names
+    for package in ("cryptography", "numpy"):
+        script = (
+            f"import sys; sys.modules['{package}'] = None\n"
+            "import client_sdk.rounds\n"
+            "try:\n    client_sdk.rounds.Participant\n"
+            "except client_sdk.ParameterError as error:\n    print(error)"
+        )
+        command = [sys.executable, "-c", script]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        told = f"rounds need the package {package}: install ldpspatial-client[rounds]\n"
+        assert run.stdout == told
 
 
 def test_examples_in_docstrings_run() -> None:
