@@ -7,8 +7,9 @@ in :meth:`Ledger.pending`. An uploader sends those stored bytes until they are a
 second draw for the same position would be a second disclosure.
 
 The file holds integer micro-epsilons, the names of collections, keyed hashes of the readings that
-were answered, what the device joined, and the reports not yet acknowledged. It holds no clock
-(setting one back would refill the budget), no identifier of the device or its user and no
+were answered, what the device joined, the reports not yet acknowledged, and the state of rounds,
+with the identity that the device has drawn for each campaign. It holds no clock
+(setting one back would refill the budget), no other identifier of the device or its user and no
 position. Checksums find damage that SQLite, which has none, would read as data; a damaged ledger
 refuses to work. They have no key: they stop accidents, not a person who edits the file.
 

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -353,6 +355,19 @@ def test_a_copy_of_the_ledger_answers_nothing(tmp_path: Path) -> None:
     source.write_bytes(before)  # back to the time before the vector
     with pytest.raises(LedgerError):
         Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE rounds SET state = replace(state, '\"spent\":1', '\"spent\":0')", "DROP TABLE rounds"],
+)
+def test_a_state_that_somebody_edits_is_noticed(tmp_path: Path, statement: str) -> None:
+    session = a_session(tmp_path).until(Step.CONFIRM)
+    with closing(sqlite3.connect(tmp_path / "0" / "ledger.db")) as connection:
+        connection.execute(statement)
+        connection.commit()
+    with pytest.raises(LedgerError):
+        session.answer(0)
 
 
 @pytest.mark.parametrize(
