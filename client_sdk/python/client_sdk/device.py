@@ -68,7 +68,7 @@ class Device:
     """
 
     def __init__(self, ledger: Ledger):
-        self._ledger = ledger
+        self._ledger = ledger  # client_sdk.rounds spends from it, too; apps do not reach it
         self._tasks: dict[str, _Task] = {}
 
     @classmethod
@@ -260,11 +260,6 @@ class Device:
     def is_pending(self, report_id: str) -> bool:
         """Tell whether a report is not yet acknowledged or discarded."""
         return self._ledger.is_pending(report_id)
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger, for what else of this client spends from it."""
-        return self._ledger
 
     @property
     def folder(self) -> Path:

@@ -108,7 +108,7 @@ def test_a_process_killed_at_any_message_goes_on_with_the_very_same_bytes(
 ) -> None:
     """One device dies at every message, around the commit, and again before its answer is sent."""
     session = a_session(tmp_path)
-    ledger = Device.open(tmp_path / "0").ledger
+    ledger = Device.open(tmp_path / "0")._ledger
     ledger.join(DOCUMENT.digest, DOCUMENT.to_json(), None)  # or the first commit would be this one
     for step in Step:
         with pytest.MonkeyPatch.context() as patch:
@@ -148,7 +148,7 @@ def test_the_vector_is_masked_and_paid_for_in_one_commit(
     answers = {session.answer(0), session.answer(0)}
     assert len(answers) == 1
     assert one.spent() == 1_000_000
-    state = Device.open(tmp_path / "0").ledger.state(CAMPAIGN.digest)
+    state = Device.open(tmp_path / "0")._ledger.state(CAMPAIGN.digest)
     assert state is not None
     assert "mask_key" not in state
     assert '"seed"' not in state
@@ -333,7 +333,7 @@ def test_a_ledger_without_room_gives_no_vector(tmp_path: Path) -> None:
         poor.begin(DOCUMENT.to_json(), SESSION, 0)
     session = a_session(tmp_path).until(Step.MASK)
     device = Device.open(tmp_path / "0")
-    device.ledger.spend("elsewhere", 7_500_000, None, lambda: ("id", "report"))
+    device._ledger.spend("elsewhere", 7_500_000, None, lambda: ("id", "report"))
     with pytest.raises(BudgetError, match="cap over all collections"):
         session.answer(0)
     assert session.participants[0].spent() == 0

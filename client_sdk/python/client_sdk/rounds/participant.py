@@ -73,7 +73,7 @@ class Participant:
     """
 
     def __init__(self, device: Device, campaign: Campaign, number: int) -> None:
-        self._ledger = device.ledger
+        self._ledger = device._ledger
         self.campaign = campaign
         self.number = number
         self._documents: dict[str, RoundDocument] = {}
@@ -109,14 +109,14 @@ class Participant:
             raise ParameterError(f"digest must be a text, got {type(digest).__name__}")
         written_epsilon("max_epsilon", max_epsilon)  # elsewhere None means no limit
         campaign = Campaign.from_json(document, digest, max_epsilon)
-        device.ledger.join(digest, campaign.to_json(), lambda: campaign.choose(entropy.system))
+        device._ledger.join(digest, campaign.to_json(), lambda: campaign.choose(entropy.system))
 
         def enrol(before: str | None) -> tuple[str, int]:
             if before is not None:
                 return before, 0
             return _written({**_NONE, "identity": entropy.system(KEY_BYTES).hex()}), 0
 
-        device.ledger.advance(digest, enrol, campaign.micro_epsilon)
+        device._ledger.advance(digest, enrol, campaign.micro_epsilon)
         return cls.open(device, digest)
 
     @classmethod
@@ -129,8 +129,8 @@ class Participant:
             The device has not joined it.
         LedgerError
         """
-        kept = device.ledger.joined(digest)
-        if kept is None or not kept[1] or device.ledger.state(digest) is None:
+        kept = device._ledger.joined(digest)
+        if kept is None or not kept[1] or device._ledger.state(digest) is None:
             raise CollectionError(
                 "the device has not joined this campaign: call join with its document, the digest "
                 "that the app ships and a largest epsilon"
