@@ -75,9 +75,9 @@ def test_public_names_are_pinned() -> None:
 
 def test_public_names_of_rounds_are_pinned() -> None:
     assert rounds.__all__ == [
-        "Asked", "Campaign", "Client", "Neighbours", "NoiseShare", "Participant", "ProtocolError",
-        "RoundDocument", "SigningKey", "Step", "Terms", "checked_modulus", "choose_neighbours",
-        "client_vector",
+        "Ask", "Asked", "Campaign", "Client", "Neighbours", "NoiseShare", "Participant",
+        "ProtocolError", "RoundDocument", "SigningKey", "Step", "Terms", "Told",
+        "checked_modulus", "choose_neighbours", "client_vector", "visit",
     ]  # fmt: skip
     assert all(hasattr(rounds, name) for name in rounds.__all__)
 
