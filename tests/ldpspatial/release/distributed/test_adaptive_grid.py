@@ -11,14 +11,9 @@ from scipy import sparse
 
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user
-from ldpspatial.release.distributed.levels.adaptive_grid import (
-    AdaptiveGrid,
-    cut,
-    density_of,
-    reconciled,
-    refined,
-)
+from ldpspatial.release.distributed.levels.adaptive_grid import AdaptiveGrid, reconciled
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
+from ldpspatial.release.rectangles import cut, density_of, refined
 from tests.support.cohorts import Recording, Silent
 
 sides = st.integers(1, 17)
