@@ -35,7 +35,7 @@ class CentralQuadtree(CentralRelease):
 
     Attributes
     ----------
-    depth : int in [0, 14]
+    depth : int in [1, 14]
         The last level; that of the cells where the map has fewer.
     growth : float in (0, 16]
         A level's epsilon over that of the level above.
@@ -60,7 +60,7 @@ class CentralQuadtree(CentralRelease):
     growth: float = 2 ** (1 / 3)
 
     def __post_init__(self) -> None:
-        whole_number("depth", self.depth, 0, MAX_DEPTH)
+        whole_number("depth", self.depth, 1, MAX_DEPTH)
         number_in("growth", self.growth, "(0, 16]")
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:

@@ -53,7 +53,7 @@ class Wavelets(CentralRelease):
 
     Attributes
     ----------
-    depth : int in [0, 14]
+    depth : int in [1, 14]
         The level; that of the cells where the map has fewer.
     basis : {"square", "tensor"}
         Three differences a node of the quadtree, or differences of differences (Privelet).
@@ -81,7 +81,7 @@ class Wavelets(CentralRelease):
     growth: float = 1.0
 
     def __post_init__(self) -> None:
-        whole_number("depth", self.depth, 0, MAX_DEPTH)
+        whole_number("depth", self.depth, 1, MAX_DEPTH)
         one_of("basis", self.basis, get_args(Basis))
         number_in("growth", self.growth, "(0, 16]")
 
