@@ -6,6 +6,7 @@ import pytest
 
 from experiments.studies.levels import FAMILIES, METRICS, best_of, errors_of, ratios, releases_of
 
+
 def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
     model = "central-levels"
     labels = list(releases_of(model))

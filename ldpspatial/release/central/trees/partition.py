@@ -1,8 +1,8 @@
 """The partition of least cost: nodes of a quadtree inside which people are spread evenly.
 
 DAWA (Li et al., "A Data- and Workload-Aware Algorithm for Range Queries Under Differential
-Privacy", VLDB 2014, sections 4 and 5) cuts a line into buckets by noisy costs and then measures the
-buckets. Here buckets are nodes of a quadtree, so they are squares of the map, as those of DAWA's
+Privacy", VLDB 2014, the section on private partitioning) cuts a line into buckets by noisy costs,
+and then measures the buckets. Here buckets are nodes of a quadtree, so they are squares of the map, as those of DAWA's
 faster form are intervals of 2^k cells. DAWA measures them by a hierarchy tuned to a workload of
 ranges; here each bucket has a count of its own, for no ranges are known.
 
