@@ -1,7 +1,7 @@
 """Central differential privacy: a server that sees all data publishes a noisy map."""
 
 from ldpspatial.release.central.central_levels import CentralLevels
-from ldpspatial.release.central.grids.adaptive_grid import CentralAdaptiveGrid
+from ldpspatial.release.central.grids.central_adaptive_grid import CentralAdaptiveGrid
 from ldpspatial.release.central.grids.uniform_grid import UniformGrid
 from ldpspatial.release.central.laplace import Laplace, LaplaceTop
 from ldpspatial.release.central.sparse_emd import SparseEmd

@@ -2,9 +2,9 @@
 
 DAWA (Li et al., "A Data- and Workload-Aware Algorithm for Range Queries Under Differential
 Privacy", VLDB 2014, the section on private partitioning) cuts a line into buckets by noisy costs,
-and then measures the buckets. Here buckets are nodes of a quadtree, so they are squares of the map, as those of DAWA's
-faster form are intervals of 2^k cells. DAWA measures them by a hierarchy tuned to a workload of
-ranges; here each bucket has a count of its own, for no ranges are known.
+and then measures the buckets. Here buckets are nodes of a quadtree, so they are squares of the
+map, as those of DAWA's faster form are intervals of 2^k cells. DAWA measures them by a hierarchy
+tuned to a workload of ranges; here each bucket has a count of its own, for no ranges are known.
 
 What a node costs as one bucket is its deviation from an even spread, sum |x - mean| over its cells,
 and the noise of one count, 1 / epsilon. Half the deviation is what lies above the mean; it is taken
