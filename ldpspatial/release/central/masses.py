@@ -1,4 +1,4 @@
-"""From noisy masses to a density, as every rival here has it: negatives count as zero."""
+"""From noisy masses to a density: negatives count as zero."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def density_of_masses(masses: Array) -> Array:
+def density_of_masses(masses: Array | Ints) -> Array:
     """Return masses without their negatives, divided by their sum; uniform where none is positive.
 
     The sum is that of noisy numbers: the number of users is not public.

@@ -1,6 +1,5 @@
 """What the grids share: the number of people that their rules ask for, and counts in rectangles."""
 
-from collections.abc import Sequence
 from math import ceil, sqrt
 
 import numpy as np
@@ -65,7 +64,7 @@ def rectangle_sums(labels: Ints, cells: Ints, units: Ints) -> Ints:
     return sums
 
 
-def in_people(noisy: Sequence[int] | Ints) -> Array:
+def in_people(noisy: Ints) -> Array:
     """Return noisy sums of units in people."""
-    people: Array = np.asarray(noisy) / MASS
+    people: Array = noisy / MASS
     return people
