@@ -16,15 +16,21 @@ from ldpspatial.release.central import (
     UniformGrid,
     Wavelets,
 )
+from ldpspatial.release.central.masses import Negatives
 from ldpspatial.release.release import Release
 
 SHARES = (1.0, 1.6)  # of a level over those of the level above
+NEGATIVES: tuple[Negatives, ...] = ("zero", "nearest")
 CENTRAL_RIVALS: Mapping[str, Mapping[str, Release]] = MappingProxyType(
     {
         "laplace": {"": Laplace()},
         "uniform grid": {
             "rule": UniformGrid(),
             **{f"{2**level} parts": UniformGrid(2**level) for level in range(2, 9)},
+            **{
+                f"{2**level} parts, nearest": UniformGrid(2**level, negatives="nearest")
+                for level in range(5, 9)
+            },
         },
         "adaptive grid": {
             f"c2 = {c2:g}, {parts or 'rule'}": CentralAdaptiveGrid(c2=c2, parts=parts)
@@ -32,9 +38,12 @@ CENTRAL_RIVALS: Mapping[str, Mapping[str, Release]] = MappingProxyType(
             for parts in (None, 16)
         },
         "quadtree, least squares": {
-            f"depth {depth}, growth {growth:.2f}": CentralQuadtree(depth, growth)
-            for depth in range(3, 8)
+            f"depth {depth}, growth {growth:.2f}, {negatives}": CentralQuadtree(
+                depth, growth, negatives
+            )
+            for depth in range(4, 8)
             for growth in SHARES
+            for negatives in NEGATIVES
         },
         "privtree": {f"alpha = {alpha:g}": PrivTree(alpha) for alpha in (0.25, 0.5)},
         "least cost partition": {
@@ -42,7 +51,7 @@ CENTRAL_RIVALS: Mapping[str, Mapping[str, Release]] = MappingProxyType(
         },
         "wavelets": {
             **{
-                f"depth {depth}, growth {growth:.2f}": Wavelets(depth, "square", growth)
+                f"depth {depth}, growth {growth:.2f}": Wavelets(depth, "square", growth, "nearest")
                 for depth in (4, 5, 6)
                 for growth in SHARES
             },

@@ -1490,6 +1490,7 @@ FIELDS: dict[str, Bad] = {
     "people": optional(whole(0)),
     "growth": number(0, -1, 17, inf),
     "basis": NAME,
+    "negatives": NAME,
     "rounding": NAME,
     "width": whole(2),
     "depth": (0, -1, 1.5, *NO_NUMBERS),

@@ -28,6 +28,21 @@ def even_map(regions: Sequence[Region], masses: Sequence[float], shape: tuple[in
     return found / found.sum() if found.any() else np.full(shape, 1 / found.size)
 
 
+def nearest_map(masses: Array) -> Array:
+    """The shift by bisection that keeps the sum when what falls below zero is zero."""
+    total = float(masses.sum())
+    if total <= 0:
+        return np.full(masses.shape, 1 / masses.size)
+    low, high = 0.0, float(masses.max())
+    for _ in range(200):
+        middle = (low + high) / 2
+        if sum(max(mass - middle, 0.0) for mass in masses.ravel().tolist()) > total:
+            low = middle
+        else:
+            high = middle
+    return np.maximum(masses - low, 0) / np.maximum(masses - low, 0).sum()
+
+
 # Grids
 
 

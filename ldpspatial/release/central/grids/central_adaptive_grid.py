@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from ldpspatial.release.central.grids.grid_counts import (
     people_and_rest,
     rectangle_sums,
     sides_for,
+    spread_in,
 )
+from ldpspatial.release.central.masses import Negatives, density_of_masses
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.rectangles import MOST_BLOCKS, cut, density_of, reconciled, refined
+from ldpspatial.release.rectangles import MOST_BLOCKS, cut, reconciled, refined
 from ldpspatial.release.release import Released
-from ldpspatial.validate import MICRO, number_in, positive, true_or_false, whole_number
+from ldpspatial.validate import MICRO, number_in, one_of, positive, true_or_false, whole_number
 
 LEAST_PARTS = 10  # along a side of the map in the first round
 
@@ -48,6 +50,9 @@ class CentralAdaptiveGrid(CentralRelease):
         For the rule: a public number of people; None measures it with a 32nd of epsilon.
     consistent : bool
         Let each block's parts add up to the mean of both rounds, weighted by inverse variances.
+    negatives : {"zero", "nearest"}
+        They are zero, or the map is the nearest one without any that has the same sum
+        (:func:`ldpspatial.release.central.masses.density_of_masses`).
 
     Raises
     ------
@@ -71,6 +76,7 @@ class CentralAdaptiveGrid(CentralRelease):
     parts: int | None = None
     people: int | None = None
     consistent: bool = True
+    negatives: Negatives = "zero"
 
     def __post_init__(self) -> None:
         number_in("alpha", self.alpha, "(0, 1)")
@@ -81,6 +87,7 @@ class CentralAdaptiveGrid(CentralRelease):
         if self.people is not None:
             whole_number("people", self.people, 0)
         true_or_false("consistent", self.consistent)
+        one_of("negatives", self.negatives, get_args(Negatives))
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         cells, units = unit_sums(users)
@@ -106,4 +113,5 @@ class CentralAdaptiveGrid(CentralRelease):
             ]
             fine = reconciled(coarse, variances[0], fine, variances[1], block_of)
         facts = {"blocks": number, "parts": len(fine)}
-        return Released(density_of(fine, labels), claim_of(micro_epsilon), facts)
+        density = density_of_masses(spread_in(labels, fine), self.negatives)
+        return Released(density, claim_of(micro_epsilon), facts)

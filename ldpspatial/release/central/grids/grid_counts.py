@@ -68,3 +68,15 @@ def in_people(noisy: Ints) -> Array:
     """Return noisy sums of units in people."""
     people: Array = noisy / MASS
     return people
+
+
+def spread_in(labels: Ints, counts: Array | Ints) -> Array:
+    """Return a map on which the count of each rectangle is spread evenly over its cells.
+
+    Examples
+    --------
+    >>> spread_in(np.array([[0, 0, 1]]), np.array([6, 5])).tolist()
+    [[3.0, 3.0, 5.0]]
+    """
+    masses: Array = (counts / np.bincount(labels.ravel()))[labels]
+    return masses

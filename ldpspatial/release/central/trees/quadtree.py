@@ -1,7 +1,7 @@
 """All levels of a quadtree, combined by least squares: the textbook rival."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central.budget_parts import geometric, in_proportion
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
-from ldpspatial.release.central.masses import density_of_masses, spread_evenly
+from ldpspatial.release.central.masses import Negatives, density_of_masses, spread_evenly
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
 from ldpspatial.release.release import Released
-from ldpspatial.validate import MICRO, number_in, whole_number
+from ldpspatial.validate import MICRO, number_in, one_of, whole_number
 
 Array = NDArray[np.float64]
 
@@ -30,8 +30,8 @@ class CentralQuadtree(CentralRelease):
     The levels' shares of epsilon are equal in Hay et al. ("Boosting the Accuracy of Differentially
     Private Histograms Through Consistency", VLDB 2010, section 4) and grow by 2^(1/3) a level in
     Cormode et al. ("Differentially Private Spatial Decompositions", ICDE 2012, sections 4 and 5),
-    who also give least squares for such shares. Negative sums of the last level are zero, and each
-    is spread evenly over its cells.
+    who also give least squares for such shares. Sums of the last level are spread evenly over their
+    cells.
 
     Attributes
     ----------
@@ -39,6 +39,9 @@ class CentralQuadtree(CentralRelease):
         The last level; that of the cells where the map has fewer.
     growth : float in (0, 16]
         A level's epsilon over that of the level above.
+    negatives : {"zero", "nearest"}
+        They are zero, or the map is the nearest one without any that has the same sum
+        (:func:`ldpspatial.release.central.masses.density_of_masses`).
 
     Raises
     ------
@@ -58,10 +61,12 @@ class CentralQuadtree(CentralRelease):
 
     depth: int = 5
     growth: float = 2 ** (1 / 3)
+    negatives: Negatives = "zero"
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, 1, MAX_DEPTH)
         number_in("growth", self.growth, "(0, 16]")
+        one_of("negatives", self.negatives, get_args(Negatives))
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         tree = Quadtree(users.shape)
@@ -80,7 +85,7 @@ class CentralQuadtree(CentralRelease):
         people = least_squares(combined(tree, levels))
         masses = spread_evenly(tree, depth, tree.numbers(depth), people)
         facts = {"noisy sums": sum(len(level.nodes) for level in levels if level.variance < np.inf)}
-        return Released(density_of_masses(masses), claim_of(micro_epsilon), facts)
+        return Released(density_of_masses(masses, self.negatives), claim_of(micro_epsilon), facts)
 
 
 def least_squares(found: LevelMap) -> Array:

@@ -27,7 +27,7 @@ from ldpspatial.places.quadtree import MAX_DEPTH, Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.central.budget_parts import geometric, in_proportion
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
-from ldpspatial.release.central.masses import density_of_masses
+from ldpspatial.release.central.masses import Negatives, density_of_masses
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.release import Released
@@ -49,7 +49,7 @@ class Group(NamedTuple):
 class Wavelets(CentralRelease):
     """Noise on Haar coefficients of the sums in the nodes of one level of a quadtree.
 
-    Negative sums that come back are zero, and each is spread evenly over its cells.
+    Sums that come back are spread evenly over their cells.
 
     Attributes
     ----------
@@ -59,6 +59,9 @@ class Wavelets(CentralRelease):
         Three differences a node of the quadtree, or differences of differences (Privelet).
     growth : float in (0, 16]
         Epsilon of a group over that of the next coarser one; 1 is Privelet.
+    negatives : {"zero", "nearest"}
+        They are zero, or the map is the nearest one without any that has the same sum
+        (:func:`ldpspatial.release.central.masses.density_of_masses`).
 
     Raises
     ------
@@ -79,11 +82,13 @@ class Wavelets(CentralRelease):
     depth: int = 5
     basis: Basis = "square"
     growth: float = 1.0
+    negatives: Negatives = "zero"
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, 1, MAX_DEPTH)
         one_of("basis", self.basis, get_args(Basis))
         number_in("growth", self.growth, "(0, 16]")
+        one_of("negatives", self.negatives, get_args(Negatives))
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         tree = Quadtree(users.shape)
@@ -101,7 +106,8 @@ class Wavelets(CentralRelease):
         heights = found[:rows, :columns] / tree.areas(level)
         places = tree.numbers(level)
         masses = tree.spread(level, places, heights.ravel()[tree.positions(level, places)])
-        return Released(density_of_masses(masses), claim_of(micro_epsilon), {"groups": len(groups)})
+        density = density_of_masses(masses, self.negatives)
+        return Released(density, claim_of(micro_epsilon), {"groups": len(groups)})
 
 
 def _node_sums(tree: Quadtree, level: int, users: UserCells) -> Ints:

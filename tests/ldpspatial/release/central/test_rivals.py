@@ -1,12 +1,13 @@
 """Grids, trees, partitions and wavelets: each is its twin's map of the same noisy numbers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -23,6 +24,7 @@ from ldpspatial.release.central import (
 )
 from ldpspatial.release.central.budget_parts import geometric, in_proportion, in_two
 from ldpspatial.release.central.central_release import CentralRelease
+from ldpspatial.release.central.masses import density_of_masses
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
 from ldpspatial.release.central.trees import wavelets
@@ -359,6 +361,45 @@ def test_a_wavelet_map_is_that_of_noisy_coefficients(
     cells = np.linalg.solve(rows.astype(float), noisy).reshape(sides)[: shape[0], : shape[1]]
     every = [[cell] for cell in naive.every_cell(shape)]
     assert found == pytest.approx(naive.even_map(every, cells.ravel().tolist(), shape), abs=1e-9)
+
+
+# Negative masses
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=12))
+def test_the_nearest_map_without_negatives_keeps_the_sum(values: list[float]) -> None:
+    masses = np.array([values])
+    twin = naive.nearest_map(masses)
+    assume(not 0 < masses.sum() < 1e-6)  # next to nothing: where all of it goes is rounding
+    assert density_of_masses(masses, "nearest") == pytest.approx(twin, abs=1e-6)
+
+
+def test_the_nearest_map_is_uniform_where_rounding_hides_the_sum() -> None:
+    """No error, and no index out of bounds: what is published must not depend on that."""
+    for masses in (
+        [2.0**60, -(2.0**60), 1.0],
+        [-1.0, -2.0, 3.0],
+        [0.0, 0.0, 0.0],
+        [-5.0, 1.0, 0.0],
+    ):
+        density = density_of_masses(np.array([masses]), "nearest")
+        assert density == pytest.approx(np.full((1, 3), 1 / 3))
+
+
+@pytest.mark.parametrize(
+    "release",
+    [UniformGrid(16), CentralAdaptiveGrid(), CentralQuadtree(), Wavelets()],
+    ids=lambda release: release.name,
+)
+def test_releases_publish_the_nearest_map_where_asked(release: CentralRelease) -> None:
+    """Of the same noisy numbers: whatever was cut off is now taken off all."""
+    users, _ = town((16, 16), 1)
+    near = published(replace(release, negatives="nearest"), users)  # type: ignore[type-var]
+    zero = published(release, users)
+    assert near.min() == 0
+    assert np.count_nonzero(near) < np.count_nonzero(zero)
+    assert (zero[near > 0] > 0).all()
 
 
 # Budgets
