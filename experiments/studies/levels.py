@@ -16,12 +16,12 @@ from rich.progress import Progress
 
 from experiments.cities import HELD_BACK, SQUARES, TUNED, cities
 from experiments.generated import write_page
-from experiments.level_rivals import PrivTree, QuadtreeLeastSquares, UniformGrid
+from experiments.level_rivals import CENTRAL_RIVALS
 from experiments.sources import data_option
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.places.users import cells_by_user
-from ldpspatial.release.central import CentralLevels, Laplace, SparseEmd
+from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import (
     AdaptiveGrid,
     AdaptiveHierarchical,
@@ -47,15 +47,7 @@ DISTRIBUTED = "distributed-levels"
 FAMILIES: Mapping[str, Mapping[str, Mapping[str, Release]]] = {
     CENTRAL: {
         CENTRAL: {"": CentralLevels()},
-        "laplace": {"": Laplace()},
-        "uniform grid": {f"level {level}": UniformGrid(level) for level in range(2, 9)},
-        "quadtree, least squares": {
-            f"depth {depth}, growth {growth:.2f}": QuadtreeLeastSquares(depth, growth)
-            for depth in range(3, 8)
-            for growth in (1.0, 1.6)
-        },
-        "privtree": {"": PrivTree()},
-        "sparse emd": {f"w = {keep}": SparseEmd(keep) for keep in (20, 80, 320)},
+        **CENTRAL_RIVALS,
     },
     DISTRIBUTED: {
         DISTRIBUTED: {"": DistributedLevels(COHORT)},

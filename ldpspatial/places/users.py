@@ -233,7 +233,10 @@ def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> Use
     """
     instance("grid", grid, Grid)
     ids, coordinates = _parts(points)
-    if instance("may_be_empty", may_be_empty, bool) and np.shape(coordinates) == (0, 2):
+    if instance("may_be_empty", may_be_empty, bool) and getattr(coordinates, "shape", None) == (
+        0,
+        2,
+    ):
         return cells_by_user([], [], (grid.cells, grid.cells))
     at = number_array("points", coordinates, ("n", 2))
     with input_errors():

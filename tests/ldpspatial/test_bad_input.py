@@ -86,6 +86,7 @@ from tests.support.bad_values import (
     NO_ESTIMATE,
     NO_GRID,
     NO_NUMBERS,
+    NO_PLACES,
     NO_REGIONS,
     NO_TABLE,
     NO_USERS,
@@ -1485,6 +1486,12 @@ FIELDS: dict[str, Bad] = {
     "c2": POSITIVE,
     "blocks": whole(1, 4096),
     "consistent": FLAG,
+    "c": POSITIVE,
+    "parts": optional(whole(1, 4096)),
+    "people": optional(whole(0)),
+    "growth": number(0, -1, 17, inf),
+    "basis": NAME,
+    "negatives": NAME,
     "rounding": NAME,
     "width": whole(2),
     "depth": (0, -1, 1.5, *NO_NUMBERS),
@@ -1533,7 +1540,11 @@ def rows_of(name: str, release: lp.Release) -> Iterable[tuple[str, Row]]:
             Row(
                 release.run,
                 lambda _: {"points": POINTS, "grid": grid, "epsilon": 1.0, "rng": rng()},
-                {"points": PLACES, "grid": NO_GRID, "epsilon": POSITIVE, "rng": RNG},
+                {
+                    # Nobody inside is an input like any other where the number of users is private.
+                    "points": NO_PLACES if release.model == "central" else PLACES,
+                    **{"grid": NO_GRID, "epsilon": POSITIVE, "rng": RNG},
+                },
             ),
         )
     if isinstance(release, local.LocalRelease):

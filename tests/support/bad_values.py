@@ -71,11 +71,11 @@ MASSES: Bad = (
 )
 SECOND: Bad = (*MASSES, 2 * OTHER, np.full((2, 2), 2.5))
 OF_GRID: Bad = (*MASSES, np.ones((2, 2)), np.ones(9))
-PLACES: Bad = (  # positions
+NO_PLACES: Bad = (  # no positions
     *NO_ARRAYS,
-    *(5.0, [1.0, 2.0], np.ones((3, 3)), np.zeros((0, 2)), np.ones((2, 2), bool)),
-    *([[nan, 1.0]], [[1.0, inf]], [[9.0, 9.0]]),
+    *(5.0, [1.0, 2.0], np.ones((3, 3)), np.ones((2, 2), bool), [[nan, 1.0]], [[1.0, inf]]),
 )
+PLACES: Bad = (*NO_PLACES, np.zeros((0, 2)), [[9.0, 9.0]])  # nor none of them inside
 CELLS: Bad = (*NO_ARRAYS[:4], [0.5], [[1]], 3, [True], [-99], [10**9], [2**63], None)
 RECTANGLES: Bad = (
     *NO_ARRAYS[:4],

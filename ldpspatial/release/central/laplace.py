@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from client_sdk.shared import Entropy
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
+from ldpspatial.release.central.masses import density_of_masses
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.release import Released
 from ldpspatial.validate import number_in
 
-Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -36,7 +36,7 @@ class Laplace(CentralRelease):
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         noisy = noisy_cells(users, micro_epsilon, source)
-        return Released(_density(noisy, users.shape), claim_of(micro_epsilon))
+        return Released(density_of_masses(noisy.reshape(users.shape)), claim_of(micro_epsilon))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ class LaplaceTop(CentralRelease):
         kept = np.argsort(-noisy, kind="stable")[:keep]
         largest = np.zeros_like(noisy)
         largest[kept] = noisy[kept]
-        return Released(_density(largest, users.shape), claim_of(micro_epsilon), {"kept": keep})
+        return Released(
+            density_of_masses(largest.reshape(users.shape)), claim_of(micro_epsilon), {"kept": keep}
+        )
 
 
 def noisy_cells(users: UserCells, micro_epsilon: int, source: Entropy) -> Ints:
@@ -81,11 +83,3 @@ def noisy_cells(users: UserCells, micro_epsilon: int, source: Entropy) -> Ints:
     every = np.zeros(users.shape[0] * users.shape[1], np.int64)
     every[cells] = units
     return with_noise(every, micro_epsilon, source)
-
-
-def _density(noisy: Ints, shape: tuple[int, int]) -> Array:
-    positive = np.maximum(noisy, 0).astype(np.float64)
-    # The noisy total, not the number of users, which is not public here.
-    total = positive.sum()
-    density = positive / total if total > 0 else np.full(len(noisy), 1 / len(noisy))
-    return density.reshape(shape)

@@ -58,7 +58,10 @@ PROMISED = {
         ),
         *("spatial-decomposition", "spatial-decomposition-leaves", "adaptive-hierarchical"),
     },
-    "central": {"central-levels", "laplace", "laplace-top", "sparse-emd"},
+    "central": {
+        *("central-levels", "laplace", "laplace-top", "sparse-emd", "uniform-grid"),
+        *("central-adaptive-grid", "quadtree", "privtree", "least-cost-partition", "wavelets"),
+    },
     "none": {
         *("non-private", "non-private-best-level", "non-private-tree"),
         *("hierarchical-oracle", "count-min-oracle", "spatial-decomposition-oracle"),

@@ -4,24 +4,23 @@ Two rounds, both answered by all users (Qardaji et al. 2013, as Bagdasaryan et a
 carry it over). All borders lie between cells of the map.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from scipy import ndimage
 
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
+from ldpspatial.release import rectangles
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints, ones_at
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import NoisySum
+from ldpspatial.release.rectangles import MOST_BLOCKS, cut, density_of, refined
 from ldpspatial.validate import MICRO, number_in, one_of, positive, true_or_false, whole_number
 
 Rounding = Literal["down", "nearest"]
-MOST_BLOCKS = 1 << 12  # along a side
 
 
 @dataclass(frozen=True)
@@ -127,57 +126,10 @@ class AdaptiveGrid(OneVisit):
         return self.cohort.sum(ones_at(places, int(labels.max()) + 1), micro / MICRO, 1, rng)
 
 
-def cut(shape: tuple[int, int], parts: int) -> Ints:
-    """Cut a map into parts x parts rectangles, sides as equal as whole cells allow.
-
-    Along a side of fewer cells than parts, into its cells.
-
-    Returns
-    -------
-    int64 array of that shape
-        Number of each cell's rectangle, row by row from 0.
-
-    Examples
-    --------
-    >>> cut((2, 5), 3).tolist()
-    [[0, 0, 1, 1, 2], [3, 3, 4, 4, 5]]
-    """
-    down, across = (np.arange(side) * min(parts, side) // side for side in shape)
-    labels: Ints = down[:, None] * min(parts, shape[1]) + across
-    return labels
-
-
-def refined(blocks: Ints, parts: Sequence[int]) -> tuple[Ints, Ints]:
-    """Cut each rectangle of a map along its own number of parts.
-
-    Parameters
-    ----------
-    blocks : (rows, columns) int64 array
-        Number of each cell's rectangle, from 0.
-    parts : sequence of int >= 1
-        For each rectangle.
-
-    Returns
-    -------
-    (rows, columns) int64 array
-        Number of each cell's part, from 0.
-    (n,) int64 array
-        The rectangle that each part lies in.
-    """
-    labels = np.empty_like(blocks)
-    within: list[int] = []
-    for block, where in enumerate(ndimage.find_objects(blocks + 1)):  # 0 is no object there
-        inner = cut(labels[where].shape, parts[block])
-        labels[where] = len(within) + inner
-        within += [block] * (int(inner.max()) + 1)
-    return labels, np.array(within)
-
-
 def reconciled(coarse: NoisySum, fine: NoisySum, block_of: Ints) -> Array:
     """Return the parts' counts with each block's sum drawn to its count in the first round.
 
-    The mean of a block's count and the sum of its k parts, weighted by inverse variances v and
-    k v', is (k v' count + v sum) / (k v' + v); the difference to the sum is spread evenly.
+    As :func:`ldpspatial.release.rectangles.reconciled`; those who answered differ by round.
 
     Parameters
     ----------
@@ -188,25 +140,8 @@ def reconciled(coarse: NoisySum, fine: NoisySum, block_of: Ints) -> Array:
     counts = fine.counts.astype(np.float64)
     if not (coarse.survivors and fine.survivors):
         return counts
-    sums = np.bincount(block_of, counts)
-    sizes = np.bincount(block_of)
-    rescaled = fine.survivors / coarse.survivors  # those who answered differ by round
-    variance = (rescaled * coarse.deviation) ** 2
-    of_sums = sizes * fine.deviation**2
-    share = variance / (of_sums + variance)
-    change = (1 - share) * (rescaled * coarse.counts - sums)
-    moved: Array = counts + (change / sizes)[block_of]
-    return moved
-
-
-def density_of(counts: Array, labels: Ints) -> Array:
-    """Return the density of counts that are spread evenly over their rectangles.
-
-    Negative counts are zero; without a positive one the density is uniform.
-    """
-    used = np.maximum(counts, 0)
-    total = used.sum()
-    if total == 0:
-        return np.full(labels.shape, 1 / labels.size)
-    density: Array = (used / (total * np.bincount(labels.ravel())))[labels]
-    return density
+    rescaled = fine.survivors / coarse.survivors
+    of_blocks = rescaled * coarse.counts.astype(np.float64)
+    return rectangles.reconciled(
+        of_blocks, (rescaled * coarse.deviation) ** 2, counts, fine.deviation**2, block_of
+    )

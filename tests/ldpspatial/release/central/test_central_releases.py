@@ -1,4 +1,4 @@
-"""Four central releases from users to map: what they claim, spend, keep and give."""
+"""Central releases from users to map: what they claim, spend, keep and give."""
 
 from fractions import Fraction
 
@@ -14,22 +14,35 @@ from ldpspatial.places.users import UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release import central
 from ldpspatial.release.central import (
+    CentralAdaptiveGrid,
     CentralLevels,
+    CentralQuadtree,
     Laplace,
     LaplaceTop,
+    LeastCostPartition,
+    PrivTree,
     SparseEmd,
+    UniformGrid,
+    Wavelets,
     central_release,
     sparse_emd,
 )
 from ldpspatial.release.central.central_release import CentralRelease, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
+from ldpspatial.release.central.trees.privtree import crowded
 from tests.support import naive_central as naive
+from tests.support.central_noise import replace_noise, replace_shape_noise
 
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-RELEASES = [CentralLevels(), SparseEmd(), Laplace(), LaplaceTop(top=10)]
-every_release = pytest.mark.parametrize("release", RELEASES, ids=lambda r: r.name)
+RELEASES = [
+    *(CentralLevels(), SparseEmd(), Laplace(), LaplaceTop(top=10)),
+    *(UniformGrid(parts=16), UniformGrid(), CentralAdaptiveGrid(), CentralQuadtree(), PrivTree()),
+    *(LeastCostPartition(), Wavelets(), Wavelets(basis="tensor", growth=1.5)),
+]
+every_release = pytest.mark.parametrize("release", RELEASES, ids=repr)
 
 
 def town(shape: tuple[int, int], users: int = 500, seed: int = 1) -> UserCells:
@@ -47,8 +60,10 @@ def without_noise(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
 def test_public_names() -> None:
     assert {"RELEASES", *(kind.__name__ for kind in central.RELEASES)} == set(central.__all__)
     assert {type(release) for release in RELEASES} <= set(central.RELEASES)
-    names = [release.name for release in RELEASES]
-    assert names == ["central-levels", "sparse-emd", "laplace", "laplace-top"]
+    assert {kind.name for kind in central.RELEASES} >= {
+        *("central-levels", "sparse-emd", "laplace", "laplace-top", "uniform-grid"),
+        *("central-adaptive-grid", "quadtree", "privtree", "least-cost-partition", "wavelets"),
+    }
     assert {release.model for release in RELEASES} == {"central"}
 
 
@@ -78,8 +93,13 @@ def test_the_claim_is_of_what_was_spent_and_never_above_what_was_asked(
         spent.append(micro_epsilon)
         return with_noise(units, micro_epsilon, source)
 
-    for module in ("central_levels", "laplace", "sparse_emd"):
-        monkeypatch.setattr(f"ldpspatial.release.central.{module}.with_noise", recorded)
+    def divided(units: Ints, level: int, micro_epsilon: int, source: Entropy) -> Bools:
+        if level == 0:  # all levels share what the shape of a tree may cost
+            spent.append(micro_epsilon)
+        return crowded(units, level, micro_epsilon, source)
+
+    replace_noise(monkeypatch, recorded)
+    replace_shape_noise(monkeypatch, divided)
     run = release.release(town((16, 16)), epsilon, np.random.default_rng(1))
     assert run.claim.epsilon == sum(spent) / 10**6
     assert epsilon - 1e-6 < run.claim.epsilon <= epsilon
@@ -104,7 +124,7 @@ def test_a_seed_repeats_a_simulation_and_nothing_repeats_what_is_published(
 
 @every_release
 def test_much_epsilon_and_many_users_give_the_truth(release: CentralRelease) -> None:
-    people = town((16, 16), users=2000)
+    people = town((16, 16), users=6000)
     density = release.release(people, 20, np.random.default_rng(1)).density
     assert np.abs(density - people.density).sum() < 0.02
 
@@ -129,8 +149,13 @@ def test_the_map_does_not_tell_how_many_users_there_are(
         def halved(units: Ints, micro: int, source: Entropy, by: int = divisor) -> Ints:
             return with_noise(units // by, micro, source)
 
-        for module in ("central_levels", "laplace", "sparse_emd"):
-            monkeypatch.setattr(f"ldpspatial.release.central.{module}.with_noise", halved)
+        def divided(
+            units: Ints, level: int, micro: int, source: Entropy, by: int = divisor
+        ) -> Bools:
+            return crowded(units // by, level, micro, source)
+
+        replace_noise(monkeypatch, halved)
+        replace_shape_noise(monkeypatch, divided)
         outputs.append(release.release(people, 1, np.random.default_rng(1)))
     assert np.array_equal(outputs[0].density, outputs[1].density)
     assert outputs[0].facts == outputs[1].facts

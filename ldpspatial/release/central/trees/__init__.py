@@ -1,0 +1,1 @@
+"""Quadtrees: all levels, trees that divide where people are, partitions, wavelets."""
