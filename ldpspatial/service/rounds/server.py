@@ -6,8 +6,8 @@ person it keeps a certificate while their round runs, and nothing of when anythi
 
 A round has the time that the campaign gives it. In the first quarter people ask for seats; then all
 who asked are dealt to sessions at random, and each of the five steps has an eighth, or ends as soon
-as everybody was heard. A round that could not begin in its time is left out: nobody in it loses
-anything.
+as everybody was heard. After a restart a step that is late has a quarter of that. A round that
+could not begin in its time is left out: nobody in it loses anything.
 """
 
 import asyncio
@@ -25,13 +25,14 @@ from ldpspatial.release.distributed.adaptive.campaign_plan import CampaignPlan, 
 from ldpspatial.release.release import Released
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.failure_log import FailureLog
-from ldpspatial.service.rounds.sessions import RUNNING, Session, new_session, unpacked
+from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, unpacked
 from ldpspatial.service.rounds.tables import check_document, rows_of
 from ldpspatial.validate import instance
 
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
-GATHER_PARTS, STEP_PARTS, PARTS = 2, 1, 8  # of a round's time
+GATHER_PARTS, PARTS = 2, 8  # of a round's time; each step has one
+GRACE = 0.25  # of a step's time, for a step that is late when the service begins with it
 TICK_S = 1.0
 MICRO = 10**6
 
@@ -65,7 +66,8 @@ class Running:
         Of that round: "gathering" or "summing".
     sessions : list of Session
     seats : mapping of a person's number to Seat
-    deadlines : mapping of session to (step, seconds since 1970)
+    begun : mapping of session to (step, seconds since 1970)
+        Which step it is at, and since when in this process.
     """
 
     campaign: Campaign
@@ -75,12 +77,19 @@ class Running:
     state: str = OVER
     sessions: list[Session] = field(default_factory=list)
     seats: dict[int, Seat] = field(default_factory=dict)
-    deadlines: dict[str, tuple[Step, float]] = field(default_factory=dict)
+    begun: dict[str, tuple[Step, float]] = field(default_factory=dict)
 
     def ends(self, number: int) -> float:
         """Return until when people may ask for seats in a round."""
-        start, seconds = self.campaign.start(number), self.campaign.round_seconds
-        return start + seconds * GATHER_PARTS / PARTS
+        return self._part(number, GATHER_PARTS)
+
+    def until(self, number: int, step: Step, since: float) -> float:
+        """Return when a step is closed that this process began with at some time."""
+        grace = GRACE * self.campaign.round_seconds / PARTS
+        return max(self._part(number, GATHER_PARTS + step + 1), since + grace)
+
+    def _part(self, number: int, parts: int) -> float:
+        return self.campaign.start(number) + self.campaign.round_seconds * parts / PARTS
 
 
 class RoundServer:
@@ -137,6 +146,11 @@ class RoundServer:
     def session(self, name: str) -> Session | None:
         """Return a session of a round that runs."""
         return self._sessions.get(name)
+
+    async def is_summed(self, name: str) -> bool:
+        """Tell whether a session, of whatever round, came to a sum."""
+        sql = "SELECT state FROM round_sessions WHERE session = $1"
+        return await rows_of(self._database, (str,), sql, name) == [(SUMMED,)]
 
     async def document_text(self, digest: str, number: int) -> str | None:
         """Return the document of a round that runs or ran."""
@@ -211,7 +225,7 @@ class RoundServer:
         if running.state == GATHERING and now >= running.ends(document.round):
             await self._deal(running, document)
         if running.state == SUMMING:
-            await self._close_late_steps(running, now)
+            await self._close_late_steps(running, document.round, now)
             if all(session.state != RUNNING for session in running.sessions):
                 await self._add_up(running, document)
 
@@ -254,16 +268,16 @@ class RoundServer:
         running.state = SUMMING
         await self._take_up(running, document)
 
-    async def _close_late_steps(self, running: Running, now: float) -> None:
-        """Close the steps whose time is over; it begins anew when the service does."""
-        seconds = running.campaign.round_seconds * STEP_PARTS / PARTS
+    async def _close_late_steps(self, running: Running, number: int, now: float) -> None:
+        """Close the steps whose time is over."""
         for session in running.sessions:
+            step, since = running.begun.get(session.name, (None, now))
+            if step != session.step:
+                since = now
+                running.begun[session.name] = session.step, since
             if session.state != RUNNING:
                 continue
-            step, until = running.deadlines.get(session.name, (None, now))
-            if step != session.step:
-                running.deadlines[session.name] = session.step, now + seconds
-            elif now >= until or session.is_complete:
+            if session.is_complete or now >= running.until(number, session.step, since):
                 await session.close_step(session.step)
 
     async def _add_up(self, running: Running, document: RoundDocument) -> None:
@@ -275,7 +289,7 @@ class RoundServer:
         for session in running.sessions:
             self._sessions.pop(session.name)
         running.document, running.state, running.sessions = None, OVER, []
-        running.seats, running.deadlines = {}, {}
+        running.seats, running.begun = {}, {}
 
 
 def session_sizes(people: int, least: int, most: int) -> list[int]:
