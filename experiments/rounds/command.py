@@ -53,7 +53,7 @@ def play_rounds(
     cells = city(rng, people)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        begin = int(time.time()) + LEAD_S + people // 40  # devices are installed meanwhile
+        begin = int(time.time()) + LEAD_S + people // 8  # devices are installed meanwhile
         campaign = Campaign(
             "a synthetic city", GRID, number, begin, seconds,
             micro_epsilon=round(epsilon * MICRO), sensitivity=1, most_length=4096,

@@ -6,7 +6,7 @@ person it keeps a certificate while their round runs, and nothing of when anythi
 
 A round has the time that the campaign gives it. In the first quarter people ask for seats; then all
 who asked are dealt to sessions at random, and each of the five steps has an eighth, or ends as soon
-as everybody was heard. After a restart a step that is late has a quarter of that. A round that
+as everybody was heard. After a restart a step that is late has half of that. A round that
 could not begin in its time is left out: nobody in it loses anything.
 """
 
@@ -32,7 +32,7 @@ from ldpspatial.validate import instance
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
 GATHER_PARTS, PARTS = 2, 8  # of a round's time; each step has one
-GRACE = 0.25  # of a step's time, for a step that is late when the service begins with it
+GRACE = 0.5  # of a step's time, for a step that is late when the service begins with it
 TICK_S = 1.0
 MICRO = 10**6
 
