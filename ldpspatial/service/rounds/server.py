@@ -64,7 +64,8 @@ class Running:
         Of the round that runs.
     state : str
         Of that round: "gathering" or "summing".
-    sessions : list of Session
+    sessions : list of Session, optional
+        None where they are in the store and not here.
     seats : mapping of a person's number to Seat
     begun : mapping of session to (step, seconds since 1970)
         Which step it is at, and since when in this process.
@@ -75,7 +76,7 @@ class Running:
     plan: CampaignPlan
     document: RoundDocument | None = None
     state: str = OVER
-    sessions: list[Session] = field(default_factory=list)
+    sessions: list[Session] | None = None
     seats: dict[int, Seat] = field(default_factory=dict)
     begun: dict[str, tuple[Step, float]] = field(default_factory=dict)
 
@@ -127,10 +128,14 @@ class RoundServer:
     async def run(self) -> None:
         """Move on what is due, for ever; a store that does not do it is tried again."""
         while True:
-            try:
-                await self.tick()
-            except StoreError as error:
-                self._failures.tell(f"a round could not go on: {error}")
+            for running in list(self._campaigns.values()):
+                try:
+                    async with self._ticking:
+                        await self._move(running)
+                except Exception as error:
+                    # Whatever it is: the next look may fare better, and others have their rounds.
+                    what = error if isinstance(error, StoreError) else type(error).__name__
+                    self._failures.tell(f"a round could not go on: {what}")
             await asyncio.sleep(TICK_S)
 
     async def tick(self) -> None:
@@ -175,6 +180,8 @@ class RoundServer:
                 raise NoSeatError
             return None  # not yet
         if running.state == SUMMING:
+            if running.sessions is None:
+                return None
             seat = running.seats.get(certificate.number)
             if seat is None:
                 raise NoSeatError
@@ -203,16 +210,19 @@ class RoundServer:
                 await self._take_up(running, running.document)
         return running
 
-    async def _take_up(self, running: Running, document: RoundDocument) -> None:
-        """Load the sessions of a round and who sits where."""
-        sql = "SELECT session FROM round_sessions WHERE campaign = $1 AND round = $2"
+    async def _take_up(self, running: Running, document: RoundDocument) -> list[Session]:
+        """Load the sessions of a round and who sits where; all of them, or none."""
+        sql = (
+            "SELECT session FROM round_sessions WHERE campaign = $1 AND round = $2 ORDER BY session"
+        )
         names = await rows_of(self._database, (str,), sql, running.campaign.digest, document.round)
-        for (name,) in names:
-            session = await Session.load(self._database, name, document)
-            running.sessions.append(session)
-            self._sessions[name] = session
+        sessions = [await Session.load(self._database, name, document) for (name,) in names]
+        for session in sessions:
+            self._sessions[session.name] = session
             for number, certificate in session.seats.items():
                 running.seats[certificate.number] = Seat(session, number)
+        running.sessions = sessions
+        return sessions
 
     async def _move(self, running: Running) -> None:
         """Go on with one campaign as far as the time allows."""
@@ -225,9 +235,13 @@ class RoundServer:
         if running.state == GATHERING and now >= running.ends(document.round):
             await self._deal(running, document)
         if running.state == SUMMING:
-            await self._close_late_steps(running, document.round, now)
-            if all(session.state != RUNNING for session in running.sessions):
-                await self._add_up(running, document)
+            sessions = running.sessions
+            if sessions is None:
+                sessions = await self._take_up(running, document)
+            for session in sessions:
+                await self._close_if_late(running, document.round, session, now)
+            if all(session.state != RUNNING for session in sessions):
+                await self._add_up(running, document, sessions)
 
     async def _open(self, running: Running, now: float) -> None:
         """Open the round whose time it is; leave out those whose time is over."""
@@ -266,29 +280,31 @@ class RoundServer:
             Statement(delete, [(digest, number)]),
         ])  # fmt: skip
         running.state = SUMMING
-        await self._take_up(running, document)
 
-    async def _close_late_steps(self, running: Running, number: int, now: float) -> None:
-        """Close the steps whose time is over."""
-        for session in running.sessions:
-            step, since = running.begun.get(session.name, (None, now))
-            if step != session.step:
-                since = now
-                running.begun[session.name] = session.step, since
-            if session.state != RUNNING:
-                continue
-            if session.is_complete or now >= running.until(number, session.step, since):
-                await session.close_step(session.step)
+    async def _close_if_late(
+        self, running: Running, number: int, session: Session, now: float
+    ) -> None:
+        """Close the step that a session is at, if its time is over."""
+        step, since = running.begun.get(session.name, (None, now))
+        if step != session.step:
+            since = now
+            running.begun[session.name] = session.step, since
+        late = now >= running.until(number, session.step, since)
+        if session.state == RUNNING and (late or session.is_complete):
+            await session.close_step(session.step)
 
-    async def _add_up(self, running: Running, document: RoundDocument) -> None:
+    async def _add_up(
+        self, running: Running, document: RoundDocument, sessions: list[Session]
+    ) -> None:
         """End a round whose sessions are all over."""
         sql = "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2"
         row = (running.campaign.digest, document.round, OVER)
+        results = [await session.result() for session in sessions]
         await self._database.run([Statement(sql, [row])])
-        running.plan.take([await session.result() for session in running.sessions])
-        for session in running.sessions:
+        running.plan.take(results)
+        for session in sessions:
             self._sessions.pop(session.name)
-        running.document, running.state, running.sessions = None, OVER, []
+        running.document, running.state, running.sessions = None, OVER, None
         running.seats, running.begun = {}, {}
 
 

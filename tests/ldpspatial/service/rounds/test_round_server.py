@@ -11,6 +11,8 @@ import pytest
 from client_sdk import Device
 from client_sdk.rounds import Ask, Asked, Campaign, Participant, RoundDocument, Step
 from ldpspatial.errors import InputError
+from ldpspatial.service.app import make_app
+from ldpspatial.service.database import StoreError
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.rounds import api
 from ldpspatial.service.rounds.directory import enrolled, open_directory
@@ -20,6 +22,8 @@ from ldpspatial.service.rounds.server import (
     released,
     session_sizes,
 )
+from ldpspatial.service.rounds.sessions import Session
+from ldpspatial.service.store import make_store
 from tests.support.round_devices import HERE, START, a_campaign, a_device, joined
 from tests.support.round_sessions import Mortal, a_database
 from tests.support.round_visits import Visitor, app_of, call
@@ -314,6 +318,40 @@ def test_a_request_waits_for_the_step_to_be_closed(
     asyncio.run(run())
 
 
+def test_a_round_whose_sessions_cannot_be_read_is_not_added_up_without_them(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        database, directory = await opened(tmp_path)
+        visitors = people(tmp_path / "d", directory, monkeypatch)
+        rounds = await started(database, clock)
+        await rounds.tick()
+        app = app_of(database, rounds)
+        first = [v for v in visitors if v.participant.number == 1]
+        for visitor in first:
+            await visitor.step(app)
+        clock.seconds = START + 901
+
+        async def fail(*_: object) -> Session:
+            raise StoreError("the store is locked")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "load", fail)
+            for _ in range(2):
+                with pytest.raises(StoreError):
+                    await rounds.tick()
+                for visitor in first:
+                    await visitor.step(app)  # told to come again
+        await rounds.tick()
+        for _ in range(30):
+            for visitor in first:
+                await visitor.step(app)
+        assert [v.summed for v in first] == [True] * PEOPLE
+        await database.close()
+
+    asyncio.run(run())
+
+
 # --- what a campaign needs
 
 
@@ -341,3 +379,19 @@ def test_a_campaign_is_opened_once_and_only_if_it_can_be_held(tmp_path: Path) ->
     asyncio.run(run())
     assert json.loads(CAMPAIGN.to_json())["most_clients"] == PEOPLE
     assert Asked(levels=(1,)).length == 4
+
+
+def test_the_service_runs_the_rounds_of_its_store(tmp_path: Path, clock: Clock) -> None:
+    async def run() -> None:
+        database, _ = await opened(tmp_path)
+        await database.close()
+        await (await make_store(tmp_path / "other.db")).close()
+        statuses = []
+        for name in ("rounds.db", "other.db"):
+            app = make_app(str(tmp_path / name), Limits(requests_a_minute=0))
+            async with app.router.lifespan_context(app):
+                for path in (f"/rounds/{CAMPAIGN.digest}", "/health"):
+                    statuses.append((await call(app, Ask("GET", path))).status)
+        assert statuses == [200, 200, 404, 200]
+
+    asyncio.run(run())
