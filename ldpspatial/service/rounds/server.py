@@ -308,20 +308,21 @@ class RoundServer:
         running.seats, running.begun = {}, {}
 
 
-def session_sizes(people: int, least: int, most: int) -> list[int]:
+def session_sizes(people: int, threshold: int, most: int) -> list[int]:
     """Return how many people sit in each session: as few and as equal sessions as fit.
 
-    Where there are too many for one session and too few for another, some find no seat.
+    Where there are several, each has at least a third of the room for failures that a full one has;
+    rather than that, some find no seat.
 
     Examples
     --------
-    >>> session_sizes(250, 70, 100), session_sizes(110, 70, 100), session_sizes(69, 70, 100)
+    >>> session_sizes(250, 70, 100), session_sizes(150, 70, 100), session_sizes(69, 70, 100)
     ([84, 83, 83], [100], [])
     """
     number = ceil(people / most)
-    if number and people // number < least:
+    if number > 1 and 3 * (people // number - threshold) < most - threshold:
         number, people = number - 1, (number - 1) * most
-    if not number:
+    if people < threshold:
         return []
     small, larger = divmod(people, number)
     return [small + 1] * larger + [small] * (number - larger)

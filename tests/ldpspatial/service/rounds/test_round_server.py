@@ -356,11 +356,18 @@ def test_a_round_whose_sessions_cannot_be_read_is_not_added_up_without_them(
 
 
 def test_people_are_dealt_so_that_no_session_is_too_small() -> None:
-    for people_, sizes in (
-        (0, []), (4, []), (5, [5]), (6, [6]), (9, [6]), (10, [5, 5]), (12, [6, 6]), (13, [6, 6]),
-        (17, [6, 6, 5]),
+    for number, sizes in (
+        (0, []), (5, []), (6, [6]), (9, [9]), (10, [9]), (13, [9]), (14, [7, 7]),
+        (15, [8, 7]), (18, [9, 9]), (20, [9, 9]), (22, [8, 7, 7]),
     ):  # fmt: skip
-        assert session_sizes(people_, 5, 6) == sizes
+        assert session_sizes(number, 6, 9) == sizes
+    for number in range(6, 400):
+        sizes = session_sizes(number, 6, 9)
+        assert sum(sizes) <= number
+        assert min(sizes) >= (7 if len(sizes) > 1 else 6)
+        assert max(sizes) <= 9
+        if number >= 42:  # seats for all
+            assert sum(sizes) == number
 
 
 def test_a_campaign_is_opened_once_and_only_if_it_can_be_held(tmp_path: Path) -> None:
