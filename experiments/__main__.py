@@ -8,6 +8,7 @@ from experiments.papers.dam.commands import COMMANDS as DAM_PAPER
 from experiments.papers.distributed.commands import COMMANDS as DISTRIBUTED
 from experiments.papers.heatmaps.commands import COMMANDS as HEATMAPS
 from experiments.papers.trajectories.commands import COMMANDS as TRAJECTORIES
+from experiments.rounds.command import play_rounds
 from experiments.studies.accuracy import accuracy
 from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
@@ -58,6 +59,7 @@ OWN = (
     levels,
     orderings,
     plan_figure,
+    play_rounds,
     public_weights,
     robust_maps,
     same_numbers,

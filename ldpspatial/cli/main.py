@@ -28,6 +28,7 @@ COMMANDS = {
     "series": ("series", "Make, play or map a collection that repeats."),
     "serve": ("serve", "Take reports from devices and keep them in STORE."),
     "store": ("store", "Make, fill, close and release the store of a collection server."),
+    "rounds": ("rounds", "Open campaigns of secure sums, and map what they come to."),
 }
 
 

@@ -1,8 +1,9 @@
 """The service as an ASGI application."""
 
+import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -21,9 +22,12 @@ from ldpspatial.service.openapi import describe
 from ldpspatial.service.operator_api import OperatorApi
 from ldpspatial.service.page_files import Pages
 from ldpspatial.service.problems import Problem, busy
-from ldpspatial.service.store import open_store
+from ldpspatial.service.rounds.tables import has_rounds
+from ldpspatial.service.store import Store, open_store
 from ldpspatial.service.upkeep import forget
 from ldpspatial.service.windows import Clock
+
+Run = Callable[[], Coroutine[None, None, None]]
 
 
 def make_app(
@@ -62,14 +66,18 @@ def make_app(
             *operators.routes(),
             *pages.routes(),
         ]
+        rounds = await _rounds(store, limits)
+        app.router.routes += rounds.routes
         await forget(store.database)
         await clock.look()  # so that the first report finds its window open
         await catalogue.refresh()
         commits.start()
         clock.start()
+        rounds.start()
         try:
             yield
         finally:
+            await rounds.stop()
             await clock.stop()
             await maps.close()
             await commits.stop()
@@ -83,6 +91,36 @@ def make_app(
             StoreError: _store_problem,
         },
     )
+
+
+class _Rounds:
+    """The campaigns of a store; none where it has none, and nothing of them is imported then."""
+
+    def __init__(self, routes: Sequence[Route] = (), run: Run | None = None) -> None:
+        self.routes = routes
+        self._run = run
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._run is not None:
+            self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
+async def _rounds(store: Store, limits: Limits) -> _Rounds:
+    if not await has_rounds(store.database):
+        return _Rounds()
+    from ldpspatial.service.rounds.api import RoundApi  # noqa: PLC0415  (cryptography, scipy)
+    from ldpspatial.service.rounds.server import RoundServer  # noqa: PLC0415
+
+    server = RoundServer(store.database)
+    await server.load()
+    return _Rounds(RoundApi(store.database, server, limits).routes(), server.run)
 
 
 def _http_problem(request: Request, error: Exception) -> Response:

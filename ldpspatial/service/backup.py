@@ -15,6 +15,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.service.closing import check_reports
 from ldpspatial.service.database import Statement
 from ldpspatial.service.group_commit import SETTLED_ON_STOP
+from ldpspatial.service.rounds.tables import end_rounds
 from ldpspatial.service.sqlite import SqliteDatabase, new_file
 from ldpspatial.service.store import Store, open_store
 from ldpspatial.service.upkeep import forget, settle
@@ -73,6 +74,7 @@ async def _put_in_order(copy: Path) -> None:
     store = await open_store(copy)
     try:
         await store.database.run([Statement("DELETE FROM tokens")])
+        await end_rounds(store.database)
         await forget(store.database)
         await settle(store.database, SETTLED_ON_STOP)
         for held in await store.collections():

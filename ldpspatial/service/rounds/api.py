@@ -116,10 +116,13 @@ class RoundApi:
 
     async def message(self, request: Request) -> Response:
         """Take a message of a step; 204 when it is durable."""
-        session, seat = self._seated(request)
         if request.path_params["step"] == "identities":
+            session, _ = self._seated(request)
             return self._identities(session, await self._body(request, session.longest(Step.SHARE)))
         step = _step(request)
+        if await self._is_summed(request, step):
+            return Response(status_code=204, headers=SECRET)
+        session, seat = self._seated(request)
         body = await self._body(request, session.longest(step))
         try:
             await session.take(step, seat, body)
@@ -131,18 +134,30 @@ class RoundApi:
 
     async def answer(self, request: Request) -> Response:
         """Return what the device gets for its message of a step, once the step is closed."""
-        session, seat = self._seated(request)
         step = _step(request)
+        if await self._is_summed(request, step):
+            return Response(status_code=204, headers=SECRET)
+        session, seat = self._seated(request)
         try:
             found = session.answer(step, seat)
             if found is None and self._waiting < MOST_WAITING:
                 await self._wait(session.changed)
                 found = session.answer(step, seat)
         except OverError:
+            if await self._is_summed(request, step):
+                return Response(status_code=204, headers=SECRET)
             raise Problem(410, "The session is over, or has gone on without this device.") from None
         if found is None:
             return Response(status_code=202, headers={**SECRET, **AGAIN})
         return Response(found, headers=SECRET, media_type=OCTETS)
+
+    async def _is_summed(self, request: Request, step: Step) -> bool:
+        """Tell whether the last step is asked about of a session that has its sum.
+
+        Its seats and their tokens are deleted: whoever knows the name of the session may know that.
+        """
+        name = request.path_params["session"]
+        return step == Step.REVEAL and await self._rounds.is_summed(name)
 
     async def _wait(self, changed: asyncio.Event) -> None:
         self._waiting += 1

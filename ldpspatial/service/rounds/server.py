@@ -6,8 +6,8 @@ person it keeps a certificate while their round runs, and nothing of when anythi
 
 A round has the time that the campaign gives it. In the first quarter people ask for seats; then all
 who asked are dealt to sessions at random, and each of the five steps has an eighth, or ends as soon
-as everybody was heard. A round that could not begin in its time is left out: nobody in it loses
-anything.
+as everybody was heard. After a restart a step that is late has half of that. A round that
+could not begin in its time is left out: nobody in it loses anything.
 """
 
 import asyncio
@@ -25,13 +25,14 @@ from ldpspatial.release.distributed.adaptive.campaign_plan import CampaignPlan, 
 from ldpspatial.release.release import Released
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.failure_log import FailureLog
-from ldpspatial.service.rounds.sessions import RUNNING, Session, new_session, unpacked
+from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, unpacked
 from ldpspatial.service.rounds.tables import check_document, rows_of
 from ldpspatial.validate import instance
 
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
-GATHER_PARTS, STEP_PARTS, PARTS = 2, 1, 8  # of a round's time
+GATHER_PARTS, PARTS = 2, 8  # of a round's time; each step has one
+GRACE = 0.5  # of a step's time, for a step that is late when the service begins with it
 TICK_S = 1.0
 MICRO = 10**6
 
@@ -63,9 +64,11 @@ class Running:
         Of the round that runs.
     state : str
         Of that round: "gathering" or "summing".
-    sessions : list of Session
+    sessions : list of Session, optional
+        None where they are in the store and not here.
     seats : mapping of a person's number to Seat
-    deadlines : mapping of session to (step, seconds since 1970)
+    begun : mapping of session to (step, seconds since 1970)
+        Which step it is at, and since when in this process.
     """
 
     campaign: Campaign
@@ -73,14 +76,21 @@ class Running:
     plan: CampaignPlan
     document: RoundDocument | None = None
     state: str = OVER
-    sessions: list[Session] = field(default_factory=list)
+    sessions: list[Session] | None = None
     seats: dict[int, Seat] = field(default_factory=dict)
-    deadlines: dict[str, tuple[Step, float]] = field(default_factory=dict)
+    begun: dict[str, tuple[Step, float]] = field(default_factory=dict)
 
     def ends(self, number: int) -> float:
         """Return until when people may ask for seats in a round."""
-        start, seconds = self.campaign.start(number), self.campaign.round_seconds
-        return start + seconds * GATHER_PARTS / PARTS
+        return self._part(number, GATHER_PARTS)
+
+    def until(self, number: int, step: Step, since: float) -> float:
+        """Return when a step is closed that this process began with at some time."""
+        grace = GRACE * self.campaign.round_seconds / PARTS
+        return max(self._part(number, GATHER_PARTS + step + 1), since + grace)
+
+    def _part(self, number: int, parts: int) -> float:
+        return self.campaign.start(number) + self.campaign.round_seconds * parts / PARTS
 
 
 class RoundServer:
@@ -118,10 +128,14 @@ class RoundServer:
     async def run(self) -> None:
         """Move on what is due, for ever; a store that does not do it is tried again."""
         while True:
-            try:
-                await self.tick()
-            except StoreError as error:
-                self._failures.tell(f"a round could not go on: {error}")
+            for running in list(self._campaigns.values()):
+                try:
+                    async with self._ticking:
+                        await self._move(running)
+                except Exception as error:
+                    # Whatever it is: the next look may fare better, and others have their rounds.
+                    what = error if isinstance(error, StoreError) else type(error).__name__
+                    self._failures.tell(f"a round could not go on: {what}")
             await asyncio.sleep(TICK_S)
 
     async def tick(self) -> None:
@@ -137,6 +151,11 @@ class RoundServer:
     def session(self, name: str) -> Session | None:
         """Return a session of a round that runs."""
         return self._sessions.get(name)
+
+    async def is_summed(self, name: str) -> bool:
+        """Tell whether a session, of whatever round, came to a sum."""
+        sql = "SELECT state FROM round_sessions WHERE session = $1"
+        return await rows_of(self._database, (str,), sql, name) == [(SUMMED,)]
 
     async def document_text(self, digest: str, number: int) -> str | None:
         """Return the document of a round that runs or ran."""
@@ -161,6 +180,8 @@ class RoundServer:
                 raise NoSeatError
             return None  # not yet
         if running.state == SUMMING:
+            if running.sessions is None:
+                return None
             seat = running.seats.get(certificate.number)
             if seat is None:
                 raise NoSeatError
@@ -189,16 +210,19 @@ class RoundServer:
                 await self._take_up(running, running.document)
         return running
 
-    async def _take_up(self, running: Running, document: RoundDocument) -> None:
-        """Load the sessions of a round and who sits where."""
-        sql = "SELECT session FROM round_sessions WHERE campaign = $1 AND round = $2"
+    async def _take_up(self, running: Running, document: RoundDocument) -> list[Session]:
+        """Load the sessions of a round and who sits where; all of them, or none."""
+        sql = (
+            "SELECT session FROM round_sessions WHERE campaign = $1 AND round = $2 ORDER BY session"
+        )
         names = await rows_of(self._database, (str,), sql, running.campaign.digest, document.round)
-        for (name,) in names:
-            session = await Session.load(self._database, name, document)
-            running.sessions.append(session)
-            self._sessions[name] = session
+        sessions = [await Session.load(self._database, name, document) for (name,) in names]
+        for session in sessions:
+            self._sessions[session.name] = session
             for number, certificate in session.seats.items():
                 running.seats[certificate.number] = Seat(session, number)
+        running.sessions = sessions
+        return sessions
 
     async def _move(self, running: Running) -> None:
         """Go on with one campaign as far as the time allows."""
@@ -211,9 +235,13 @@ class RoundServer:
         if running.state == GATHERING and now >= running.ends(document.round):
             await self._deal(running, document)
         if running.state == SUMMING:
-            await self._close_late_steps(running, now)
-            if all(session.state != RUNNING for session in running.sessions):
-                await self._add_up(running, document)
+            sessions = running.sessions
+            if sessions is None:
+                sessions = await self._take_up(running, document)
+            for session in sessions:
+                await self._close_if_late(running, document.round, session, now)
+            if all(session.state != RUNNING for session in sessions):
+                await self._add_up(running, document, sessions)
 
     async def _open(self, running: Running, now: float) -> None:
         """Open the round whose time it is; leave out those whose time is over."""
@@ -252,46 +280,49 @@ class RoundServer:
             Statement(delete, [(digest, number)]),
         ])  # fmt: skip
         running.state = SUMMING
-        await self._take_up(running, document)
 
-    async def _close_late_steps(self, running: Running, now: float) -> None:
-        """Close the steps whose time is over; it begins anew when the service does."""
-        seconds = running.campaign.round_seconds * STEP_PARTS / PARTS
-        for session in running.sessions:
-            if session.state != RUNNING:
-                continue
-            step, until = running.deadlines.get(session.name, (None, now))
-            if step != session.step:
-                running.deadlines[session.name] = session.step, now + seconds
-            elif now >= until or session.is_complete:
-                await session.close_step(session.step)
+    async def _close_if_late(
+        self, running: Running, number: int, session: Session, now: float
+    ) -> None:
+        """Close the step that a session is at, if its time is over."""
+        step, since = running.begun.get(session.name, (None, now))
+        if step != session.step:
+            since = now
+            running.begun[session.name] = session.step, since
+        late = now >= running.until(number, session.step, since)
+        if session.state == RUNNING and (late or session.is_complete):
+            await session.close_step(session.step)
 
-    async def _add_up(self, running: Running, document: RoundDocument) -> None:
+    async def _add_up(
+        self, running: Running, document: RoundDocument, sessions: list[Session]
+    ) -> None:
         """End a round whose sessions are all over."""
         sql = "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2"
         row = (running.campaign.digest, document.round, OVER)
+        results = [await session.result() for session in sessions]
         await self._database.run([Statement(sql, [row])])
-        running.plan.take([await session.result() for session in running.sessions])
-        for session in running.sessions:
+        running.plan.take(results)
+        for session in sessions:
             self._sessions.pop(session.name)
-        running.document, running.state, running.sessions = None, OVER, []
-        running.seats, running.deadlines = {}, {}
+        running.document, running.state, running.sessions = None, OVER, None
+        running.seats, running.begun = {}, {}
 
 
-def session_sizes(people: int, least: int, most: int) -> list[int]:
+def session_sizes(people: int, threshold: int, most: int) -> list[int]:
     """Return how many people sit in each session: as few and as equal sessions as fit.
 
-    Where there are too many for one session and too few for another, some find no seat.
+    Where there are several, each has at least a third of the room for failures that a full one has;
+    rather than that, some find no seat.
 
     Examples
     --------
-    >>> session_sizes(250, 70, 100), session_sizes(110, 70, 100), session_sizes(69, 70, 100)
+    >>> session_sizes(250, 70, 100), session_sizes(150, 70, 100), session_sizes(69, 70, 100)
     ([84, 83, 83], [100], [])
     """
     number = ceil(people / most)
-    if number and people // number < least:
+    if number > 1 and 3 * (people // number - threshold) < most - threshold:
         number, people = number - 1, (number - 1) * most
-    if not number:
+    if people < threshold:
         return []
     small, larger = divmod(people, number)
     return [small + 1] * larger + [small] * (number - larger)

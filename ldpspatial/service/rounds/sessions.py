@@ -187,15 +187,11 @@ class Session:
     def answer(self, step: Step, number: int) -> bytes | None:
         """Return what a client gets for its message of a step; None while the step is open.
 
-        After the last step that is nothing: ``b""``.
-
         Raises
         ------
         OverError
             The session ended without a sum, or went on without this client.
         """
-        if self.state == SUMMED and step == Step.REVEAL and number in self.seats:
-            return b""
         if self.state != RUNNING or step < self.step - 1:
             raise OverError
         if step < self.step:

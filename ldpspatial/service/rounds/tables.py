@@ -52,6 +52,24 @@ async def make_round_tables(database: Database) -> None:
     await database.run([*statements, version])
 
 
+async def end_rounds(database: Database) -> None:
+    """End what runs, without a sum, and delete all that people sent for it.
+
+    For a copy of a store: what was masked is not to lie in back-ups, and a session that goes on
+    from a copy would ask people who have long gone on.
+    """
+    if not await has_rounds(database):
+        return
+    await database.run([
+        Statement("UPDATE round_sessions SET state = 'aborted', secret = $1 "
+                  "WHERE state = 'running'", [(b"",)]),
+        Statement("UPDATE round_rounds SET state = 'over' WHERE state <> 'over'"),
+        *(Statement(sql) for sql in (
+            "DELETE FROM round_messages", "DELETE FROM round_seats", "DELETE FROM round_requests",
+        )),
+    ])  # fmt: skip
+
+
 async def rows_of(database: Database, types: Sequence[type], sql: str, *values: Any) -> list[Row]:
     """Return the rows that a query finds, whose values have these types."""
     return await checked(database, types, sql, *values)

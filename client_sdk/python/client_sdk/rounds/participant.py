@@ -153,6 +153,12 @@ class Participant:
         running = bool(state["session"]) and not state["left"] and due <= Step.REVEAL
         return Step(due) if running else None
 
+    @property
+    def seat(self) -> tuple[bytes, int] | None:
+        """The session that was begun last, and its number in it; None before the first."""
+        state = self._state()
+        return (bytes.fromhex(state["session"]), state["number"]) if state["session"] else None
+
     def seat_request(self, certificate: bytes) -> bytes:
         """Return what asks a server for a seat in this device's round, signed by its identity.
 

@@ -102,6 +102,9 @@ def visit(
         What the participant raises: the device is not asked now, or its budget is spent.
     """
     campaign = participant.campaign.digest
+    if (yield from _was_summed(participant)):
+        participant.finish()
+        return True
     try:
         certificate = yield from _asked(Ask("POST", f"/directory/{campaign}", participant.identity))
         own = Certificate.from_bytes(certificate, directory, campaign)
@@ -145,6 +148,15 @@ class _Seat:
             return cls(bytes.fromhex(told["session"]), int(told["number"]), str(told["token"]))
         except (ValueError, TypeError, KeyError):
             raise ProtocolError("the server told of no seat") from None
+
+
+def _was_summed(participant: Participant) -> Generator[Ask, Told, bool]:
+    """Tell whether the session came to its sum after the last answer, before a restart."""
+    resumed, seat = participant.resume(), participant.seat
+    if resumed is None or seat is None or resumed[0] != Step.REVEAL:
+        return False
+    told = yield Ask("GET", f"/rounds/sessions/{seat[0].hex()}/{int(Step.REVEAL)}/{seat[1]}")
+    return told.status in (200, 204)
 
 
 def _begun(participant: Participant, document: bytes, seat: _Seat) -> tuple[Step, bytes]:

@@ -1,0 +1,249 @@
+"""``rounds``: campaigns of secure sums, of which a server learns noisy totals and nothing else."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from client_sdk import Grid
+from client_sdk.rounds import Campaign
+from ldpspatial.cli.collection import check_new
+from ldpspatial.cli.documents import read_document
+from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
+from ldpspatial.cli.options import grid_options, make_grid
+from ldpspatial.cli.output import result_folder, show, show_table
+from ldpspatial.cli.series import Length, Moment
+from ldpspatial.collecting.results import write_json
+from ldpspatial.errors import InputError
+from ldpspatial.files.atomic import replacing
+
+if TYPE_CHECKING:
+    from ldpspatial.service.store import Store
+
+MILLION = 10**6
+MAP_FILES = ("campaign.json", "density.npy", "heatmap.png", "summary.json")
+document_argument = click.argument("document", metavar="CAMPAIGN", type=click.Path(path_type=Path))
+
+
+class PublicKey(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """The public key of a directory: 64 hexadecimal digits."""
+
+    name = "key"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> bytes:
+        """Return 32 bytes."""
+        try:
+            key = bytes.fromhex(str(value))
+        except ValueError:
+            key = b""
+        if len(key) != 32:
+            self.fail('must be 64 hexadecimal digits, as "rounds directory" shows them')
+        return key
+
+
+@click.group()
+def rounds() -> None:
+    """Open campaigns of secure sums, and map what they come to.
+
+    In a campaign each person takes part in one round, whose server learns the noisy sum of many
+    people's vectors and nothing else of them. "ldpspatial serve" runs the rounds of the campaigns
+    that its store has when it starts.
+    """
+
+
+@rounds.command("new")
+@click.argument("name")
+@grid_options
+@click.option("--cells", type=int, default=64, show_default=True,
+              help="Cells along a side, a power of two.")  # fmt: skip
+@click.option("--epsilon", type=float, required=True, help="What one person loses at most.")
+@click.option("--start", type=Moment(), required=True, help="When the first round opens.")
+@click.option("--every", type=Length(), required=True,
+              help="How long a round is open: 90s, 30min, 6h, 1d.")  # fmt: skip
+@click.option("--rounds", "number", type=int, default=20, show_default=True,
+              help="Number of rounds, each of other people.")  # fmt: skip
+@click.option("--clients", type=int, default=100, show_default=True,
+              help="Most people of one secure sum.")  # fmt: skip
+@click.option("--colluding", type=float, default=0.1, show_default=True,
+              help="Share of them who may collude with the server.")  # fmt: skip
+@click.option("--least", type=int, default=None,
+              help="Fewest honest people of a sum; by default half of --clients.")  # fmt: skip
+@click.option("--longest", type=int, default=4096, show_default=True,
+              help="Most numbers that a person sends.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+def new(name: str, out: Path, **options: Any) -> None:
+    """Write a new campaign document.
+
+    It is final: its id is the SHA-256 of its text, and apps ship it. It holds against any server;
+    what a round asks may depend on the sums of those before it, and a device checks that it keeps
+    these limits.
+
+    \b
+    Example:
+      ldpspatial rounds new "noon in Berlin" --center 52.52,13.405 --side-km 20 --epsilon 1 \\
+          --start 2030-01-01T11:00Z --every 1h --rounds 20 --out campaign.json
+    """
+    square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
+    grid: Grid | None = make_grid(options["cells"], *square)
+    if grid is None:
+        raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
+    check_new(out)
+    clients = options["clients"]
+    made = Campaign(
+        name, grid, options["number"], options["start"], options["every"],
+        micro_epsilon=round(options["epsilon"] * MILLION),
+        sensitivity=1,
+        most_length=options["longest"],
+        most_clients=clients,
+        least_honest=clients // 2 if options["least"] is None else options["least"],
+        colluding_ppm=round(options["colluding"] * MILLION),
+    )  # fmt: skip
+    with replacing(out) as stream:
+        stream.write(made.to_json().encode())
+    show(made.name, {
+        "id": made.digest,
+        "epsilon": f"{options['epsilon']:g} of each person, in one of {made.rounds} rounds",
+        "sums": f"of at most {clients} people, who send at most {made.most_length} numbers each",
+    })  # fmt: skip
+    click.echo(f"Written to {out}")
+
+
+@rounds.command("directory")
+@store_argument
+@document_argument
+@click.option("--most", type=click.IntRange(2), required=True, help="Most people who may enrol.")
+def directory(store: str, document: Path, most: int) -> None:
+    """Make the directory of CAMPAIGN in STORE, and show its public key.
+
+    The directory enrols people and signs who they are; "ldpspatial serve" serves it. Apps ship its
+    public key. Against a server that may do anything it has to be somebody else's, in a store of
+    theirs: whoever has it can invent people.
+
+    \b
+    Example:
+      ldpspatial rounds directory directory.db campaign.json --most 100000
+    """
+    campaign = _read(document)
+
+    async def act(opened: "Store") -> bytes:
+        from ldpspatial.service.rounds.directory import open_directory  # noqa: PLC0415
+
+        await _with_tables(opened)
+        return await open_directory(opened.database, campaign.digest, most)
+
+    click.echo(f"Directory: {with_store(store, act).hex()}")
+
+
+@rounds.command("open")
+@store_argument
+@document_argument
+@click.option("--directory", "key", type=PublicKey(), required=True,
+              help="Public key of the directory.")  # fmt: skip
+@click.option("--people", type=click.IntRange(1), required=True,
+              help="How many people are expected in all rounds together.")  # fmt: skip
+@click.option("--tolerated", type=float, default=0.1, show_default=True,
+              help="Share of a sum's people who may fail.")  # fmt: skip
+@click.option("--calibration", type=float, default=0.1, show_default=True,
+              help="Noise beside a mean count; 1 suits concentrated maps.")  # fmt: skip
+def open_(store: str, document: Path, key: bytes, people: int, **options: float) -> None:
+    """Put CAMPAIGN into STORE; "ldpspatial serve" runs its rounds when it is next started.
+
+    \b
+    Example:
+      ldpspatial rounds open rounds.db campaign.json --people 20000 --directory \\
+          d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a
+    """
+    campaign = _read(document)
+
+    async def act(opened: "Store") -> None:
+        from ldpspatial.service.rounds.server import open_campaign  # noqa: PLC0415
+
+        await _with_tables(opened)
+        await open_campaign(opened.database, campaign, key, people, **options)
+
+    with_store(store, act)
+    click.echo(f"Open: {campaign.digest}")
+
+
+@rounds.command("status")
+@store_argument
+@click.argument("digest")
+def status(store: str, digest: str) -> None:
+    """Show the rounds of a campaign: how many people were asked, and how many are in sums.
+
+    \b
+    Example:
+      ldpspatial rounds status rounds.db \\
+          0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+    """
+
+    async def act(opened: "Store") -> list[list[str]]:
+        from ldpspatial.service.rounds.tables import has_rounds  # noqa: PLC0415
+
+        if not await has_rounds(opened.database):
+            return []
+        sql = (
+            "SELECT r.number, r.state, COALESCE(SUM(s.asked), 0), COALESCE(SUM(s.survivors), 0) "
+            "FROM round_rounds r LEFT JOIN round_sessions s "
+            "ON s.campaign = r.campaign AND s.round = r.number "
+            "WHERE r.campaign = $1 GROUP BY r.number, r.state ORDER BY r.number"
+        )
+        return [[str(each) for each in row] for row in await opened.database.read(sql, digest)]
+
+    rows = with_store(store, act)
+    if rows:
+        show_table("Rounds", ["round", "state", "asked", "in sums"], rows)
+    else:
+        click.echo("No round of this campaign has begun.")
+
+
+@rounds.command("map")
+@store_argument
+@click.argument("digest")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the map.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier map there.")
+def map_(store: str, digest: str, out: Path, overwrite: bool) -> None:
+    """Make the map of a campaign from the sums that it has come to, with its claim.
+
+    \b
+    Example:
+      ldpspatial rounds map rounds.db \\
+          0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef --out map
+    """
+
+    async def act(opened: "Store") -> Any:
+        from ldpspatial.service.rounds.server import released  # noqa: PLC0415
+        from ldpspatial.service.rounds.tables import has_rounds  # noqa: PLC0415
+
+        if not await has_rounds(opened.database):
+            raise InputError("campaign must be one that the store has")
+        return await released(opened.database, digest)
+
+    campaign, found = with_store(store, act)
+    from ldpspatial.plotting.heat_map import save_figure, window_maps_figure  # noqa: PLC0415
+
+    with result_folder(out, overwrite, results=MAP_FILES) as folder:
+        (folder / "campaign.json").write_text(campaign.to_json(), encoding="utf-8")
+        np.save(folder / "density.npy", found.density)
+        figure = window_maps_figure(campaign.grid, {campaign.name: found.density})
+        save_figure(figure, folder / "heatmap.png")
+        claim = {**dataclasses.asdict(found.claim), "conditions": list(found.claim.conditions)}
+        summary = {"campaign": campaign.digest, "claim": claim, **found.facts}
+        write_json(folder / "summary.json", summary)
+    show(campaign.name, {"claim": str(found.claim)})
+    click.echo(f"Written to {out}")
+
+
+def _read(document: Path) -> Campaign:
+    return Campaign.from_json(read_document(document, "CAMPAIGN"))
+
+
+async def _with_tables(opened: "Store") -> None:
+    with needs_extra():
+        from ldpspatial.service.rounds.tables import has_rounds, make_round_tables  # noqa: PLC0415
+    if not await has_rounds(opened.database):
+        await make_round_tables(opened.database)

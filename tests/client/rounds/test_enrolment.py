@@ -1,0 +1,171 @@
+"""Certificates of identities, requests for seats, and what a visit refuses."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from client_sdk import ParameterError
+from client_sdk.rounds import Ask, ProtocolError, SigningKey, Told, visit
+from client_sdk.rounds.enrolment import (
+    Certificate,
+    check_identity,
+    check_seat_request,
+    seat_request,
+)
+from tests.support.aggregation_rounds import seeded
+from tests.support.round_devices import (
+    HERE,
+    START,
+    Session,
+    a_campaign,
+    a_device,
+    a_round,
+    joined,
+    set_clock,
+)
+
+CAMPAIGN = a_campaign()
+DIGEST = CAMPAIGN.digest
+DIRECTORY, OTHER, MINE = (SigningKey(seeded(seed)) for seed in (1, 2, 3))
+
+
+def test_a_certificate_is_of_one_campaign_number_and_identity() -> None:
+    made = Certificate.issue(DIRECTORY, DIGEST, 7, MINE.public)
+    data = made.to_bytes()
+    assert Certificate.from_bytes(data, DIRECTORY.public, DIGEST) == made
+    for wrong in (
+        data[:-1],
+        data + b"\x00",
+        (8).to_bytes(4, "big") + data[4:],
+        data[:4] + OTHER.public + data[36:],
+        "text",
+    ):
+        with pytest.raises(ProtocolError):
+            Certificate.from_bytes(wrong, DIRECTORY.public, DIGEST)  # type: ignore[arg-type]
+    with pytest.raises(ProtocolError, match="not signed by the directory"):
+        Certificate.from_bytes(data, OTHER.public, DIGEST)
+    with pytest.raises(ProtocolError, match="not signed by the directory"):
+        Certificate.from_bytes(data, DIRECTORY.public, "0" * 64)
+
+
+def test_a_seat_is_asked_for_by_nobody_else_and_in_one_round() -> None:
+    certificate = Certificate.issue(DIRECTORY, DIGEST, 7, MINE.public).to_bytes()
+    request = seat_request(MINE, certificate, DIGEST, 3)
+    assert check_seat_request(request, DIRECTORY.public, DIGEST, 3).number == 7
+    stolen = seat_request(OTHER, certificate, DIGEST, 3)
+    for wrong, number in ((request, 4), (stolen, 3), (request[:-1], 3), (b"", 3)):
+        with pytest.raises(ProtocolError, match="a request for a seat"):
+            check_seat_request(wrong, DIRECTORY.public, DIGEST, number)
+    with pytest.raises(ParameterError, match="identity must be 32 bytes"):
+        check_identity(b"")
+
+
+# --- a visit
+
+
+class Scene:
+    """A visit up to where the server answers what a test wants."""
+
+    def __init__(self, folder: Path) -> None:
+        devices = [a_device(folder / str(number)) for number in range(5)]
+        self.document = a_round(CAMPAIGN)
+        self.session = Session([joined(device, CAMPAIGN) for device in devices], self.document)
+        self.certificates = [
+            Certificate.issue(DIRECTORY, DIGEST, 10 + number, key).to_bytes()
+            for number, key in enumerate(self.session.keys)
+        ]
+        self.visit: Generator[Ask, Told, bool] = visit(
+            self.session.participants[0], lambda: HERE, DIRECTORY.public
+        )
+        self.ask = next(self.visit)
+
+    def tell(self, status: int, body: bytes = b"", retry_after_s: float = 0.0) -> Ask:
+        self.ask = self.visit.send(Told(status, body, retry_after_s))
+        return self.ask
+
+    def until_seated(self) -> "Scene":
+        self.tell(200, self.certificates[0])
+        self.tell(200, self.document.to_json().encode())
+        told = {"session": self.session.session.hex(), "number": 0, "token": "t"}
+        self.tell(200, json.dumps(told).encode())
+        return self
+
+    def until_keys(self) -> "Scene":
+        """Let everybody advertise; the visit is told the list of keys."""
+        self.until_seated()
+        self.session.take(self.ask.body)
+        self.tell(204)
+        for number in range(1, 5):
+            self.session.take(self.session.answer(number))
+        self.session.close()
+        self.tell(200, self.session.inbox[0])
+        return self
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    set_clock(monkeypatch, START + 10)
+    return Scene(tmp_path)
+
+
+def test_a_visit_waits_where_it_is_told_to_and_asks_the_same_again(scene: Scene) -> None:
+    first = scene.ask
+    assert (first.method, first.path) == ("POST", f"/directory/{DIGEST}")
+    for status, after, waits in ((503, 0.0, 1.0), (202, 7.0, 7.0), (429, 1e9, 60.0), (500, 2, 2)):
+        again = scene.tell(status, b"", after)
+        assert (again.body, again.path, again.wait_s) == (first.body, first.path, waits)
+    assert scene.tell(200, scene.certificates[0]).path == f"/rounds/{DIGEST}/1"
+    with pytest.raises(ProtocolError, match="status 404"):
+        scene.tell(404)
+
+
+def test_a_round_without_a_seat_ends_a_visit(scene: Scene) -> None:
+    scene.tell(200, scene.certificates[0])
+    with pytest.raises(StopIteration) as end:
+        scene.tell(410)
+    assert end.value.value is False
+
+
+def test_a_directory_that_certifies_somebody_else_is_refused(scene: Scene) -> None:
+    with pytest.raises(ProtocolError, match="another identity"):
+        scene.tell(200, scene.certificates[1])
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"session": 3, "number": 0, "token": "t"}'])
+def test_what_is_no_seat_is_refused(scene: Scene, body: bytes) -> None:
+    scene.tell(200, scene.certificates[0])
+    scene.tell(200, scene.document.to_json().encode())
+    with pytest.raises(ProtocolError, match="no seat"):
+        scene.tell(200, body)
+
+
+def test_neighbours_are_those_that_the_directory_enrolled_each_once(scene: Scene) -> None:
+    scene.until_keys()
+    assert scene.ask.path.endswith("/identities/0")
+    assert scene.ask.body == b"".join(number.to_bytes(4, "big") for number in range(1, 5))
+    ask = scene.tell(200, b"".join(scene.certificates[1:]))
+    assert ask.path.endswith("/1/0")
+    scene.session.take(ask.body)  # its shares
+
+
+@pytest.mark.parametrize("which", [(1, 2, 3), (1, 2, 3, 3), (1, 2, 3, 0)])
+def test_a_neighbour_who_is_missing_or_sits_twice_is_refused(
+    scene: Scene, which: tuple[int, ...]
+) -> None:
+    scene.until_keys()
+    with pytest.raises(ProtocolError, match=r"certificate|seated somebody twice"):
+        scene.tell(200, b"".join(scene.certificates[number] for number in which))
+
+
+def test_a_neighbour_whom_the_server_invented_is_refused(scene: Scene) -> None:
+    scene.until_keys()
+    invented = Certificate.issue(OTHER, DIGEST, 99, OTHER.public).to_bytes()
+    with pytest.raises(ProtocolError, match="not signed by the directory"):
+        scene.tell(200, b"".join([*scene.certificates[1:4], invented]))
+
+
+def test_a_visit_takes_answers_only(scene: Scene) -> None:
+    with pytest.raises(ParameterError, match="a visit takes a Told"):
+        scene.visit.send(None)  # type: ignore[arg-type]

@@ -1,0 +1,146 @@
+"""``rounds``: from a new campaign to its map, as an operator does it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client_sdk.rounds import Campaign
+from client_sdk.rounds.shared import KEY_BYTES
+from ldpspatial.service.database import Statement
+from ldpspatial.service.rounds.sessions import SUMMED, new_session, packed
+from ldpspatial.service.rounds.tables import has_rounds, make_round_tables
+from ldpspatial.service.store import Store, make_store, open_store
+from tests.support.command_line import refusal, succeed
+
+NEW = ("noon", "--center", "52.52,13.405", "--side-km", 8, "--cells", 8, "--epsilon", 2,
+       "--start", "2030-01-01T11:00Z", "--every", "1h", "--rounds", 3)  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "rounds.db"
+    succeed("store", "new", path)
+    succeed("rounds", "new", *NEW, "--out", tmp_path / "campaign.json")
+    return path
+
+
+def campaign_of(store: Path) -> Campaign:
+    return Campaign.from_json(store.with_name("campaign.json").read_text())
+
+
+def opened(store: Path) -> str:
+    """Open the campaign, with a directory in the same store; return its digest."""
+    document = store.with_name("campaign.json")
+    told = succeed("rounds", "directory", store, document, "--most", 1000).output
+    key = told.removeprefix("Directory: ").strip()
+    assert len(bytes.fromhex(key)) == KEY_BYTES
+    told = succeed("rounds", "open", store, document, "--directory", key, "--people", 300).output
+    digest = campaign_of(store).digest
+    assert told == f"Open: {digest}\n"
+    return digest
+
+
+def hold_a_round(store: Path, digest: str) -> None:
+    """Put a round with one sum into the store, as the service does: all are in the north-east."""
+
+    async def act() -> None:
+        held = await open_store(store)
+        statements = new_session(digest, 1, {number: bytes(100) for number in range(95)})
+        name = statements[0].rows[0][0]
+        total = packed(np.array([0, 0, 0, 90], dtype=np.int64))
+        await held.database.run([
+            Statement("INSERT INTO round_rounds (campaign, number, document, state) "
+                      "VALUES ($1, 1, '', 'over')", [(digest,)]),
+            *statements,
+            Statement("UPDATE round_sessions SET state = $2, survivors = 90, total = $3 "
+                      "WHERE session = $1", [(name, SUMMED, total)]),
+        ])  # fmt: skip
+        await held.close()
+
+    asyncio.run(act())
+
+
+def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
+    campaign = campaign_of(store)
+    assert (campaign.rounds, campaign.micro_epsilon, campaign.round_seconds) == (3, 2 * 10**6, 3600)
+    assert (campaign.most_clients, campaign.least_honest, campaign.server) == (100, 50, "any")
+    assert "No round of this campaign" in succeed("rounds", "status", store, "0" * 64).output
+    digest = opened(store)
+    assert "No round of this campaign" in succeed("rounds", "status", store, digest).output
+    hold_a_round(store, digest)
+    lines = succeed("rounds", "status", store, digest).output.splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["round", "state", "asked", "in", "sums"],
+        ["1", "over", "95", "90"],
+    ]
+    out = tmp_path / "map"
+    told = succeed("rounds", "map", store, digest, "--out", out).output
+    assert "distributed differential privacy, epsilon 2, per user" in told
+    assert {path.name for path in out.iterdir()} == {
+        "campaign.json", "density.npy", "heatmap.png", "summary.json",
+    }  # fmt: skip
+    density = np.load(out / "density.npy")
+    assert density[4:, 4:].sum() == pytest.approx(1)
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["claim"]["epsilon"], summary["survivors"]) == (2.0, 90)
+    assert "new or empty folder" in refusal("rounds", "map", store, digest, "--out", out)
+    succeed("rounds", "map", store, digest, "--out", out, "--overwrite")
+
+
+def test_what_cannot_be_opened_is_refused(store: Path, tmp_path: Path) -> None:
+    document = store.with_name("campaign.json")
+    assert "out must be a new file" in refusal("rounds", "new", *NEW, "--out", document)
+    assert "Give the square" in refusal(
+        "rounds", "new", "x", "--epsilon", 1, "--start", "2030-01-01T11:00Z", "--every", "1h",
+        "--out", tmp_path / "x.json",
+    )  # fmt: skip
+    assert "64 hexadecimal digits" in refusal(
+        "rounds", "open", store, document, "--directory", "abc", "--people", 10
+    )
+    missing = refusal("rounds", "map", store, "0" * 64, "--out", tmp_path / "map")
+    assert "campaign must be one that the store has" in missing
+    digest = opened(store)
+    assert "campaign must be new" in refusal(
+        "rounds", "open", store, document, "--directory", "0" * 64, "--people", 10
+    )
+    assert digest == campaign_of(store).digest
+
+
+def test_a_back_up_holds_sums_and_nothing_that_people_sent(store: Path, tmp_path: Path) -> None:
+    digest = opened(store)
+    hold_a_round(store, digest)
+    copy = tmp_path / "copy.db"
+
+    async def running(held: Store) -> None:
+        await held.database.run(new_session(digest, 2, {number: bytes(100) for number in range(9)}))
+
+    async def counted(held: Store) -> list[int]:
+        found = []
+        for table in ("round_seats", "round_messages", "round_requests", "round_campaigns"):
+            found += await held.database.read(f"SELECT COUNT(*) FROM {table}")  # noqa: S608
+        return [number for (number,) in found]
+
+    async def on(path: Path, act: object) -> object:
+        held = await open_store(path)
+        try:
+            return await act(held)  # type: ignore[operator]
+        finally:
+            await held.close()
+
+    asyncio.run(on(store, running))
+    succeed("store", "backup", store, copy)
+    assert asyncio.run(on(copy, counted)) == [0, 0, 0, 1]
+    lines = succeed("rounds", "status", copy, digest).output.splitlines()
+    assert lines[-1].split() == ["1", "over", "95", "90"]
+
+    async def alone() -> None:
+        held = await make_store(tmp_path / "new.db")
+        assert not await has_rounds(held.database)
+        await make_round_tables(held.database)
+        assert await has_rounds(held.database)
+        await held.close()
+
+    asyncio.run(alone())
