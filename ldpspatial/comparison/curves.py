@@ -6,11 +6,11 @@ every claim implies under one relation, replacement of one user's data.
 
 Between notions and units there is no such conversion: epsilon per cell, under
 geo-indistinguishability, and epsilon per report are other quantities than epsilon per user. A
-figure holds promises of one kind, unless a mixed one is asked for by name; that one says of each
-curve what it promises.
+figure holds promises of one kind, and of one relation where it is not over the epsilon of one
+relation, unless a mixed one is asked for by name; that one says of each curve what it promises.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,6 +42,8 @@ AXES: dict[str, str] = {
 LEVEL = 0.95
 SHUFFLE_DELTA = 1e-6
 KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
+RELATION = "claim_neighbours"
+NOTHING = "no privacy"  # a yardstick, which every figure may hold
 COMMON = "differential privacy, per user"
 _CLAIM = ("model", "claim_notion", "claim_delta", "claim_unit", "claim_conditions")
 
@@ -69,12 +71,32 @@ class Curve:
     runs: NDArray[np.int64]
 
 
-def promise_of(rows: pa.Table) -> str:
-    """Return the kind of promise of a release's runs: its notion, per what distance, per whom."""
-    if not set(KIND) <= set(rows.column_names):
+def promise_of(rows: pa.Table, against: Against) -> str:
+    """Return the kind of promise of a release's runs: its notion, per what distance, per whom.
+
+    And between which neighbours, unless what the curve runs over is the epsilon of one relation.
+    """
+    if not {*KIND, RELATION} <= set(rows.column_names):
         return COMMON
+    if rows["model"][0].as_py() == "none":
+        return NOTHING
     notion, distance, unit = (str(rows[name][0].as_py()) for name in KIND)
-    return f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
+    kind = f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
+    if against in ("replacement_epsilon", "shuffled_epsilon"):
+        return kind
+    return f"{kind}, {rows[RELATION][0].as_py()}"
+
+
+def by_promise(
+    table: pa.Table, against: Against, releases: Sequence[str] | None = None
+) -> dict[str, list[str]]:
+    """Return the labels of releases by kind of promise; what promises nothing is in each kind."""
+    names = list(releases or pc.unique(table["release"]).to_pylist())
+    kinds = {
+        name: promise_of(table.filter(pc.equal(table["release"], name)), against) for name in names
+    }
+    promised = dict.fromkeys(kind for kind in kinds.values() if kind != NOTHING) or [NOTHING]
+    return {kind: [n for n in names if kinds[n] in (kind, NOTHING)] for kind in promised}
 
 
 def setting_of(against: Against) -> Literal["epsilon", "users", "cells"]:
@@ -135,7 +157,8 @@ def error_curve(
     if rows[metric].null_count == rows.num_rows:
         raise InputError(f"metric {metric} was not measured for {release!r}")
     setting = setting_of(against)
-    for column in ("data", "sigma", "truth", "blocks", "epsilon", "users", "cells"):
+    held = ("data", "sigma", "truth", "blocks", "epsilon", "users", "cells", "parameters")
+    for column in (name for name in held if name in rows.column_names):
         values = pc.unique(rows[column]).to_pylist()
         if column != setting and len(values) > 1:
             raise InputError(
@@ -162,7 +185,7 @@ def error_curve(
 def plot_error_curves(
     table: pa.Table,
     metric: str = "w2",
-    against: Against = "epsilon",
+    against: Against = "replacement_epsilon",
     title: str | None = None,
     releases: Sequence[str] | None = None,
     shuffle_delta: float = SHUFFLE_DELTA,
@@ -172,8 +195,10 @@ def plot_error_curves(
 
     Parameters
     ----------
-    table, metric, against, shuffle_delta
+    table, metric, shuffle_delta
         As in :func:`error_curve`.
+    against : {"replacement_epsilon", "epsilon", "shuffled_epsilon", "users", "cells"}
+        As there; by default the epsilon of one relation.
     title : str, optional
     releases : labels, optional
         Which to draw; all by default.
@@ -204,9 +229,10 @@ def draw_error_curves(
     against: Against,
     releases: Sequence[str] | None = None,
     shuffle_delta: float = SHUFFLE_DELTA,
+    mixed: bool = False,
 ) -> None:
     """Draw the same into axes of a larger figure."""
-    curves = _curves(table, metric, against, releases, shuffle_delta)
+    curves = _curves(table, metric, against, releases, shuffle_delta, mixed)
     labels = _labels(table, metric, against, shuffle_delta)
     draw_curves(axes, curves, labels, not METRICS[metric].grows)
 
@@ -225,19 +251,40 @@ def _curves(
     instance("mixed", mixed, bool)
     names = list(releases or pc.unique(table["release"]).to_pylist())
     curves = [error_curve(table, name, metric, against, shuffle_delta) for name in names]
-    kinds = [promise_of(table.filter(pc.equal(table["release"], name))) for name in names]
-    if len(set(kinds)) < 2:
+    kinds = by_promise(table, against, names)
+    if len(kinds) < 2:
         return curves
     if mixed:
-        marked = zip(curves, kinds, strict=True)
-        return [replace(curve, release=f"{curve.release} ({kind})") for curve, kind in marked]
-    by_kind = {kind: [n for n, k in zip(names, kinds, strict=True) if k == kind] for kind in kinds}
-    told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in by_kind.items())
+        of = {name: kind for kind, some in kinds.items() for name in some}
+        return [
+            each
+            if each.model == "none"
+            else replace(each, release=f"{each.release}\n({of[each.release]})")
+            for each in curves
+        ]
+    told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in kinds.items())
     raise InputError(
-        f"releases must promise one kind of thing in a figure, got {told}. Name those of one kind, "
-        "or ask for mixed=True, which marks each curve; "
-        "ldpspatial.release.local.Matched runs one at the local privacy of another"
+        f"releases must promise one kind of thing in a figure over {against}, got {told}. "
+        f"{_instead(kinds, table, names, against)}, or ask for a mixed figure, which marks each "
+        "curve (mixed=True, --mixed on the command line)"
     )
+
+
+def _instead(
+    kinds: Mapping[str, object], table: pa.Table, names: Sequence[str], against: Against
+) -> str:
+    """Say what can be drawn of promises that differ."""
+    if (
+        len(by_promise(table, "replacement_epsilon", names)) == 1
+        and setting_of(against) == "epsilon"
+    ):
+        return "Draw them over replacement_epsilon, the epsilon of one relation for all"
+    if any("geo-indistinguishability" in kind for kind in kinds):
+        return (
+            "Name those of one kind, run one at the local privacy of another "
+            "(ldpspatial.release.local.Matched)"
+        )
+    return "Name those of one kind"
 
 
 def _labels(
