@@ -255,12 +255,9 @@ def _curves(
     if len(kinds) < 2:
         return curves
     if mixed:
-        of = {name: kind for kind, some in kinds.items() for name in some}
+        marks = _marks(kinds)
         return [
-            each
-            if each.model == "none"
-            else replace(each, release=f"{each.release}\n({of[each.release]})")
-            for each in curves
+            replace(curve, release=curve.release + marks.get(curve.release, "")) for curve in curves
         ]
     told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in kinds.items())
     raise InputError(
@@ -268,6 +265,17 @@ def _curves(
         f"{_instead(kinds, table, names, against)}, or ask for a mixed figure, which marks each "
         "curve (mixed=True, --mixed on the command line)"
     )
+
+
+def _marks(kinds: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return what tells the promises of releases apart: the relation alone, where that is all."""
+    heads = {kind.rpartition(", ")[0] for kind in kinds}
+    found: dict[str, str] = {}
+    for kind, names in kinds.items():
+        mark = f" ({kind.rpartition(', ')[2]})" if len(heads) == 1 else f"\n({kind})"
+        found |= dict.fromkeys(names, mark)
+    everywhere = set.intersection(*map(set, kinds.values()))  # what promises nothing
+    return {name: mark for name, mark in found.items() if name not in everywhere}
 
 
 def _instead(

@@ -158,7 +158,8 @@ def with_earlier(path: str | os.PathLike[str], table: pa.Table) -> pa.Table:
     Under a label that was given to several settings of a release, the runs of the last one count:
     those of ``table``, or else what was finished last.
     """
-    rows = [json.loads(line)["row"] for line in (file_path("folder", path, "folder") / RUNS).open()]
+    lines = (file_path("folder", path, "folder") / RUNS).read_text().splitlines()
+    rows = [json.loads(line)["row"] for line in lines]
     asked = table.to_pylist()
     last = {row["release"]: row["parameters"] for row in [*rows, *asked]}
     seeds = {row["seed"] for row in asked}

@@ -83,7 +83,7 @@ CLIENTS_FAIL = Cohort(1500, drop_out=0.1, tolerated=0.2, colluding=0.1)
 RUNS = {
     "central": (CentralLevels(), 0.3),
     "central, more": (CentralLevels(), 2.0),
-    "distributed": (DistributedLevels(), 2.0),
+    "distributed": (DistributedLevels(Cohort()), 2.0),
     "clients fail": (DistributedLevels(CLIENTS_FAIL), 0.3),
     "clients fail, more": (DistributedLevels(CLIENTS_FAIL), 2.0),
     "two servers": (TwoServers(), 0.3),
