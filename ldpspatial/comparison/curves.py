@@ -12,22 +12,23 @@ relation, unless a mixed one is asked for by name; that one says of each curve w
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
-from ldpspatial.plotting.error_curves import curves_figure, draw_curves
 from ldpspatial.privacy.claims import ONE_MECHANISM
 from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.validate import instance, number_in, one_of, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
@@ -190,7 +191,7 @@ def plot_error_curves(
     releases: Sequence[str] | None = None,
     shuffle_delta: float = SHUFFLE_DELTA,
     mixed: bool = False,
-) -> Figure:
+) -> "Figure":
     """Draw the error of every release, one line each, coloured by trust model.
 
     Parameters
@@ -215,6 +216,9 @@ def plot_error_curves(
     InputError
         As in :func:`error_curve`; or releases promise things that cannot be compared.
     """
+    # Here: each process of a comparison loads this module, and most draw nothing.
+    from ldpspatial.plotting.error_curves import curves_figure  # noqa: PLC0415
+
     if title is not None:
         instance("title", title, str)
     curves = _curves(table, metric, against, releases, shuffle_delta, mixed)
@@ -223,7 +227,7 @@ def plot_error_curves(
 
 
 def draw_error_curves(
-    axes: Axes,
+    axes: "Axes",
     table: pa.Table,
     metric: str,
     against: Against,
@@ -232,6 +236,8 @@ def draw_error_curves(
     mixed: bool = False,
 ) -> None:
     """Draw the same into axes of a larger figure."""
+    from ldpspatial.plotting.error_curves import draw_curves  # noqa: PLC0415
+
     curves = _curves(table, metric, against, releases, shuffle_delta, mixed)
     labels = _labels(table, metric, against, shuffle_delta)
     draw_curves(axes, curves, labels, not METRICS[metric].grows)

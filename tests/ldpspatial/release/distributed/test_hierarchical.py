@@ -45,9 +45,7 @@ def test_noise_is_that_of_a_third_of_epsilon_on_three_levels() -> None:
     noise = np.concatenate(
         [
             np.concatenate([m.ravel()[1:] for m in found.maps])
-            for found in (
-                Hierarchical(Cohort()).collect(levels, cells, 1.5, rng) for _ in range(200)
-            )
+            for found in (release.collect(levels, cells, 1.5, rng) for _ in range(200))
         ]
     )
     a = exp(-0.5)
