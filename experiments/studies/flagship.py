@@ -61,7 +61,8 @@ READINGS: tuple[Against, ...] = ("epsilon", "replacement_epsilon", "shuffled_eps
 @data_option
 @click.option("--out", type=click.Path(path_type=Path), default=Path("experiments-output/flagship"),
               show_default=True, help="Folder of finished runs.")  # fmt: skip
-@click.option("--repeats", default=5, show_default=True)
+@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1),
+              help="Runs of each setting; more may be added to finished ones.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
 @click.option("--jobs", default=-1, show_default=True)
 @click.option("--write", is_flag=True, help="Put table and figure into docs.")
@@ -157,7 +158,7 @@ def _rows(city: str, table: pa.Table) -> list[list[str]]:
     for release in dict.fromkeys(table["release"].to_pylist()):
         curve = error_curve(table, release, "w2")
         shown = {
-            x: f"{mean:.4f} ± {upper - mean:.4f}"
+            x: f"{mean:.4f}" + ("" if np.isnan(upper) else f" ± {upper - mean:.4f}")
             for x, mean, upper in zip(curve.x, curve.mean, curve.upper, strict=True)
         }
         values = [shown[epsilon] for epsilon in EPSILONS]
