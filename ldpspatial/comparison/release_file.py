@@ -62,11 +62,11 @@ def _entry(entry: object) -> tuple[str, Release]:
         return label, release
     if not isinstance(entry, Mapping) or not isinstance(entry.get(NAME), str):
         raise InputError(f"a release must be a text or an object with {NAME!r}, got {shown(entry)}")
-    name = entry[NAME]
-    ((_, release),) = find_releases([name]).items()
-    values = [(key, value) for key, value in entry.items() if key not in (NAME, LABEL)]
-    release = with_parameters(release, name, values)
-    label = entry.get(LABEL, label_of(release, split(name)[0]))
+    name, written = split(entry[NAME])
+    ((_, usual),) = find_releases([name]).items()
+    given = [(key, value) for key, value in entry.items() if key not in (NAME, LABEL)]
+    release = with_parameters(usual, name, [*written, *given])
+    label = entry.get(LABEL, label_of(release, name, usual))
     if not isinstance(label, str) or not label:
         raise InputError(f"{LABEL} must be a text, got {shown(label)}")
     return label, release

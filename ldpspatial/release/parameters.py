@@ -187,10 +187,17 @@ def split(text: str) -> tuple[str, list[tuple[str, Text]]]:
     return name, [(parameter.strip(), Text(value.strip())) for parameter, _, value in pairs]
 
 
-def label_of(release: object, name: str | None = None) -> str:
+def label_of(release: object, name: str | None = None, usual: object = None) -> str:
     """Return what tables call a release: its name, and the parameters that are not the usual ones.
 
-    A release may have a ``label`` of its own, which counts where no name is given.
+    Parameters
+    ----------
+    release : Release
+        It may have a ``label`` of its own, which counts where no name is given.
+    name : str, optional
+        What it was asked for by.
+    usual : Release, optional
+        What that name alone means; by default the release with the defaults of its class.
 
     Examples
     --------
@@ -204,11 +211,13 @@ def label_of(release: object, name: str | None = None) -> str:
     name = name or str(getattr(release, "name", type(release).__name__))
     if not is_dataclass(release):
         return name
-    usual = {field.name: _usual(field) for field in fields(release)}
+    held = {field.name: _default(field) for field in fields(release)}
+    if usual is not None:
+        held = {field: getattr(usual, field) for field in held}
     told = []
     for parameter in parameters(release).values():
-        holder = usual.get(parameter.owner) if parameter.owner else None
-        before = getattr(holder, parameter.name, MISSING) if holder else usual[parameter.name]
+        owner = held.get(parameter.owner)
+        before = getattr(owner, parameter.name, MISSING) if owner else held[parameter.name]
         if parameter.value != before:
             told.append(parameter.text)
     return f"{name}:{','.join(told)}" if told else name
@@ -237,7 +246,7 @@ def _given(holder: object) -> Iterable[Field[Any]]:
     return (field for field in fields(holder) if field.init)  # type: ignore[arg-type]
 
 
-def _usual(field: Field[Any]) -> object:
+def _default(field: Field[Any]) -> object:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return field.default

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ldpspatial.errors import InputError
 from ldpspatial.release import central, distributed, local
 from ldpspatial.release.non_private import NonPrivate
-from ldpspatial.release.parameters import Text, label_of, split, with_parameters
+from ldpspatial.release.parameters import label_of, split, with_parameters
 from ldpspatial.release.release import Release
 from ldpspatial.validate import outside, outside_names
 
@@ -90,8 +90,8 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
         for each in (own or "", given):
             if not isinstance(each, (str, Release)):
                 raise InputError(f"releases must be names or releases, got {each!r}")
-        name, release = _release(given, ours, names)
-        label = own or label_of(release, name)
+        label, release = _labelled(given, ours, names)
+        label = own or label
         if label in found:
             raise InputError(f"releases must have different labels, got {label!r} twice")
         found[label] = release
@@ -100,20 +100,21 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     return found
 
 
-def _release(
+def _labelled(
     given: "str | Release", ours: Mapping[str, Release], names: Iterable[str]
-) -> "tuple[str | None, Release]":
-    """Return a release that is given itself, by its name, or as ``module:Name``; and that name."""
-    name: str | None = None
-    values: list[tuple[str, Text]] = []
-    release: Release | None
+) -> tuple[str, Release]:
+    """Return a release that is given itself, by its name, or as ``module:Name``; and its label."""
     if isinstance(given, Release):
-        release = given
-    else:
-        name, values = split(given)
-        release = ours.get(name) or _from_outside(name)
+        return label_of(given), _dataclass(given)
+    name, values = split(given)
+    release = ours.get(name) or _from_outside(name)
     if release is None:
         raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")
+    changed = with_parameters(_dataclass(release), name, values) if values else _dataclass(release)
+    return label_of(changed, name, release), changed
+
+
+def _dataclass(release: Release) -> Release:
     if not is_dataclass(release):  # its printed form tells one setting from another
         raise InputError(f"releases must be dataclasses, got {type(release).__name__}")
-    return name, with_parameters(release, name, values) if name and values else release
+    return release
