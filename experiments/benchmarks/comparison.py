@@ -13,7 +13,7 @@ from experiments.benchmarks.timing import Table
 
 HEADER = ["what", "two processes", "one process", "ratio"]
 USERS, CELLS, REPEATS = 10_000, 32, 3
-EPSILONS = (0.5, 1.0, 2.0, 5.0)
+EPSILONS = (1.0, 4.0)
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 
 
