@@ -38,8 +38,8 @@ FAILING = ", some fail"
 RELEASES: Mapping[str, Mapping[str, Release]] = {
     "central": {CENTRAL: CentralLevels()},
     "distributed": {
-        SECURE: DistributedLevels(),
-        TWO: TwoServers(),
+        SECURE: DistributedLevels(Cohort()),
+        TWO: TwoServers(Batch()),
         SECURE + FAILING: DistributedLevels(Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)),
         TWO + FAILING: TwoServers(Batch(drop_out=0.1)),
     },
