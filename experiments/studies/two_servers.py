@@ -140,7 +140,7 @@ def held(users: UserCells, epsilon: float, runs: int, rng: np.random.Generator) 
     regions = np.zeros((RECTANGLES, *users.shape), bool)
     rows = []
     for _ in range(runs):
-        levels = TwoServers().release(users, epsilon, rng).levels
+        levels = TwoServers(Batch()).release(users, epsilon, rng).levels
         if levels is None:
             raise click.ClickException("a run without failures gave no levels")
         sure = level_intervals(levels)
