@@ -14,6 +14,7 @@ from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
 from experiments.studies.city_intervals import city_intervals
 from experiments.studies.claims import claims
+from experiments.studies.cohorts import cohorts
 from experiments.studies.coverage import coverage
 from experiments.studies.disjoint_cohorts import disjoint_cohorts
 from experiments.studies.fit_check import fit_check
@@ -49,6 +50,7 @@ OWN = (
     better_default,
     city_intervals,
     claims,
+    cohorts,
     coverage,
     disjoint_cohorts,
     end_to_end,

@@ -11,6 +11,7 @@ import click
 from experiments.benchmarks import (
     client,
     closing,
+    comparison,
     distance,
     distance_growth,
     ledger,
@@ -37,6 +38,7 @@ BLOCKS = (
     ("channel", server.direct_against_fft),
     ("central", releases.central),
     ("distributed", releases.distributed),
+    ("comparison", comparison.comparison),
 )
 DISTANCES = (
     ("squared small", distance.squared_small),

@@ -4,7 +4,7 @@ import click
 
 from experiments.papers.distributed.places import Place, chicago_place, manhattan_place
 from experiments.papers.distributed.report import shown, span
-from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
+from experiments.papers.distributed.runs import ALL, Case, Runs, adaptive, play_all
 from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
@@ -42,7 +42,7 @@ def disjoint_cohorts(setup: Setup, side: int, cells: int, sizes: tuple[int, ...]
 
 
 def _row(place: Place, unit: int, users: int, c: float, setup: Setup) -> list[str]:
-    once = Case(f"once, {c:g}", AdaptiveHierarchical(calibration=c), users)
+    once = Case(f"once, {c:g}", AdaptiveHierarchical(ALL, c), users)
     paper = Case(f"every round, {c:g}", adaptive(calibration=c), users)
     runs = play_all(place, [once, paper], setup, place.name.lower())
     found = [runs.of(case) for case in (once, paper)]

@@ -32,19 +32,20 @@ from ldpspatial.places.users import UserCells, user_cells
 from ldpspatial.plotting.error_curves import legend_handles
 from ldpspatial.plotting.heat_map import save_figure
 from ldpspatial.release.central import CentralLevels, Laplace, SparseEmd
-from ldpspatial.release.distributed import AdaptiveHierarchical, DistributedLevels
+from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort, DistributedLevels
 from ldpspatial.release.local import Dam, Recommended
 from ldpspatial.release.release import Release
 
 CELLS = 64
 EPSILONS = (0.5, 1.0, 2.0, 3.5, 5.0)
 SMALL_EPSILONS = (0.02, 0.1)  # what shuffled local reports come to; too little for one report
+COHORT = Cohort()  # nobody fails or colludes
 # The recommended release of each model, and what papers have.
 RELEASES: dict[str, Release] = {
     "recommended": Recommended(),
     "dam": Dam(),
-    "distributed-levels": DistributedLevels(),
-    "adaptive-hierarchical": AdaptiveHierarchical(asked="every round"),  # as in the paper
+    "distributed-levels": DistributedLevels(COHORT),
+    "adaptive-hierarchical": AdaptiveHierarchical(COHORT, asked="every round"),  # as in the paper
     "central-levels": CentralLevels(),
     "laplace": Laplace(),
     "sparse-emd, w = 20": SparseEmd(),
@@ -60,7 +61,8 @@ READINGS: tuple[Against, ...] = ("epsilon", "replacement_epsilon", "shuffled_eps
 @data_option
 @click.option("--out", type=click.Path(path_type=Path), default=Path("experiments-output/flagship"),
               show_default=True, help="Folder of finished runs.")  # fmt: skip
-@click.option("--repeats", default=5, show_default=True)
+@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1),
+              help="Runs of each setting; more may be added to finished ones.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
 @click.option("--jobs", default=-1, show_default=True)
 @click.option("--write", is_flag=True, help="Put table and figure into docs.")
@@ -106,7 +108,7 @@ def draw(tables: dict[str, pa.Table]) -> Figure:
     panels = figure.subplots(len(READINGS), len(tables), sharey="col")
     for row, reading in zip(panels, READINGS, strict=True):
         for axes, (city, table) in zip(row, tables.items(), strict=True):
-            draw_error_curves(axes, table, "w2", reading)
+            draw_error_curves(axes, table, "w2", reading, mixed=reading == "epsilon")
             users = table["users"][0].as_py()
             if axes is not row[len(row) // 2]:
                 axes.set_xlabel("")  # long, and the same for all of a row
@@ -156,7 +158,7 @@ def _rows(city: str, table: pa.Table) -> list[list[str]]:
     for release in dict.fromkeys(table["release"].to_pylist()):
         curve = error_curve(table, release, "w2")
         shown = {
-            x: f"{mean:.4f} ± {upper - mean:.4f}"
+            x: f"{mean:.4f}" + ("" if np.isnan(upper) else f" ± {upper - mean:.4f}")
             for x, mean, upper in zip(curve.x, curve.mean, curve.upper, strict=True)
         }
         values = [shown[epsilon] for epsilon in EPSILONS]

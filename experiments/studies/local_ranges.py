@@ -27,7 +27,7 @@ from ldpspatial.datasets import synthetic_maps
 from ldpspatial.places.points import Points
 from ldpspatial.places.users import UserCells, user_cells
 from ldpspatial.release.central import Laplace, SparseEmd
-from ldpspatial.release.distributed import AdaptiveHierarchical
+from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort
 from ldpspatial.release.local import (
     Ahead,
     Dam,
@@ -68,7 +68,7 @@ LOCAL: dict[str, Release] = {
 SLOW: dict[str, Release] = {"subset-selection, EM": SubsetSelection()}
 REFERENCES: dict[str, Release] = {
     "uniform": Uniform(),
-    "adaptive-hierarchical": AdaptiveHierarchical(asked="every round"),  # as in the paper
+    "adaptive-hierarchical": AdaptiveHierarchical(Cohort(), asked="every round"),  # as in the paper
     "laplace": Laplace(),
     "sparse-emd": SparseEmd(),
 }

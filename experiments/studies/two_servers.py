@@ -38,8 +38,8 @@ FAILING = ", some fail"
 RELEASES: Mapping[str, Mapping[str, Release]] = {
     "central": {CENTRAL: CentralLevels()},
     "distributed": {
-        SECURE: DistributedLevels(),
-        TWO: TwoServers(),
+        SECURE: DistributedLevels(Cohort()),
+        TWO: TwoServers(Batch()),
         SECURE + FAILING: DistributedLevels(Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)),
         TWO + FAILING: TwoServers(Batch(drop_out=0.1)),
     },
@@ -140,7 +140,7 @@ def held(users: UserCells, epsilon: float, runs: int, rng: np.random.Generator) 
     regions = np.zeros((RECTANGLES, *users.shape), bool)
     rows = []
     for _ in range(runs):
-        levels = TwoServers().release(users, epsilon, rng).levels
+        levels = TwoServers(Batch()).release(users, epsilon, rng).levels
         if levels is None:
             raise click.ClickException("a run without failures gave no levels")
         sure = level_intervals(levels)

@@ -18,6 +18,7 @@ from ldpspatial.privacy.audit import Audit
 from ldpspatial.privacy.audit import audit as examine
 from ldpspatial.release.attack import attack
 from ldpspatial.release.local.disks.dam import DiskRelease
+from ldpspatial.release.parameters import label_of
 from ldpspatial.release.registry import find_releases, release_names
 from ldpspatial.release.release import Release
 
@@ -67,7 +68,8 @@ def audit(
     A release that draws from no table of whole weights, of this package or another (module:Name),
     is attacked instead: it runs on two inputs that its claim calls neighbours, on a map of few
     cells, and its maps must not tell the two apart better than the claim allows. That finds a
-    release with too little noise, and proves nothing about one that passes.
+    release with too little noise, and proves nothing about one that passes. A release may be given
+    parameters, as in ``compare``: name:parameter=value,...
 
     \b
     Examples:
@@ -75,6 +77,7 @@ def audit(
       ldpspatial audit dam --epsilon 3.5 --cells 15
       ldpspatial audit disk --epsilon 3.5 --cells 15 --squared-radius 13
       ldpspatial audit sparse-emd --epsilon 1 --cells 2 --runs 20000
+      ldpspatial audit flat:shard_size=100,drop_out=0 --epsilon 1 --cells 2
     """
     source = _source(subject, epsilon, cells, radius, squared_radius)
     if isinstance(source, Release):
@@ -131,7 +134,7 @@ def _attack(release: Release, epsilon: float, cells: int, runs: int, seed: int) 
         "loss that the claim allows": "any" if isinf(found.allowed) else f"{found.allowed:.6g}",
         "loss that was seen": f"{found.seen:.3g} at least, from {runs:,} runs on each input",
     }
-    show(f"{release.name} on {cells} x {cells} cells", rows)
+    show(f"{label_of(release)} on {cells} x {cells} cells", rows)
     return found.passed
 
 

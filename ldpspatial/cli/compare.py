@@ -11,15 +11,18 @@ import pyarrow.compute as pc
 from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.comparison.compare import compare as play
-from ldpspatial.comparison.curves import AXES, error_curve
-from ldpspatial.comparison.folder import earlier_root
+from ldpspatial.comparison.curves import by_promise, error_curve
+from ldpspatial.comparison.folder import earlier_root, with_earlier
+from ldpspatial.comparison.release_file import read_releases
 from ldpspatial.comparison.results import parts, write_results
 from ldpspatial.comparison.runs import TRUTHS
 from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
 from ldpspatial.privacy.shuffling import amplified_epsilon
-from ldpspatial.release.registry import releases
+from ldpspatial.release.parameters import described
+from ldpspatial.release.registry import find_releases, releases
+from ldpspatial.release.release import Release
 from ldpspatial.validate import MAX_CELLS
 
 DEFAULT_RELEASES = ("recommended", "distributed-levels", "central-levels")
@@ -29,8 +32,12 @@ DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 5.0)
 def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
-    claims = {name: str(release.claim(1.0)) for name, release in releases().items()}
-    show("Releases, and what they promise at epsilon 1", claims)
+    rows: dict[str, str] = {}
+    for name, release in releases().items():
+        rows[name] = str(release.claim(1.0))
+        if told := described(release):
+            rows[name] += f"\n      {told}"
+    show("Releases, what they promise at epsilon 1, and their parameters with defaults", rows)
     context.exit()
 
 
@@ -50,8 +57,14 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
     show_default=True, help="Privacy loss; repeat for several.",
 )  # fmt: skip
 @click.option(
-    "--release", "names", multiple=True, default=DEFAULT_RELEASES, show_default=True,
-    help="What to compare; repeat for several.",
+    "--release", "names", metavar="NAME[:PARAMETER=VALUE,...]", multiple=True,
+    help="What to compare, with parameters of its own; repeat for several.  "
+    f"[default: {', '.join(DEFAULT_RELEASES)}]",
+)  # fmt: skip
+@click.option(
+    "--releases", "release_file", type=click.Path(path_type=Path),
+    help="JSON file of releases to compare: a list of such texts, or of objects with the fields "
+    "release, label (as you like) and parameters.",
 )  # fmt: skip
 @click.option(
     "--repeats", type=click.IntRange(1), default=5, show_default=True,
@@ -81,6 +94,10 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
     "--shuffle-delta", type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Draw the curves also as if local reports had been shuffled, at this delta.",
 )  # fmt: skip
+@click.option(
+    "--mixed", is_flag=True,
+    help="Draw promises that cannot be compared into one figure as well, each curve marked.",
+)  # fmt: skip
 @column_options
 @click.option("--user", help="Column that tells users apart; without it every row is a user.")
 @click.option(
@@ -90,7 +107,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 @click.option("--seed", type=click.IntRange(0), help="To repeat a comparison; drawn by default.")
 @click.option(
     "--list-releases", is_flag=True, is_eager=True, expose_value=False,
-    callback=_show_releases, help="Show all releases with their claims.",
+    callback=_show_releases, help="Show all releases with their claims and parameters.",
 )  # fmt: skip
 def compare(**options: Any) -> None:
     """Compare what each trust model costs, on the same people.
@@ -105,18 +122,29 @@ def compare(**options: Any) -> None:
       runs.jsonl         finished runs; start again with the same --out and they are not repeated
       errors.csv, errors.parquet
                          one row per run: setting, errors, claim, seed, versions
-      curves.csv         means with 95 % intervals
-      METRIC-epsilon.png the error curves; METRIC-replacement.png over the epsilon of one relation;
-                         METRIC-shuffled.png, with --shuffle-delta, with local reports shuffled
-      METRIC-users.png, METRIC-cells.png
+      curves.csv         means with 95 % intervals, and what kind of promise each is of
+      METRIC-replacement.png
+                         the error curves over the epsilon of one relation, replacement of a user
+      METRIC-epsilon-RELATION.png
+                         over the epsilon of each claim itself, a figure for each relation: replace,
+                         zero, add-or-remove
+      METRIC-shuffled.png
+                         with --shuffle-delta: over replacement, with local reports shuffled
+      METRIC-users-RELATION.png, METRIC-cells-RELATION.png
                          where --users or --cells vary and epsilon does not; where it does too,
                          a figure over epsilon for each of them
+      METRIC-...-mixed.png
+                         with --mixed: what was held apart, in one figure that marks each curve
     Releases whose promise is of another kind, per report or under geo-indistinguishability, have
-    figures of their own, whose names say so.
+    figures of their own, whose names say so. To a folder of finished runs more may be added: other
+    releases, epsilons, repeats, numbers of users, cells or metrics. Only what is missing is played,
+    and tables and figures hold all runs of the folder.
 
     \b
     Examples:
       ldpspatial compare visits.csv --cells 32 --out curves
+      ldpspatial compare visits.csv --cells 32 --out curves --release sparse-emd:keep=200 \\
+          --release adaptive-hierarchical:c=1,shard_size=1000 --release recommended:estimator=em
       ldpspatial compare checkins.parquet --user user --cells 64 --center 30.3,-97.75 \\
           --side-km 40 --release dam --release sparse-emd --epsilon 1 --users 100 --users 1000 \\
           --out by-users
@@ -126,6 +154,7 @@ def compare(**options: Any) -> None:
         raise InputError("--jobs must be 1 or more, or -1 for every core, got 0")
     if options["shuffle_delta"]:
         _check_accountant(options["shuffle_delta"])
+    wanted = _wanted(options["names"], options["release_file"])
     with progress("read positions") as (stage, advance):
         people = read_points(
             options["points"], options["lat"], options["lon"], options["user"],
@@ -139,7 +168,7 @@ def compare(**options: Any) -> None:
             people,
             grid,
             options["epsilons"],
-            options["names"],
+            wanted,
             options["repeats"],
             _generator(out, options["seed"]),
             users=options["users"] or None,
@@ -154,12 +183,27 @@ def compare(**options: Any) -> None:
             progress=advance,
         )
         stage("write files")
-        written = write_results(out, table, options["metrics"], options["shuffle_delta"])
+        table = with_earlier(out, table)
+        metrics = [name for name in METRICS if table[name].null_count < table.num_rows]
+        delta, mixed = options["shuffle_delta"], options["mixed"]
+        written = write_results(out, table, metrics, delta, mixed)
     _report(table, options["metrics"][0])
     outside, absent = (table[name][0].as_py() for name in ("outside", "users_outside"))
     if outside:
         click.echo(f"Outside the square: {outside} of all positions, all that {absent} users have.")
     click.echo(f"Written to {out}: " + ", ".join(path.name for path in written))
+
+
+def _wanted(names: tuple[str, ...], file: Path | None) -> dict[str, Release]:
+    """Return what is to be compared by label: what is named, then what the file has."""
+    if file is None:
+        return find_releases(names or DEFAULT_RELEASES)
+    wanted = find_releases(names) if names else {}
+    for label, release in read_releases(file).items():
+        if label in wanted:
+            raise InputError(f"releases must have different labels, got {label!r} twice")
+        wanted[label] = release
+    return wanted
 
 
 def _check_accountant(delta: float) -> None:
@@ -182,16 +226,19 @@ def _generator(out: Path, seed: int | None) -> np.random.Generator:
 
 
 def _report(table: pa.Table, metric: str) -> None:
-    """Print the curves of one metric, one line per release."""
-    for part in parts(table):
-        labels = pc.unique(part.table["release"]).to_pylist()
-        curves = [error_curve(part.table, label, metric, part.setting) for label in labels]
-        header = ["release", "trust", *(f"{x:g}" for x in curves[0].x)]
-        rows = [
-            [curve.release, curve.model, *map(_with_interval, curve.mean, curve.lower, curve.upper)]
-            for curve in curves
-        ]
-        show_table(f"{METRICS[metric].label}, over {AXES[part.setting]}{part.name}", header, rows)
+    """Print the curves of one metric, a table for each kind of promise, a line for each release."""
+    for part in parts(table.filter(pc.is_valid(table[metric]))):
+        places = sorted(pc.unique(part.table[part.setting]).to_pylist())
+        header = ["release", "trust", *(f"{x:g}" for x in places)]
+        for promise, labels in by_promise(part.table, part.setting).items():
+            rows = []
+            for label in labels:
+                curve = error_curve(part.table, label, metric, part.setting)
+                shown = map(_with_interval, curve.mean, curve.lower, curve.upper)
+                at = dict(zip(curve.x.tolist(), shown, strict=True))
+                rows.append([label, curve.model, *(at.get(x, "") for x in places)])
+            title = f"{METRICS[metric].label}, over {part.setting}{part.name}: {promise}"
+            show_table(title, header, rows)
 
 
 def _with_interval(mean: float, lower: float, upper: float) -> str:

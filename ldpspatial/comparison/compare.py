@@ -14,8 +14,8 @@ from joblib.parallel import get_active_backend
 
 from client_sdk import Grid
 from ldpspatial.comparison.folder import RunFolder, table_of
-from ldpspatial.comparison.runs import SCHEMA, TRUTHS, Row, Run, Scoring, play
-from ldpspatial.comparison.scores import DEFAULT_METRICS, check_metrics
+from ldpspatial.comparison.runs import SCHEMA, TRUTHS, Row, Run, Scoring, play, versions
+from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.places.users import Positions, UserCells, user_cells
 from ldpspatial.release.registry import find_releases
@@ -67,7 +67,7 @@ def compare(
     grid : client_sdk.Grid
     epsilons : numbers > 0
     releases : names, releases, or mapping of labels to releases
-        Names are those of :func:`ldpspatial.releases`.
+        Names are those of :func:`ldpspatial.releases`; with parameters ``sparse-emd:keep=200``.
     repeats : int >= 1
         Runs of each setting, each with its own randomness.
     rng : numpy.random.Generator
@@ -89,8 +89,9 @@ def compare(
         the side: faster, and off by less than the height and the width of a block
         together.
     folder : path, optional
-        Keep every finished run there, and play only what is missing. A comparison that goes on
-        in a folder goes on with the seed that it began with.
+        Keep every finished run there, and play only what is missing: more releases, epsilons,
+        repeats, users or cells. For more metrics a run is played again with its own seed. A
+        comparison that goes on in a folder goes on with the seed that it began with.
     jobs : int, optional
         Processes, -1 for one per core. By default what joblib is set to, one unless a
         ``joblib.parallel_config`` is around the call: its backend may be a cluster.
@@ -184,14 +185,21 @@ def compare_people(
         for side, number, (label, release), epsilon, repeat in settled
     ]
     rows = store.rows() if store else {}
-    missing = [run for run in runs if run.key not in rows]
-    for key, row in _played(missing, people, scoring, jobs):
+    missing = [run for run in runs if not _is_measured(rows.get(run.key), scoring)]
+    done = len(runs) - len(missing)
+    for key, row in _played(missing, people, scoring, jobs, rows):
         rows[key] = row
+        done += 1
         if store:
             store.add(key, row)
         if progress is not None:
-            progress(sum(run.key in rows for run in runs), len(runs))
+            progress(done, len(runs))
     return table_of(rows[run.key] for run in runs)
+
+
+def _is_measured(row: Row | None, scoring: Scoring) -> bool:
+    """Tell whether a run is finished and has all metrics that are asked for."""
+    return row is not None and all(row[name] is not None for name in scoring.metrics)
 
 
 def _played(
@@ -199,9 +207,10 @@ def _played(
     people: Mapping[int, UserCells],
     scoring: Scoring,
     jobs: int | None,
+    earlier: Mapping[str, Row],
 ) -> Iterator[Keyed]:
     """Yield finished runs as they come."""
-    calls = [delayed(_play)(run, people[run.cells], scoring) for run in runs]
+    calls = [delayed(_play)(run, people[run.cells], scoring, earlier.get(run.key)) for run in runs]
     backend, _ = get_active_backend()
     if backend.supports_return_generator:
         yield from Parallel(jobs, return_as="generator_unordered", batch_size=1)(calls)
@@ -210,9 +219,21 @@ def _played(
         yield from Parallel(jobs)(calls[start : start + ROUND])
 
 
-def _play(run: Run, people: UserCells, scoring: Scoring) -> Keyed:
+def _play(run: Run, people: UserCells, scoring: Scoring, earlier: Row | None) -> Keyed:
+    """Play a run; one that lacks metrics only is played again with its seed, and keeps the others.
+
+    Another version of a library may give another map for the same seed: then nothing is kept.
+    """
     try:
-        return run.key, play(run, people, scoring)
+        if earlier is None:
+            return run.key, play(run, people, scoring)
+        known = [name for name in METRICS if earlier[name] is not None]
+        again = earlier["versions"] != versions()
+        wanted = tuple(
+            n for n in dict.fromkeys([*known, *scoring.metrics]) if again or n not in known
+        )
+        row = play(run, people, replace(scoring, metrics=wanted))
+        return run.key, row if again else earlier | {name: row[name] for name in wanted}
     except LdpSpatialError as error:
         where = f"{run.label} at epsilon {run.epsilon:g}, {run.cells} cells, repeat {run.repeat}"
         raise type(error)(f"{where}: {error}") from error

@@ -6,28 +6,29 @@ every claim implies under one relation, replacement of one user's data.
 
 Between notions and units there is no such conversion: epsilon per cell, under
 geo-indistinguishability, and epsilon per report are other quantities than epsilon per user. A
-figure holds promises of one kind, unless a mixed one is asked for by name; that one says of each
-curve what it promises.
+figure holds promises of one kind, and of one relation where it is not over the epsilon of one
+relation, unless a mixed one is asked for by name; that one says of each curve what it promises.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
-from ldpspatial.plotting.error_curves import curves_figure, draw_curves
 from ldpspatial.privacy.claims import ONE_MECHANISM
 from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.validate import instance, number_in, one_of, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
@@ -42,6 +43,8 @@ AXES: dict[str, str] = {
 LEVEL = 0.95
 SHUFFLE_DELTA = 1e-6
 KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
+RELATION = "claim_neighbours"
+NOTHING = "no privacy"  # a yardstick, which every figure may hold
 COMMON = "differential privacy, per user"
 _CLAIM = ("model", "claim_notion", "claim_delta", "claim_unit", "claim_conditions")
 
@@ -69,12 +72,32 @@ class Curve:
     runs: NDArray[np.int64]
 
 
-def promise_of(rows: pa.Table) -> str:
-    """Return the kind of promise of a release's runs: its notion, per what distance, per whom."""
-    if not set(KIND) <= set(rows.column_names):
+def promise_of(rows: pa.Table, against: Against) -> str:
+    """Return the kind of promise of a release's runs: its notion, per what distance, per whom.
+
+    And between which neighbours, unless what the curve runs over is the epsilon of one relation.
+    """
+    if not {*KIND, RELATION} <= set(rows.column_names):
         return COMMON
+    if rows["model"][0].as_py() == "none":
+        return NOTHING
     notion, distance, unit = (str(rows[name][0].as_py()) for name in KIND)
-    return f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
+    kind = f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
+    if against in ("replacement_epsilon", "shuffled_epsilon"):
+        return kind
+    return f"{kind}, {rows[RELATION][0].as_py()}"
+
+
+def by_promise(
+    table: pa.Table, against: Against, releases: Sequence[str] | None = None
+) -> dict[str, list[str]]:
+    """Return the labels of releases by kind of promise; what promises nothing is in each kind."""
+    names = list(releases or pc.unique(table["release"]).to_pylist())
+    kinds = {
+        name: promise_of(table.filter(pc.equal(table["release"], name)), against) for name in names
+    }
+    promised = dict.fromkeys(kind for kind in kinds.values() if kind != NOTHING) or [NOTHING]
+    return {kind: [n for n in names if kinds[n] in (kind, NOTHING)] for kind in promised}
 
 
 def setting_of(against: Against) -> Literal["epsilon", "users", "cells"]:
@@ -135,7 +158,8 @@ def error_curve(
     if rows[metric].null_count == rows.num_rows:
         raise InputError(f"metric {metric} was not measured for {release!r}")
     setting = setting_of(against)
-    for column in ("data", "sigma", "truth", "blocks", "epsilon", "users", "cells"):
+    held = ("data", "sigma", "truth", "blocks", "epsilon", "users", "cells", "parameters")
+    for column in (name for name in held if name in rows.column_names):
         values = pc.unique(rows[column]).to_pylist()
         if column != setting and len(values) > 1:
             raise InputError(
@@ -162,18 +186,20 @@ def error_curve(
 def plot_error_curves(
     table: pa.Table,
     metric: str = "w2",
-    against: Against = "epsilon",
+    against: Against = "replacement_epsilon",
     title: str | None = None,
     releases: Sequence[str] | None = None,
     shuffle_delta: float = SHUFFLE_DELTA,
     mixed: bool = False,
-) -> Figure:
+) -> "Figure":
     """Draw the error of every release, one line each, coloured by trust model.
 
     Parameters
     ----------
-    table, metric, against, shuffle_delta
+    table, metric, shuffle_delta
         As in :func:`error_curve`.
+    against : {"replacement_epsilon", "epsilon", "shuffled_epsilon", "users", "cells"}
+        As there; by default the epsilon of one relation.
     title : str, optional
     releases : labels, optional
         Which to draw; all by default.
@@ -190,6 +216,9 @@ def plot_error_curves(
     InputError
         As in :func:`error_curve`; or releases promise things that cannot be compared.
     """
+    # Here: each process of a comparison loads this module, and most draw nothing.
+    from ldpspatial.plotting.error_curves import curves_figure  # noqa: PLC0415
+
     if title is not None:
         instance("title", title, str)
     curves = _curves(table, metric, against, releases, shuffle_delta, mixed)
@@ -198,15 +227,18 @@ def plot_error_curves(
 
 
 def draw_error_curves(
-    axes: Axes,
+    axes: "Axes",
     table: pa.Table,
     metric: str,
     against: Against,
     releases: Sequence[str] | None = None,
     shuffle_delta: float = SHUFFLE_DELTA,
+    mixed: bool = False,
 ) -> None:
     """Draw the same into axes of a larger figure."""
-    curves = _curves(table, metric, against, releases, shuffle_delta)
+    from ldpspatial.plotting.error_curves import draw_curves  # noqa: PLC0415
+
+    curves = _curves(table, metric, against, releases, shuffle_delta, mixed)
     labels = _labels(table, metric, against, shuffle_delta)
     draw_curves(axes, curves, labels, not METRICS[metric].grows)
 
@@ -225,19 +257,48 @@ def _curves(
     instance("mixed", mixed, bool)
     names = list(releases or pc.unique(table["release"]).to_pylist())
     curves = [error_curve(table, name, metric, against, shuffle_delta) for name in names]
-    kinds = [promise_of(table.filter(pc.equal(table["release"], name))) for name in names]
-    if len(set(kinds)) < 2:
+    kinds = by_promise(table, against, names)
+    if len(kinds) < 2:
         return curves
     if mixed:
-        marked = zip(curves, kinds, strict=True)
-        return [replace(curve, release=f"{curve.release} ({kind})") for curve, kind in marked]
-    by_kind = {kind: [n for n, k in zip(names, kinds, strict=True) if k == kind] for kind in kinds}
-    told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in by_kind.items())
+        marks = _marks(kinds)
+        return [
+            replace(curve, release=curve.release + marks.get(curve.release, "")) for curve in curves
+        ]
+    told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in kinds.items())
     raise InputError(
-        f"releases must promise one kind of thing in a figure, got {told}. Name those of one kind, "
-        "or ask for mixed=True, which marks each curve; "
-        "ldpspatial.release.local.Matched runs one at the local privacy of another"
+        f"releases must promise one kind of thing in a figure over {against}, got {told}. "
+        f"{_instead(kinds, table, names, against)}, or ask for a mixed figure, which marks each "
+        "curve (mixed=True, --mixed on the command line)"
     )
+
+
+def _marks(kinds: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return what tells the promises of releases apart: the relation alone, where that is all."""
+    heads = {kind.rpartition(", ")[0] for kind in kinds}
+    found: dict[str, str] = {}
+    for kind, names in kinds.items():
+        mark = f" ({kind.rpartition(', ')[2]})" if len(heads) == 1 else f"\n({kind})"
+        found |= dict.fromkeys(names, mark)
+    everywhere = set.intersection(*map(set, kinds.values()))  # what promises nothing
+    return {name: mark for name, mark in found.items() if name not in everywhere}
+
+
+def _instead(
+    kinds: Mapping[str, object], table: pa.Table, names: Sequence[str], against: Against
+) -> str:
+    """Say what can be drawn of promises that differ."""
+    if (
+        len(by_promise(table, "replacement_epsilon", names)) == 1
+        and setting_of(against) == "epsilon"
+    ):
+        return "Draw them over replacement_epsilon, the epsilon of one relation for all"
+    if any("geo-indistinguishability" in kind for kind in kinds):
+        return (
+            "Name those of one kind, run one at the local privacy of another "
+            "(ldpspatial.release.local.Matched)"
+        )
+    return "Name those of one kind"
 
 
 def _labels(

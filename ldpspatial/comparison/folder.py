@@ -13,13 +13,15 @@ from ldpspatial.validate import file_path
 SETTINGS = "comparison.json"
 RUNS = "runs.jsonl"
 ROOT = "seed"
+MEASURED = "metrics"
 
 
 class RunFolder:
     """A file of settings, and one line per finished run.
 
     A folder belongs to one comparison. Its settings and its seed are written first; at every later
-    start the settings must be equal, and the seed goes on: runs of other data never mix.
+    start the settings must be equal, but for resolutions and metrics, of which there may be more,
+    and the seed goes on: runs of other data never mix.
 
     Parameters
     ----------
@@ -117,7 +119,11 @@ class RunFolder:
             raise InputError(f"folder holds a damaged {SETTINGS}: {self.path}") from None
         for name, value in settings.items():
             before = earlier.get(name)
-            if isinstance(value, dict) and isinstance(before, dict):
+            if name == MEASURED and isinstance(before, list) and isinstance(value, list):
+                # What a run was not measured by it is played again for.
+                settings[name] = before + [each for each in value if each not in before]
+                differ = False
+            elif isinstance(value, dict) and isinstance(before, dict):
                 # One entry a resolution; more of them may be added to a folder later.
                 differ = any(before.get(each, value[each]) != value[each] for each in value)
                 settings[name] = before | value
@@ -144,6 +150,27 @@ def _fits(row: Row, schema: pa.Schema) -> bool:
 def table_of(rows: Iterable[Row]) -> pa.Table:
     """Return rows as a table with the columns of SCHEMA, null for a metric that was not wanted."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
+
+
+def with_earlier(path: str | os.PathLike[str], table: pa.Table) -> pa.Table:
+    """Return a table with the other runs of its folder below: what stands there as a whole.
+
+    Under a label that was given to several settings of a release, the runs of the last one count:
+    those of ``table``, or else what was finished last.
+    """
+    lines = (file_path("folder", path, "folder") / RUNS).read_text().splitlines()
+    rows = [json.loads(line)["row"] for line in lines]
+    asked = table.to_pylist()
+    last = {row["release"]: row["parameters"] for row in [*rows, *asked]}
+    seeds = {row["seed"] for row in asked}
+    others = {
+        row["seed"]: row
+        for row in rows
+        if row["seed"] not in seeds and row["parameters"] == last[row["release"]]
+    }
+    order = ("release", "cells", "users", "epsilon", "repeat")
+    below = sorted(others.values(), key=lambda row: [row[name] for name in order])
+    return pa.concat_tables([table, table_of(below)])
 
 
 def earlier_root(path: str | os.PathLike[str]) -> str | None:

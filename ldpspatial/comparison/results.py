@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -11,24 +11,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+from matplotlib.figure import Figure
 
 from ldpspatial.comparison.curves import (
     COMMON,
+    KIND,
+    RELATION,
     SHUFFLE_DELTA,
     Against,
+    by_promise,
     error_curve,
     plot_error_curves,
-    promise_of,
 )
+from ldpspatial.comparison.scores import METRICS
 from ldpspatial.files.atomic import replacing
 from ldpspatial.plotting.heat_map import save_figure
 
 SETTINGS: tuple[Against, ...] = ("epsilon", "users", "cells")
+MIXED = "mixed"
+FIGURE = re.compile(rf"({'|'.join(METRICS)})-(epsilon|replacement|shuffled|users|cells)(-.+)?\.png")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Runs along which one setting varies, of releases that promise one kind of thing.
+    """Runs along which one setting varies.
 
     Attributes
     ----------
@@ -45,26 +51,7 @@ class Part:
 
 
 def parts(table: pa.Table) -> Iterator[Part]:
-    """Cut a table so that in each part one setting varies, and promises are of one kind.
-
-    The setting is epsilon where that varies.
-    """
-    for kind, alike in _by_promise(table):
-        for part in _by_setting(alike):
-            yield replace(part, name=part.name + kind)
-
-
-def _by_promise(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Cut a table by what its releases promise; file names tell what is not the usual."""
-    releases = pc.unique(table["release"]).to_pylist()
-    kinds = {name: promise_of(table.filter(pc.equal(table["release"], name))) for name in releases}
-    for kind in dict.fromkeys(kinds.values()):
-        some = [name for name in releases if kinds[name] == kind]
-        ending = "" if kind == COMMON else "-" + "-".join(re.findall(r"\w+", kind))
-        yield ending, table.filter(pc.is_in(table["release"], pa.array(some)))
-
-
-def _by_setting(table: pa.Table) -> Iterator[Part]:
+    """Cut a table so that in each part one setting varies: epsilon, where that does."""
     several = [name for name in SETTINGS if len(pc.unique(table[name])) > 1] or ["epsilon"]
     setting, *others = several
     for values in product(*(pc.unique(table[name]).to_pylist() for name in others)):
@@ -81,8 +68,12 @@ def write_results(
     table: pa.Table,
     metrics: Sequence[str],
     shuffle_delta: float | None = None,
+    mixed: bool = False,
 ) -> list[Path]:
-    """Write errors.csv, errors.parquet, curves.csv and one figure per metric; return their paths.
+    """Write errors.csv, errors.parquet, curves.csv and figures of each metric; return their paths.
+
+    A figure holds promises of one kind, and its name says which where that is not differential
+    privacy per user under replacement. Figures of earlier results in the folder are replaced.
 
     Parameters
     ----------
@@ -94,6 +85,8 @@ def write_results(
     shuffle_delta : float in (0, 1), optional
         Give the curves over epsilon also with local reports as if they had been shuffled, at this
         delta.
+    mixed : bool
+        Where promises are of several kinds, draw them into one figure as well, each curve marked.
     """
     target = Path(folder)
     written = [target / name for name in ("errors.csv", "errors.parquet", "curves.csv")]
@@ -101,32 +94,49 @@ def write_results(
         pa_csv.write_csv(table, stream)
     with replacing(written[1]) as stream:
         pq.write_table(table, stream)
-    rows = [
-        row
-        for part in parts(table)
+    measured = [
+        (metric, part)
         for metric in metrics
-        for row in curve_rows(part, metric, shuffle_delta)
+        for part in parts(table.filter(pc.is_valid(table[metric])))
     ]
+    rows = [row for metric, part in measured for row in curve_rows(part, metric, shuffle_delta)]
     with replacing(written[2]) as stream:
         pa_csv.write_csv(pa.Table.from_pylist(rows), stream)
-    for part, metric in product(parts(table), metrics):
-        for against in _readings(part.setting, shuffle_delta):
-            reading = against.split("_")[0]
-            written.append(target / f"{metric}-{reading}{part.name}.png")
-            figure = plot_error_curves(
-                part.table, metric, against, shuffle_delta=shuffle_delta or SHUFFLE_DELTA
-            )
+    for metric, part in measured:
+        for name, figure in _figures(metric, part, shuffle_delta, mixed):
+            written.append(target / name)
             save_figure(figure, written[-1])
+    for earlier in target.iterdir():
+        if FIGURE.fullmatch(earlier.name) and earlier not in written:
+            earlier.unlink()
     return written
+
+
+def _figures(
+    metric: str, part: Part, shuffle_delta: float | None, mixed: bool
+) -> Iterator[tuple[str, Figure]]:
+    delta = shuffle_delta or SHUFFLE_DELTA
+    for against in _readings(part.setting, shuffle_delta):
+        start = f"{metric}-{against.split('_')[0]}{part.name}"
+        kinds = by_promise(part.table, against)
+        for kind, some in kinds.items():
+            # Of the usual kind nothing is said but the relation, where the axis leaves it open.
+            told = re.findall(r"\w+", kind.removeprefix(COMMON))
+            drawn = plot_error_curves(part.table, metric, against, None, some, delta)
+            yield "-".join([start, *told]) + ".png", drawn
+        if mixed and len(kinds) > 1:
+            drawn = plot_error_curves(part.table, metric, against, None, None, delta, mixed)
+            yield f"{start}-{MIXED}.png", drawn
 
 
 def curve_rows(
     part: Part, metric: str, shuffle_delta: float | None = None
 ) -> Iterator[dict[str, str | float | int | None]]:
-    """Yield a row for every point of every curve: settings, mean, interval, number of runs."""
+    """Yield a row for every point of every curve: settings, promise, mean, interval, runs."""
     delta = shuffle_delta or SHUFFLE_DELTA
     for label in pc.unique(part.table["release"]).to_pylist():
-        first = part.table.filter(pc.equal(part.table["release"], label)).slice(0, 1).to_pylist()[0]
+        of = part.table.filter(pc.equal(part.table["release"], label))
+        first = of.slice(0, 1).to_pylist()[0]
         settings: dict[str, str | float | int | None] = {name: first[name] for name in SETTINGS}
         curve = error_curve(part.table, label, metric, part.setting)
         readings = {
@@ -137,6 +147,7 @@ def curve_rows(
             yield {
                 "release": label,
                 "model": curve.model,
+                **{name: first.get(name) for name in (*KIND, RELATION)},
                 "metric": metric,
                 **(settings | {part.setting: float(x)}),
                 **{str(against): float(at[k]) for against, at in readings.items()},

@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 MODELS = {"local": "Blues", "distributed": "Greens", "central": "Oranges", "none": "Greys"}
 MARKERS = "osD^vP*X<>"
 MOST_TICKS = 5
+USUAL_LETTERS = 26  # of a name in the legend
+WIDTH_OF_LETTER = 0.085  # inches
 
 
 class Curve(Protocol):
@@ -51,7 +53,10 @@ def curves_figure(
     curves: Sequence[Curve], labels: tuple[str, str], logarithmic: bool, title: str | None = None
 ) -> Figure:
     """Return a figure of its own with curves and their legend; see :func:`draw_curves`."""
-    figure = Figure(figsize=(7.6, 4.4), layout="constrained")
+    # As wide as the names ask for, so that the axes keep their room beside a long legend.
+    lines = [line for curve in curves for line in f"{curve.model}: {curve.release}".splitlines()]
+    width = 7.6 + WIDTH_OF_LETTER * max(0, max(map(len, lines), default=0) - USUAL_LETTERS)
+    figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.add_subplot()
     draw_curves(axes, curves, labels, logarithmic)
     axes.legend(handles=legend_handles(axes), loc="center left", bbox_to_anchor=(1.01, 0.5))

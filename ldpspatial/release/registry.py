@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ldpspatial.errors import InputError
 from ldpspatial.release import central, distributed, local
 from ldpspatial.release.non_private import NonPrivate
+from ldpspatial.release.parameters import label_of, split, with_parameters
 from ldpspatial.release.release import Release
 from ldpspatial.validate import outside, outside_names
 
@@ -67,13 +68,15 @@ def _from_outside(name: str) -> Release | None:
 def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> dict[str, Release]:
     """Return releases by label: names are looked up, a mapping gives labels of its own.
 
-    A name may be ``module:Name``, of a release that nobody registered. Of other packages, only
-    what is asked for is loaded.
+    A name may be ``module:Name``, of a release that nobody registered, and be followed by
+    parameters: ``sparse-emd:keep=200``. The label then tells those that are not the usual ones, as
+    it does of a release that is given itself. Of other packages, only what is asked for is loaded.
 
     Raises
     ------
     InputError
-        A name that no release has, the same label twice, or nothing at all.
+        A name that no release has, a parameter that it has not or whose value breaks its rule, the
+        same label twice, or nothing at all.
     """
     if isinstance(wanted, str):
         wanted = [wanted]
@@ -81,30 +84,37 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     names = [*ours, *outside_names(ENTRY_POINTS, ours)]
     if not isinstance(wanted, Iterable):
         raise InputError(f"releases must be names or releases, got {wanted!r}")
-    pairs = wanted.items() if isinstance(wanted, Mapping) else ((_name(w), w) for w in wanted)
+    pairs = wanted.items() if isinstance(wanted, Mapping) else ((None, each) for each in wanted)
     found: dict[str, Release] = {}
-    for label, given in pairs:
-        if not isinstance(label, str):
-            raise InputError(f"releases must be names or releases, got {label!r}")
+    for own, given in pairs:
+        for each in (own or "", given):
+            if not isinstance(each, (str, Release)):
+                raise InputError(f"releases must be names or releases, got {each!r}")
+        label, release = _labelled(given, ours, names)
+        label = own or label
         if label in found:
             raise InputError(f"releases must have different labels, got {label!r} twice")
-        found[label] = _release(given, ours, names)
+        found[label] = release
     if not found:
         raise InputError("releases must name at least one release")
     return found
 
 
-def _name(wanted: "str | Release") -> str:
-    return wanted.name if isinstance(wanted, Release) else wanted
-
-
-def _release(given: "str | Release", ours: Mapping[str, Release], names: Iterable[str]) -> Release:
-    """Return a release that is given itself, by its name, or as ``module:Name``."""
-    release = given if isinstance(given, Release) else None
-    if isinstance(given, str):
-        release = ours.get(given) or _from_outside(given)
+def _labelled(
+    given: "str | Release", ours: Mapping[str, Release], names: Iterable[str]
+) -> tuple[str, Release]:
+    """Return a release that is given itself, by its name, or as ``module:Name``; and its label."""
+    if isinstance(given, Release):
+        return label_of(given), _dataclass(given)
+    name, values = split(given)
+    release = ours.get(name) or _from_outside(name)
     if release is None:
         raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")
+    changed = with_parameters(_dataclass(release), name, values) if values else _dataclass(release)
+    return label_of(changed, name, release), changed
+
+
+def _dataclass(release: Release) -> Release:
     if not is_dataclass(release):  # its printed form tells one setting from another
         raise InputError(f"releases must be dataclasses, got {type(release).__name__}")
     return release

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from experiments.papers.distributed.places import Place, chicago_place, tokyo_place
 from experiments.papers.distributed.report import draw_map, shown, span
 from experiments.papers.distributed.runs import (
+    ALL,
     Case,
     Runs,
     adaptive,
@@ -29,7 +30,7 @@ CASES = {
     "even, threshold 10": adaptive(schedule="even", threshold=10.0),
 }
 DRAWN = tuple(CASES)[:2]
-NON_PRIVATE = NonPrivateBestLevel()
+NON_PRIVATE = NonPrivateBestLevel(ALL)
 
 
 @experiment("distributed-figure6", repeats=10)

@@ -11,8 +11,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -35,11 +34,11 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 from ldpspatial.release.distributed.adaptive.non_private_tree import NonPrivateTree
 from ldpspatial.release.distributed.adaptive.rounds import Round, facts, last_revealed
+from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.release.release import Release
 
-# The paper's form, in which everybody is asked in every round.
-adaptive = partial(AdaptiveHierarchical, asked="every round")
 PAPER_FORM = ", asked='every round'"
+ALL = Cohort()  # nobody fails
 
 OTHERS: Mapping[str, Callable[[Array, Array], float]] = {
     "l1": l1,
@@ -47,6 +46,13 @@ OTHERS: Mapping[str, Callable[[Array, Array], float]] = {
     "smape": symmetric_absolute_percentage_error,
     "maape": mean_arctangent_percentage_error,
 }
+
+
+def adaptive(
+    cohort: Cohort = ALL, calibration: float = 0.1, **choices: Any
+) -> AdaptiveHierarchical:
+    """Return the histogram in the paper's form: all are asked in every round, and nobody fails."""
+    return AdaptiveHierarchical(cohort, calibration, asked="every round", **choices)
 
 
 class Setting(Protocol):

@@ -69,7 +69,7 @@ def table2(setup: Setup, side: int) -> None:
     place = tokyo_users(setup.data, side)
     clear = Case(
         "one position, drawn, no noise",
-        NonPrivateBestLevel(truth=place.density),
+        NonPrivateBestLevel(Cohort(), truth=place.density),
         None,
         others=("l1",),
     )

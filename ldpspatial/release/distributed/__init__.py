@@ -25,7 +25,7 @@ from ldpspatial.release.distributed.levels.two_servers import TwoServers
 from ldpspatial.release.distributed.noise.noise_share import NoiseShare, client_vector
 from ldpspatial.release.distributed.sums.client_cohort import ClientCohort
 from ldpspatial.release.distributed.sums.client_sum import sum_clients
-from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
+from ldpspatial.release.distributed.sums.cohort import REALISTIC, Cohort, NoisySum
 from ldpspatial.release.distributed.sums.secure_sum import ModularSum, SecureSum, SecureSums
 from ldpspatial.release.distributed.sums.two_servers.batch import Batch, SharedBatch
 
@@ -51,6 +51,7 @@ WITHOUT_PRIVACY = (  # what the others are measured against
 )
 
 __all__ = [
+    "REALISTIC",
     "RELEASES",
     "WITHOUT_PRIVACY",
     "AdaptiveGrid",

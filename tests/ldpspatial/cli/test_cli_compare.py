@@ -37,7 +37,11 @@ def test_it_writes_tables_and_figures(points: Path, tmp_path: Path) -> None:
     assert "Outside the square: 2 of all positions, all that 2 users have." in shown
     assert {entry.name for entry in out.iterdir()} == {
         *("comparison.json", "runs.jsonl", "errors.csv", "errors.parquet", "curves.csv"),
-        *(f"{metric}-{x}.png" for metric in ("l1", "w2") for x in ("epsilon", "replacement")),
+        *(
+            f"{metric}-{x}.png"
+            for metric in ("l1", "w2")
+            for x in ("epsilon-replace", "epsilon-add-or-remove", "replacement")
+        ),
     }
     table = pq.read_table(out / "errors.parquet")
     assert table.schema.names == SCHEMA.names
@@ -69,6 +73,45 @@ def test_it_goes_on_where_it_was_stopped(points: Path, tmp_path: Path) -> None:
     assert "--seed must be that of the comparison" in refusal(*command[:-1], 6)
 
 
+def test_releases_have_parameters_on_the_command_line_and_in_a_file(
+    points: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "releases.json"
+    file.write_text('[{"release": "sparse-emd", "keep": 3, "label": "three"}, "laplace"]')
+    command = ("compare", points, "--out", tmp_path / "out", *SQUARE, "--cells", 6, "--jobs", 1)
+    command += ("--epsilon", 1, "--repeats", 1, "--metric", "l1", "--releases", file)
+    shown = succeed(*command, "--release", "sparse-emd:nodes=2", "--mixed").stdout
+    assert "sparse-emd:keep=2" in shown
+    with (tmp_path / "out" / "curves.csv").open() as stream:
+        names = [row["release"] for row in csv.DictReader(stream)]
+    assert names == ["sparse-emd:keep=2", "three", "laplace"]
+    twice = refusal(*command, "--release", "laplace")
+    assert twice == "releases must have different labels, got 'laplace' twice"
+    assert "keep must be a whole number from 1" in refusal(*command, "--release", "sparse-emd:w=0")
+
+
+def test_a_finished_folder_takes_more_and_is_told_as_a_whole(points: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    succeed(*asked(points, out, "--epsilon", 1, "--seed", 5))
+    start = ("compare", points, "--out", out, *SQUARE, "--cells", 6, "--jobs", 1, "--repeats", 2)
+    more = ("--release", "planar-laplace", "--metric", "mse", "--epsilon", 2)
+    shown = succeed(*start, *more, "--mixed").stdout
+    assert "mean squared error, over epsilon: geo-indistinguishability per cell" in shown
+    with (out / "curves.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    of = {(row["release"], row["metric"], row["epsilon"]) for row in rows}
+    assert of == {
+        ("planar-laplace", "mse", "2"),
+        *((name, metric, "1") for name in ("dam", "laplace") for metric in ("l1", "w2")),
+    }
+    assert {row["claim_notion"] for row in rows} == {
+        "differential privacy",
+        "geo-indistinguishability",
+    }
+    assert pq.read_table(out / "errors.parquet").num_rows == 6
+    assert (out / "l1-epsilon-mixed.png").exists()
+
+
 def test_equal_seeds_give_equal_errors(points: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         succeed(*asked(points, tmp_path / name, "--epsilon", 1, "--seed", 5))
@@ -80,16 +123,16 @@ def test_equal_seeds_give_equal_errors(points: Path, tmp_path: Path) -> None:
 
 def test_curves_over_users_and_over_cells(points: Path, tmp_path: Path) -> None:
     succeed(*asked(points, tmp_path / "u", "--epsilon", 2, "--users", 50, "--users", 200))
-    assert (tmp_path / "u" / "l1-users.png").exists()
+    assert (tmp_path / "u" / "l1-users-replace.png").exists()
     succeed(*asked(points, tmp_path / "c", "--epsilon", 2, "--cells", 12))
-    assert (tmp_path / "c" / "w2-cells.png").exists()
+    assert (tmp_path / "c" / "w2-cells-add-or-remove.png").exists()
 
 
 def test_a_figure_over_epsilon_for_each_of_what_else_varies(points: Path, tmp_path: Path) -> None:
     more = ("--epsilon", 1, "--epsilon", 2, "--users", 50, "--users", 90)
     succeed(*asked(points, tmp_path / "out", *more))
     for users in (50, 90):
-        assert (tmp_path / "out" / f"l1-epsilon-users{users}.png").exists()
+        assert (tmp_path / "out" / f"l1-epsilon-users{users}-replace.png").exists()
 
 
 def test_a_map_of_one_cell_has_no_correlation_and_that_is_no_error(
@@ -97,7 +140,7 @@ def test_a_map_of_one_cell_has_no_correlation_and_that_is_no_error(
 ) -> None:
     command = ("compare", points, "--out", tmp_path / "out", *SQUARE, "--cells", 1, "--jobs", 1)
     succeed(*command, "--repeats", 2, "--epsilon", 1, "--metric", "pearson", "--metric", "l1")
-    assert (tmp_path / "out" / "pearson-epsilon.png").exists()
+    assert (tmp_path / "out" / "pearson-replacement.png").exists()
 
 
 def test_rows_without_a_position_can_be_left_out(points: Path, tmp_path: Path) -> None:
@@ -135,6 +178,7 @@ def test_all_releases_are_listed_with_their_claims() -> None:
     for name, release in releases().items():
         assert name in shown
         assert str(release.claim(1.0)) in shown
+    assert "keep=20 (or w=), decay=" in shown
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from client_sdk import Grid
-from ldpspatial.comparison import METRICS, compare
+from ldpspatial.comparison import METRICS, compare, runs, scores
 from ldpspatial.comparison.compare import compare_people
-from ldpspatial.comparison.folder import RUNS, SETTINGS, earlier_root
+from ldpspatial.comparison.folder import RUNS, SETTINGS, earlier_root, with_earlier
 from ldpspatial.comparison.runs import SCHEMA
 from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
@@ -21,6 +22,7 @@ from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.release.non_private import NonPrivate
 from tests.support.blurs import Bare, Blur, Counting, Fragile
 
+comparing = import_module("ldpspatial.comparison.compare")  # the package has a function so named
 PLANE = Grid.plane(0, 0, 8.0, 8)
 PEOPLE = np.random.default_rng(0).normal(4, 1, (200, 2))
 UNTIMED = [name for name in SCHEMA.names if name != "seconds"]
@@ -131,7 +133,7 @@ def test_an_interruption_loses_no_finished_run(tmp_path: Path) -> None:
     trouble = tmp_path / "trouble"
     trouble.touch()
     fragile = Fragile(trouble=str(trouble))
-    with pytest.raises(SolverError, match="fragile at epsilon 2, 8 cells, repeat 0: interrupted"):
+    with pytest.raises(SolverError, match="at epsilon 2, 8 cells, repeat 0: interrupted"):
         play(releases=[fragile], folder=tmp_path / "runs")
     before = (tmp_path / "runs" / RUNS).read_bytes()
     assert before.count(b"\n") == 3
@@ -164,6 +166,42 @@ def test_a_folder_goes_on_with_its_seed_and_takes_more_runs(tmp_path: Path) -> N
     assert set(first["seed"].to_pylist()) < set(more["seed"].to_pylist())
 
 
+def test_metrics_are_added_to_finished_runs_by_playing_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = play(folder=tmp_path, metrics=["l1"])
+    measured: list[Any] = []
+    monkeypatch.setattr(runs, "score", lambda *a: measured.append(a[2]) or scores.score(*a))
+    both = play(folder=tmp_path, metrics=["mse", "l1"], epsilons=[0.5, 2.0, 3.0])
+    assert measured == [("mse",)] * 6 + [("mse", "l1")] * 3  # only what is missing
+    at_once = play(metrics=["l1", "mse"], epsilons=[0.5, 2.0, 3.0])
+    assert both.select(UNTIMED) == at_once.select(UNTIMED)
+    assert both["seconds"].slice(0, 6) == first["seconds"]
+    assert json.loads((tmp_path / SETTINGS).read_text())["metrics"] == ["l1", "mse"]
+    measured.clear()
+    monkeypatch.setattr(comparing, "versions", lambda: "of another library")
+    play(folder=tmp_path, metrics=["l1", "range"], epsilons=[0.5], repeats=1)
+    assert measured == [("l1", "mse", "range")]  # another map, perhaps: nothing of it is kept
+
+
+def test_a_finished_folder_is_told_as_a_whole(tmp_path: Path) -> None:
+    first = play(folder=tmp_path)
+    more = play(folder=tmp_path, releases=["non-private"], epsilons=[3.0])
+    whole = with_earlier(tmp_path, more)
+    assert whole.slice(0, 3) == more
+    assert whole.slice(3) == first
+    # Under one label only the last setting counts, so that no curve is of two.
+    other = play(folder=tmp_path, releases={"blur": Blur(width=0.1)}, epsilons=[2.0])
+    whole = with_earlier(tmp_path, other)
+    assert whole.num_rows == 6
+    assert set(whole["parameters"].to_pylist()) == {"Blur(width=0.1)", "NonPrivate()"}
+
+
+def test_settings_of_one_release_have_labels_that_tell_them_apart() -> None:
+    table = play(releases=[Blur(), Blur(width=0.1), "sparse-emd:w=3"], repeats=1, epsilons=[1.0])
+    assert table["release"].to_pylist() == ["blur", "blur:width=0.1", "sparse-emd:keep=3"]
+
+
 def test_another_setting_of_a_release_is_another_run(tmp_path: Path) -> None:
     first = play(folder=tmp_path)
     other = play(folder=tmp_path, releases=[Blur(width=0.1)])
@@ -172,7 +210,7 @@ def test_another_setting_of_a_release_is_another_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "field"),
-    [({"metrics": ["l1"]}, "metrics"), ({"sigma": 1.0}, "sigma"), ({"data": "others"}, "data")],
+    [({"sigma": 1.0}, "sigma"), ({"truth": "all"}, "truth"), ({"data": "others"}, "data")],
 )
 def test_a_folder_of_another_comparison_is_refused(
     tmp_path: Path, changed: dict[str, Any], field: str
@@ -266,7 +304,7 @@ def test_damaged_settings_are_refused(tmp_path: Path) -> None:
         ({"releases": ["dim"]}, "releases must be of .*, got 'dim'"),
         ({"releases": [Bare()]}, "releases must be dataclasses, got Bare"),
         ({"jobs": 0}, "jobs must be a whole number other than 0"),
-        ({"releases": [Blur(), Blur(2)]}, "labels, got 'blur' twice"),
+        ({"releases": [Blur(), Blur(1.0)]}, "labels, got 'blur' twice"),
         (
             {"users": [201]},
             "users must be at most 200, the number of those inside the map, got 201",

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
 from client_sdk import Grid
@@ -30,6 +33,11 @@ def table() -> pa.Table:
         people, Grid.plane(0, 0, 8, 8), [2.0, 0.5], wanted, 4, np.random.default_rng(1),
         users=[100], truth="all", metrics=["l1", "similarity", "w2"],
     )  # fmt: skip
+
+
+def named_in(figure: Figure) -> list[str]:
+    (axes,) = figure.axes
+    return [str(handle.get_label()) for handle in legend_handles(axes)]
 
 
 def test_a_curve_is_the_mean_with_a_t_interval(table: pa.Table) -> None:
@@ -132,11 +140,14 @@ def test_bad_curves(table: pa.Table, asked: tuple[str, str, str], message: str) 
 def test_the_figure_has_a_line_a_release_grouped_by_trust(
     table: pa.Table, metric: str, against: str
 ) -> None:
-    figure = plot_error_curves(table, metric, against, title="three clouds")  # type: ignore[arg-type]
+    mixed = against == "epsilon"
+    figure = plot_error_curves(table, metric, against, "three clouds", mixed=mixed)  # type: ignore[arg-type]
     figure.savefig(io.BytesIO())
     (axes,) = figure.axes
     named = [str(handle.get_label()) for handle in legend_handles(axes)]
-    assert named == ["local: dam", "central: blur", "none: non-private"]
+    assert [name.split(" (")[0] for name in named] == [
+        *("local: dam", "central: blur", "none: non-private")
+    ]
     assert axes.get_legend() is not None
     for bars, release in zip(axes.containers, ("dam", "blur"), strict=False):
         curve = error_curve(table, release, metric, against)  # type: ignore[arg-type]
@@ -153,22 +164,52 @@ def test_promises_of_two_kinds_are_not_drawn_as_one(tmp_path: Path) -> None:
         metrics=["l1"],
     )  # fmt: skip
     told = "got differential privacy, per user: dam; geo-indistinguishability per cell, per user"
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=told) as refused:
         plot_error_curves(table, "l1")
-    (axes,) = plot_error_curves(table, "l1", mixed=True).axes
-    named = [str(handle.get_label()) for handle in legend_handles(axes)]
-    assert named == [
-        "local: dam (differential privacy, per user)",
-        "local: planar-laplace (geo-indistinguishability per cell, per user)",
+    assert "ldpspatial.release.local.Matched" in str(refused.value)
+    assert named_in(plot_error_curves(table, "l1", mixed=True)) == [
+        "local: dam\n(differential privacy, per user)",
+        "local: planar-laplace\n(geo-indistinguishability per cell, per user)",
     ]
     (axes,) = plot_error_curves(table, "l1", releases=["planar-laplace"]).axes
     assert [str(each.get_label()) for each in legend_handles(axes)] == ["local: planar-laplace"]
     written = {path.name for path in write_results(tmp_path, table, ["l1"])}
-    assert {"l1-epsilon.png", "l1-replacement.png"} < written
-    assert "l1-epsilon-geo-indistinguishability-per-cell-per-user.png" in written
-    drawn = (tmp_path / "curves.csv").read_text()
-    assert "planar-laplace" in drawn
-    assert "dam" in drawn
+    assert {name for name in written if name.endswith(".png")} == {
+        "l1-epsilon-replace.png",
+        "l1-epsilon-geo-indistinguishability-per-cell-per-user-replace.png",
+        "l1-replacement.png",
+        "l1-replacement-geo-indistinguishability-per-cell-per-user.png",
+    }
+    drawn = {row["release"]: row for row in pa_csv.read_csv(tmp_path / "curves.csv").to_pylist()}
+    assert drawn["planar-laplace"]["claim_notion"] == "geo-indistinguishability"
+    assert drawn["dam"]["claim_neighbours"] == "replace"
+
+
+def test_relations_are_not_drawn_as_one_over_epsilons_of_their_own(
+    table: pa.Table, tmp_path: Path
+) -> None:
+    for against in ("epsilon", "users"):
+        some = table if against == "epsilon" else table.filter(pc.equal(table["epsilon"], 2.0))
+        with pytest.raises(InputError, match="add or remove: blur") as refused:
+            plot_error_curves(some, "l1", against)  # type: ignore[arg-type]
+        assert ("over replacement_epsilon" in str(refused.value)) == (against == "epsilon")
+    marked = ["local: dam (replace)", "central: blur (add or remove)", "none: non-private"]
+    assert named_in(plot_error_curves(table, "l1", "epsilon", mixed=True)) == marked
+    assert named_in(plot_error_curves(table, "l1")) == [name.split(" (")[0] for name in marked]
+    (tmp_path / "l1-epsilon-before.png").touch()
+    (tmp_path / "mine.png").touch()
+    write_results(tmp_path, table, ["l1"], mixed=True)
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        *(f"l1-epsilon-{each}.png" for each in ("replace", "add-or-remove", "mixed")),
+        *("l1-replacement.png", "mine.png"),
+    }
+
+
+def test_runs_of_one_release_with_two_settings_are_no_curve(table: pa.Table) -> None:
+    rows = table.to_pylist()
+    other = [row | {"parameters": "Blur(width=2.0)"} for row in rows]
+    with pytest.raises(InputError, match="parameters must have one value along a curve"):
+        error_curve(pa.Table.from_pylist(rows + other, table.schema), "blur", "l1")
 
 
 def test_without_a_promise_the_line_lies_at_the_mean(table: pa.Table) -> None:

@@ -113,7 +113,7 @@ def test_distributed_maps_are_densities_of_any_shape(shape: tuple[int, int]) -> 
 
 def test_much_epsilon_gives_the_truth() -> None:
     users = town(3000)
-    run = DistributedLevels().release(users, 20.0, np.random.default_rng(1))
+    run = DistributedLevels(Cohort()).release(users, 20.0, np.random.default_rng(1))
     assert np.abs(run.density - users.density).sum() < 0.01
 
 
@@ -167,7 +167,7 @@ def test_noise_is_that_of_the_claim() -> None:
     """Sums of the first level on empty nodes: the variance is within 5 standard errors."""
     users = cells_by_user(np.arange(50), np.zeros(50, int), (16, 16))
     rng = np.random.default_rng(1)
-    for release in (CentralLevels(), DistributedLevels()):
+    for release in (CentralLevels(), DistributedLevels(Cohort())):
         seen = []
         told = []
         for _ in range(600):

@@ -32,7 +32,7 @@ from ldpspatial.release.distributed.adaptive.rounds import (
     last_revealed,
 )
 from ldpspatial.release.distributed.adaptive.turns import Turns
-from ldpspatial.release.distributed.sums.cohort import Cohort
+from ldpspatial.release.distributed.sums.cohort import REALISTIC, Cohort
 from ldpspatial.release.release import Release, Released
 from ldpspatial.validate import MICRO, instance, number_in, one_of, whole_number
 
@@ -75,7 +75,7 @@ class AdaptiveHierarchical(Release):
 
     name: ClassVar[str] = "adaptive-hierarchical"
     model: ClassVar[Model] = "distributed"
-    cohort: Cohort = field(default_factory=Cohort)
+    cohort: Cohort = REALISTIC
     calibration: float = 0.1
     expansion: float = 2.0
     rounds: int = 10

@@ -6,7 +6,7 @@ shard only, by an L1 norm that the noise is made for.
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import TAKING_PART, Model, PrivacyClaim
 from ldpspatial.release.distributed._checks import check_clients
 from ldpspatial.release.distributed.levels.map_levels import Array, Ints
-from ldpspatial.release.distributed.sums.cohort import Cohort
+from ldpspatial.release.distributed.sums.cohort import REALISTIC, Cohort
 from ldpspatial.release.release import Fact, Release, Released
 from ldpspatial.validate import instance
 
@@ -57,7 +57,7 @@ class OneVisit(Release):
     """
 
     model: ClassVar[Model] = "distributed"
-    cohort: Cohort = field(default_factory=Cohort)
+    cohort: Cohort = REALISTIC
 
     def __post_init__(self) -> None:
         instance("cohort", self.cohort, Cohort)

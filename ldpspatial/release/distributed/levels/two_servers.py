@@ -1,11 +1,14 @@
 """The recommended distributed release where two servers that do not collude take the reports."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpspatial.release.distributed.levels.distributed_levels import DistributedLevels
+from ldpspatial.release.distributed.sums.cohort import REALISTIC
 from ldpspatial.release.distributed.sums.two_servers.batch import Batch
 from ldpspatial.validate import instance
+
+SOME_FAIL = Batch(drop_out=REALISTIC.drop_out)
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class TwoServers(DistributedLevels):
     Attributes
     ----------
     cohort : Batch
-        Who stays away. ``SharedBatch`` plays every report.
+        Who stays away, by default a tenth in each batch. ``SharedBatch`` plays every report.
 
     Raises
     ------
@@ -39,7 +42,7 @@ class TwoServers(DistributedLevels):
     """
 
     name: ClassVar[str] = "two-servers"
-    cohort: Batch = field(default_factory=Batch)
+    cohort: Batch = SOME_FAIL
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -273,6 +273,14 @@ class Cohort:
         return encode(np.asarray(counts, dtype=np.int64) + noise, self.modulus)
 
 
+REALISTIC = Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)
+"""What releases take by default: a tenth of the clients fails, and as many may be dishonest.
+
+Twice as many failures are tolerated as are to be expected, so that hardly a shard is withheld.
+`Cohort()` is the ideal one, in which nobody fails or colludes.
+"""
+
+
 def checked_round(
     contributions: sparse.csr_array, epsilon: float | Fraction, sensitivity: int
 ) -> sparse.csr_array:

@@ -12,7 +12,7 @@ from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.central import CentralLevels
-from ldpspatial.release.distributed import Cohort, DistributedLevels, TwoServers
+from ldpspatial.release.distributed import Batch, Cohort, DistributedLevels, TwoServers
 from ldpspatial.release.release import Release
 from tests.ldpspatial.estimation.levels.test_level_map import grown
 from tests.support.dense_levels import parts_and_covariance
@@ -83,10 +83,10 @@ CLIENTS_FAIL = Cohort(1500, drop_out=0.1, tolerated=0.2, colluding=0.1)
 RUNS = {
     "central": (CentralLevels(), 0.3),
     "central, more": (CentralLevels(), 2.0),
-    "distributed": (DistributedLevels(), 2.0),
+    "distributed": (DistributedLevels(Cohort()), 2.0),
     "clients fail": (DistributedLevels(CLIENTS_FAIL), 0.3),
     "clients fail, more": (DistributedLevels(CLIENTS_FAIL), 2.0),
-    "two servers": (TwoServers(), 0.3),
+    "two servers": (TwoServers(Batch()), 0.3),
 }
 
 

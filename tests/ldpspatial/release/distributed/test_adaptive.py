@@ -39,7 +39,7 @@ def test_without_noise_the_run_is_the_twin_s() -> None:
     people = crowd(400, 12, 5)  # 12: not a power of two
     at = [divmod(int(cell), 12) for cell in people.visits.indices]
     trees = naive.exact_run(at, 10.0, 10, (12, 12))
-    private = AdaptiveHierarchical(schedule="even", threshold=10.0, asked=ALL)
+    private = AdaptiveHierarchical(Cohort(), schedule="even", threshold=10.0, asked=ALL)
     runs = (
         private.rounds_of(people, QUIET, np.random.default_rng(6)),
         NonPrivateTree().rounds_of(people, np.random.default_rng(6)),
@@ -56,7 +56,7 @@ def test_the_same_position_answers_in_every_round() -> None:
     ids = np.repeat(np.arange(50), 6)
     cells = np.random.default_rng(7).integers(0, 64, len(ids))
     people = cells_by_user(ids, cells, (8, 8))
-    release = AdaptiveHierarchical(schedule="even", threshold=2.0, asked=ALL)
+    release = AdaptiveHierarchical(Cohort(), schedule="even", threshold=2.0, asked=ALL)
     trace = release.rounds_of(people, QUIET, np.random.default_rng(8))
     assert len(trace) > 2
     for before, after in pairwise(trace):
@@ -69,7 +69,7 @@ def test_the_same_position_answers_in_every_round() -> None:
 
 def test_most_visited_cells_can_answer() -> None:
     people = cells_by_user([1, 1, 1, 2], [0, 0, 3, 3], (2, 2))
-    release = AdaptiveHierarchical(locations=OneLocation("most visited"))
+    release = AdaptiveHierarchical(Cohort(), locations=OneLocation("most visited"))
     found = release.release(people, QUIET, np.random.default_rng(9))
     assert found.density.tolist() == [[0.5, 0.0], [0.0, 0.5]]
 

@@ -32,7 +32,7 @@ from tests.support.crowds import crowd
 
 def test_the_schedule_pays_in_people() -> None:
     people = cells_by_user(np.arange(10_000), np.arange(10_000) % 1024, (32, 32))
-    trace = AdaptiveHierarchical().rounds_of(people, 1.0, np.random.default_rng(1))
+    trace = AdaptiveHierarchical(Cohort()).rounds_of(people, 1.0, np.random.default_rng(1))
     # 2 T tau / c each, tau(1) = 1.3570, and the last cohort is everybody who is left.
     assert [(len(step.tree), step.asked) for step in trace] == [
         (4, 109),
@@ -249,7 +249,7 @@ def status_of(people: UserCells) -> np.ndarray:
 
 def test_a_proportion_is_that_of_the_last_cohort() -> None:
     people = crowd(6000, 16, 5)
-    side = SideData(width=0.2)
+    side = SideData(AdaptiveHierarchical(Cohort()), width=0.2)
     trace = side.rounds_of(people, status_of(people), 2.0, np.random.default_rng(5))
     assert sum(step.asked for step in trace) == 6000
     assert len(trace) > 1

@@ -41,11 +41,11 @@ def test_every_level_is_counted_in_one_sum_with_an_equal_part_of_epsilon() -> No
 def test_noise_is_that_of_a_third_of_epsilon_on_three_levels() -> None:
     """Deviation of 16,000 counts of empty cells, within 5 standard errors (false alarm 6e-7)."""
     levels, rng = Levels((8, 8)), np.random.default_rng(3)
-    cells = np.zeros(1, dtype=np.int64)
+    cells, release = np.zeros(1, dtype=np.int64), Hierarchical(Cohort())
     noise = np.concatenate(
         [
             np.concatenate([m.ravel()[1:] for m in found.maps])
-            for found in (Hierarchical().collect(levels, cells, 1.5, rng) for _ in range(200))
+            for found in (release.collect(levels, cells, 1.5, rng) for _ in range(200))
         ]
     )
     a = exp(-0.5)
@@ -67,7 +67,7 @@ def test_without_noise_the_oracle_is_the_non_private_one() -> None:
     people, truth = town(500, (16, 16), 6), town(50_000, (16, 16), 7).density
     private, without = (
         release.release(people, 1.0, np.random.default_rng(8))
-        for release in (HierarchicalOracle(Silent(), truth), NonPrivateBestLevel(truth=truth))
+        for release in (HierarchicalOracle(Silent(), truth), NonPrivateBestLevel(Cohort(), truth))
     )
     assert (private.density == without.density).all()
     assert private.facts["level"] == without.facts["level"]
@@ -77,7 +77,7 @@ def test_without_noise_the_oracle_is_the_non_private_one() -> None:
 
 def test_without_noise_and_other_truth_the_finest_level_is_the_best() -> None:
     people = town(500, (16, 16), 6)
-    released = NonPrivateBestLevel().release(people, 1.0, np.random.default_rng(9))
+    released = NonPrivateBestLevel(Cohort()).release(people, 1.0, np.random.default_rng(9))
     assert released.facts["level"] == 4
     assert released.density == pytest.approx(people.density)
 

@@ -150,7 +150,11 @@ def test_the_most_visited_cells_of_each_user() -> None:
 def test_without_noise_the_map_is_the_mean_of_the_users_distributions() -> None:
     people = walkers(300, 8, 3)
     release = AdaptiveHierarchical(
-        schedule="even", threshold=0.5, locations=ManyLocations(100_000), asked="every round"
+        Cohort(),
+        schedule="even",
+        threshold=0.5,
+        locations=ManyLocations(100_000),
+        asked="every round",
     )
     trace = release.rounds_of(people, QUIET, np.random.default_rng(3))
     for step in trace:
@@ -165,7 +169,7 @@ def test_noise_in_people_does_not_depend_on_scale_or_length() -> None:
     people = walkers(400, 16, 4)
     for scale in (100, 10_000):
         many = AdaptiveHierarchical(
-            calibration=1.0, locations=ManyLocations(scale), asked="every round"
+            Cohort(), calibration=1.0, locations=ManyLocations(scale), asked="every round"
         )
         for step in many.rounds_of(people, 1.0, np.random.default_rng(5)):
             expected = noise_deviation(step.spent, scale) / scale
@@ -173,7 +177,7 @@ def test_noise_in_people_does_not_depend_on_scale_or_length() -> None:
             assert step.deviation == pytest.approx(np.sqrt(2) / step.spent, rel=1e-3)
             best = noise_deviation(max(step.micro, step.remaining) / 1e6, scale) / scale
             assert step.threshold == pytest.approx(2 * best)
-    paper = AdaptiveHierarchical(locations=ManyLocations(100, "stochastic"))
+    paper = AdaptiveHierarchical(Cohort(), locations=ManyLocations(100, "stochastic"))
     for step in paper.rounds_of(people, 1.0, np.random.default_rng(6)):
         expected = noise_deviation(step.spent, 100 + len(step.tree)) / 100
         assert step.deviation == pytest.approx(expected)

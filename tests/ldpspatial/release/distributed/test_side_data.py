@@ -108,7 +108,9 @@ def test_an_interval_that_leaves_noise_out_would_be_noticed() -> None:
 
 def test_without_noise_the_counts_are_exact() -> None:
     people, positive, _ = city(2000, 16, 1)
-    side = SideData(AdaptiveHierarchical(schedule="even", asked="every round"), width=0.15)
+    side = SideData(
+        AdaptiveHierarchical(Cohort(), schedule="even", asked="every round"), width=0.15
+    )
     trace = side.rounds_of(people, positive, QUIET, np.random.default_rng(1))
     cells = people.visits.indices
     for step in trace:

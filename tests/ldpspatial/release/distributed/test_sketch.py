@@ -20,6 +20,7 @@ from ldpspatial.release.distributed.levels.sketch import (
     SketchCounts,
     SketchEstimator,
 )
+from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support import naive_levels as naive
 from tests.support.cohorts import Recording, Silent
 
@@ -138,7 +139,7 @@ def test_with_noise_the_minimum_lies_below_and_the_median_does_not() -> None:
     truth = np.bincount(LEVELS.index(cells, 2), minlength=LEVELS.cells(2)).reshape(LEVELS.sides(2))
     means = [
         np.mean([release.collect(LEVELS, cells, 1.0, rng).counts(2) - truth for _ in range(20)])
-        for release in (CountMin(), CountMinMinimum())
+        for release in (CountMin(Cohort()), CountMinMinimum(Cohort()))
     ]
     assert abs(means[0]) < 20
     assert means[1] < -200

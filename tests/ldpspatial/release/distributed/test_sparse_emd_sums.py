@@ -17,7 +17,7 @@ def town(users: int) -> np.ndarray:
 
 def test_much_epsilon_gives_the_map_of_the_central_program() -> None:
     people = cells_by_user(np.arange(4000), town(4000), (32, 32))
-    summed = SparseEmdSums().release(people, 20.0, np.random.default_rng(1))
+    summed = SparseEmdSums(Cohort()).release(people, 20.0, np.random.default_rng(1))
     central = SparseEmd().release(people, 20.0, np.random.default_rng(1))
     assert np.abs(summed.density - central.density).sum() < 0.01
     assert np.abs(summed.density - people.density).sum() < 0.01

@@ -9,6 +9,7 @@ from ldpspatial.release.distributed.levels.spatial_decomposition import (
     SpatialDecompositionLeaves,
     SpatialDecompositionOracle,
 )
+from ldpspatial.release.distributed.sums.cohort import Cohort
 from tests.support import naive_levels as naive
 from tests.support.cohorts import Recording, Silent
 
@@ -54,8 +55,8 @@ def test_every_level_is_a_sum_with_its_own_epsilon() -> None:
 
 def test_coarse_levels_have_less_noise_and_leaves_have_with_the_other_name() -> None:
     levels, rng, cells = Levels((16, 16)), np.random.default_rng(2), np.arange(9)
-    coarse = SpatialDecomposition().collect(levels, cells, 1.0, rng).deviations
-    leaves = SpatialDecompositionLeaves().collect(levels, cells, 1.0, rng).deviations
+    coarse = SpatialDecomposition(Cohort()).collect(levels, cells, 1.0, rng).deviations
+    leaves = SpatialDecompositionLeaves(Cohort()).collect(levels, cells, 1.0, rng).deviations
     assert list(coarse) == sorted(coarse)
     assert list(leaves) == sorted(leaves, reverse=True)
 

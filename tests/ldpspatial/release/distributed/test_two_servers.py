@@ -151,7 +151,7 @@ def test_levels_are_those_that_the_noise_of_two_allows() -> None:
     users = town(4000, (64, 64))
     two, shards = (
         release.release(users, 1.0, np.random.default_rng(8)).levels
-        for release in (TwoServers(), DistributedLevels(Cohort(shard_size=2000)))
+        for release in (TwoServers(Batch()), DistributedLevels(Cohort(shard_size=2000)))
     )
     assert two is not None
     assert shards is not None

@@ -1,0 +1,47 @@
+"""What a second process of a comparison costs."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from experiments.benchmarks.timing import Table
+
+HEADER = ["what", "two processes", "one process", "ratio"]
+USERS, CELLS, REPEATS = 10_000, 32, 3
+EPSILONS = (1.0, 4.0)
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+
+
+def comparison() -> Table:
+    """Count the CPU time of the same comparison with one process and with two.
+
+    Libraries take one thread a process: threads that wait for each other would count as work.
+    """
+    rng = np.random.default_rng(1)
+    people = np.vstack([rng.normal(3, 0.5, (USERS // 2, 2)), rng.normal(5, 1.2, (USERS // 2, 2))])
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "people.csv"
+        np.savetxt(file, people, "%.6f", ",", header="lat,lon", comments="")
+        cpu = {jobs: _cpu_seconds(file, jobs) for jobs in (1, 2)}
+    runs = 3 * len(EPSILONS) * REPEATS
+    what = f"`compare`, {runs} runs of the default releases, {CELLS} x {CELLS} cells: CPU time"
+    return HEADER, [[what, f"{cpu[2]:.0f} s", f"{cpu[1]:.0f} s", f"{cpu[2] / cpu[1]:.2f}"]]
+
+
+def _cpu_seconds(file: Path, jobs: int) -> float:
+    """Return the CPU seconds of a comparison and of all processes that it started."""
+    command = [sys.executable, "-m", "ldpspatial.cli", "compare", file, "--plane", "0,0,8"]
+    command += ["--cells", CELLS, "--repeats", REPEATS, "--seed", 1, "--jobs", jobs]
+    command += [part for epsilon in EPSILONS for part in ("--epsilon", epsilon)]
+    command += ["--out", file.with_name(f"out-{jobs}")]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        list(map(str, command)), check=True, stdout=subprocess.DEVNULL, env=os.environ | ONE_THREAD
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -1,0 +1,82 @@
+"""Releases to compare, with their parameters, from a file: JSON, which every language writes."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ldpspatial.errors import InputError
+from ldpspatial.release.parameters import label_of, split, with_parameters
+from ldpspatial.release.registry import find_releases
+from ldpspatial.release.release import Release
+from ldpspatial.validate import file_path, shown
+
+NAME, LABEL = "release", "label"
+
+
+def read_releases(path: str | os.PathLike[str]) -> dict[str, Release]:
+    """Return the releases of a file by label.
+
+    Parameters
+    ----------
+    path : path of a JSON file
+        A list. Each entry is a text, a release as ``compare`` takes it, or an object: ``release``
+        is its name, ``label`` what tables call it, and every other field a parameter. ::
+
+            ["recommended",
+             "sparse-emd:keep=200",
+             {"release": "adaptive-hierarchical", "calibration": 1, "label": "adaptive, c = 1"}]
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is no such list, names no release or one twice, or a parameter
+        breaks its rule.
+    """
+    file = file_path("releases", path)
+    try:
+        entries = json.loads(file.read_bytes(), object_pairs_hook=_object)
+    except OSError as error:
+        raise InputError(f"releases file {file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"releases file {file} must be JSON: {error}") from None
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f"releases file {file} must hold a list of releases, got {shown(entries)}")
+    found: dict[str, Release] = {}
+    for number, entry in enumerate(entries, 1):
+        try:
+            label, release = _entry(entry)
+        except InputError as error:
+            raise InputError(f"entry {number} of {file}: {error}") from None
+        if label in found:
+            raise InputError(
+                f"entry {number} of {file} must have another label, got {label!r} again"
+            )
+        found[label] = release
+    return found
+
+
+def _entry(entry: object) -> tuple[str, Release]:
+    if isinstance(entry, str):
+        ((label, release),) = find_releases([entry]).items()
+        return label, release
+    if not isinstance(entry, Mapping) or not isinstance(entry.get(NAME), str):
+        raise InputError(f"a release must be a text or an object with {NAME!r}, got {shown(entry)}")
+    name, written = split(entry[NAME])
+    ((_, usual),) = find_releases([name]).items()
+    given = [(key, value) for key, value in entry.items() if key not in (NAME, LABEL)]
+    release = with_parameters(usual, name, [*written, *given])
+    label = entry.get(LABEL, label_of(release, name, usual))
+    if not isinstance(label, str) or not label:
+        raise InputError(f"{LABEL} must be a text, got {shown(label)}")
+    return label, release
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose fields all differ: of two with one name JSON would keep the last."""
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        raise ValueError(
+            f"an object has a field twice, among {', '.join(name for name, _ in pairs)}"
+        )
+    return held

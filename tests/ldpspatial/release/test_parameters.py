@@ -1,0 +1,94 @@
+"""Parameters of releases by name: what can be set, how it is read, how labels tell it."""
+
+import pytest
+
+from ldpspatial.errors import InputError
+from ldpspatial.release.central import SparseEmd
+from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort
+from ldpspatial.release.local import Dam, Matched, SemGeoI
+from ldpspatial.release.parameters import described, label_of, parameters
+from ldpspatial.release.registry import find_releases, releases
+
+
+@pytest.mark.parametrize("name", list(releases()))
+def test_what_is_told_of_a_release_is_read_again(name: str) -> None:
+    """Each parameter, written with its value, gives the same release; nothing is told of it."""
+    release = releases()[name]
+    assert label_of(release) == name
+    for parameter in parameters(release).values():
+        assert find_releases([f"{name}:{parameter.text}"]) == {name: release}
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "release"),
+    [
+        ("sparse-emd:nodes=200", "sparse-emd:keep=200", SparseEmd(keep=200)),
+        (" sparse-emd:w=7, decay=0.5".strip(), "sparse-emd:keep=7,decay=0.5", SparseEmd(7, 0.5)),
+        (
+            "adaptive-hierarchical:c=1,shard_size=1000,threshold=10",
+            "adaptive-hierarchical:calibration=1,threshold=10,shard_size=1000",
+            AdaptiveHierarchical(
+                Cohort(1000, drop_out=0.1, tolerated=0.2, colluding=0.1), 1.0, threshold=10.0
+            ),
+        ),
+        ("dam:estimator=field,radius=2", "dam:rule=field,radius=2", Dam("field", 2)),
+        ("dam:radius=none", "dam", Dam()),
+        (
+            "dam:rule=tests.support.extensions:Uniform",
+            "dam:rule=tests.support.extensions:Uniform",
+            Dam("tests.support.extensions:Uniform"),
+        ),
+    ],
+)
+def test_parameters_are_read_and_labels_say_them(text: str, label: str, release: object) -> None:
+    assert find_releases([text]) == {label: release}
+    assert find_releases([label]) == {label: release}
+    assert label_of(release) == label
+
+
+def test_a_release_with_a_label_of_its_own_keeps_it() -> None:
+    assert label_of(Matched(SemGeoI(), Dam(), 8)) == "sem-geo-i matched to dam"
+
+
+def test_settings_of_one_release_stand_side_by_side() -> None:
+    wanted = ["sparse-emd", SparseEmd(keep=200), "sparse-emd:w=3"]
+    assert list(find_releases(wanted)) == ["sparse-emd", "sparse-emd:keep=200", "sparse-emd:keep=3"]
+    with pytest.raises(InputError, match="different labels, got 'sparse-emd' twice"):
+        find_releases(["sparse-emd", "sparse-emd:keep=20"])
+
+
+def test_the_list_says_what_else_a_parameter_is_called() -> None:
+    assert described(SparseEmd()) == "keep=20 (or w=), decay=0.7071067811865475"
+    assert (
+        described(releases()["k-rr"]) == "rule=scaled, estimator=em"
+    )  # whose estimator is another field
+    assert described(releases()["laplace"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sparse-emd:keep=0", "release sparse-emd: keep must be a whole number from 1 to 65536, "
+         "got 0"),
+        ("sparse-emd:keep=2.5", "release sparse-emd: keep must be a whole number, got '2.5'"),
+        ("sparse-emd:keep=none", "release sparse-emd: keep must be a whole number, got 'none'"),
+        ("sparse-emd:kept=2", "release sparse-emd: parameters must be of keep, decay, got 'kept'"),
+        ("sparse-emd:w=2,keep=2", "release sparse-emd: keep must be given once, got it twice"),
+        ("sparse-emd:w=2,", "release sparse-emd: parameters must be name=value, got ''"),
+        ("sparse-emd=2", "releases must be written name:parameter=value, got 'sparse-emd=2'"),
+        ("laplace:c=1", "release laplace: it has no parameters, got 'c'"),
+        ("mdsw:smoothing=1", "release mdsw: smoothing must be true or false, got '1'"),
+        (
+            "adaptive-hierarchical:schedule=odd",
+            "release adaptive-hierarchical: schedule must be scheduled or even, got 'odd'",
+        ),
+        (
+            "flat:tolerated=.5,colluding=.5",
+            "release flat: tolerated + colluding must be below 1, got 0.5 + 0.5",
+        ),
+    ],
+)  # fmt: skip
+def test_a_bad_parameter_is_named_with_its_release_rule_and_value(text: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        find_releases([text])
+    assert str(refused.value) == message
