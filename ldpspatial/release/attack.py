@@ -1,21 +1,30 @@
-"""An attack on a release by its maps alone: whether they tell neighbouring inputs apart too well.
+"""Attacks on a release: whether what leaves it tells neighbouring inputs apart too well.
 
-Whoever sees the map must not be able to tell whose positions went into it, beyond the claim. So the
-release is run many times on two inputs that its claim calls neighbours, each map is made one
-number, and :func:`~ldpspatial.privacy.distinguish.lower_bound_epsilon` says how far apart the two
-laws of that number provably are. More than was claimed is a violation, whatever the release does
-inside. Less proves nothing: another attack may see more.
+Whoever sees the map must not be able to tell whose positions went into it, beyond the claim. So
+the release is run many times on two inputs that its claim calls neighbours (:func:`attack`), each
+run is made a number, and :func:`~ldpspatial.privacy.distinguish.lower_bound_epsilon` says how far
+apart the two laws of that number provably are. That a run ends in an error, and in which, or warns,
+or gives something of another form, is seen as well. More than was claimed is a violation, whatever
+the release does inside. Less proves nothing: another attack may see more.
+
+A map of many reports shows little of one user, and for trees and trajectories next to nothing.
+There :func:`attack_reports` has the power: it sees all that one user sends, and judges by the ratio
+of the probabilities on either input.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.claims import PrivacyClaim
-from ldpspatial.privacy.distinguish import lower_bound_epsilon
+from ldpspatial.privacy.distinguish import CONFIDENCE, lower_bound_epsilon, lower_bound_product
+from ldpspatial.release.local.local_release import LocalRelease
+from ldpspatial.release.local.worst_pairs import worst_pair
 from ldpspatial.release.release import Release, run_release
 from ldpspatial.validate import (
     callback,
@@ -24,6 +33,8 @@ from ldpspatial.validate import (
     instance,
     whole_number,
 )
+
+Array = NDArray[np.float64]
 
 MOST_RUNS = 10_000_000
 MOST_SIDE = 1024
@@ -44,17 +55,26 @@ class Attack:
         The loss is at least this, except with probability 1e-6.
     runs : int
         On each of the two inputs.
+    largest : float
+        Largest loss by the law of what was seen, where that is known (:func:`attack_reports`);
+        otherwise infinite. It may be well below the claim.
     """
 
     claim: PrivacyClaim
     allowed: float
     seen: float
     runs: int
+    largest: float = inf
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was seen that the claim rules out."""
-        return self.seen <= self.allowed
+        """Whether nothing was seen that the claim rules out, or the law of the reports."""
+        return self.seen <= min(self.allowed, self.largest)
+
+    @property
+    def power(self) -> float:
+        """Share of the claim that was seen: the claim times 1 / power would be refuted."""
+        return self.seen / self.allowed
 
 
 def attack(
@@ -69,7 +89,9 @@ def attack(
 
     One user moves from the south-west corner of the map to the opposite one, or to the next cell
     where the loss grows with distance; or, where the claim is about adding or removing a user, is
-    there in the first input only. The number is the mass of the one cell less that of the other.
+    there in the first input only, and nobody in the second. The number is the mass of the one cell
+    less that of the other. Beside it stands the form of what came: an error, a warning, or the
+    parts of what was released. Each of the two has half of the probability of a false alarm.
 
     Parameters
     ----------
@@ -85,7 +107,9 @@ def attack(
     Raises
     ------
     InputError
-        An argument breaks a rule of this function or of the release.
+        An argument breaks a rule of this function.
+    Exception
+        What every run raised, if no run gave a map.
 
     Examples
     --------
@@ -110,18 +134,90 @@ def attack(
     there = 1 if by_distance else side**2 - 1
     inputs = _neighbours(claim, here, there, side)
 
-    seen = []
+    numbers = np.full((2, number), -inf)  # where a run ended in an error
+    forms = np.empty((2, number))
+    known: dict[object, int] = {}
     for k, users in enumerate(inputs):
-        numbers = np.empty(number)
         for run in range(number):
-            density = run_release(release, users, epsilon, rng).density.ravel()
-            numbers[run] = density[here] - density[there]
+            form, density = _form(release, users, epsilon, rng)
+            forms[k, run] = known.setdefault(form, len(known))
+            if density is not None:
+                numbers[k, run] = density[here] - density[there]
             if progress is not None:
                 progress(k * number + run + 1, 2 * number)
-        seen.append(numbers)
+    if not np.isfinite(numbers).any():
+        run_release(release, inputs[0], epsilon, rng)  # which says what is wrong
     allowed = inf if claim.model == "none" else claim.epsilon
-    loss = lower_bound_epsilon(seen[0], seen[1], delta=claim.delta)
+    half = (1 + CONFIDENCE) / 2
+    loss = max(lower_bound_epsilon(p, q, half, claim.delta) for p, q in (numbers, forms))
     return Attack(claim, allowed, loss, number)
+
+
+def attack_reports(
+    release: LocalRelease, epsilon: float, cells: int, runs: int, rng: np.random.Generator
+) -> Attack:
+    """Attack all that one user of a local release sends.
+
+    The two inputs are those of :func:`~ldpspatial.release.local.worst_pairs.worst_pair`, and the
+    number is the logarithm of the ratio of the probabilities of what was sent: no other tells more.
+    Where a user sends many reports, one telling sequence is looked at as well, report by report:
+    their ratios multiply. Each way has half of the probability of a false alarm.
+
+    Parameters
+    ----------
+    release : LocalRelease
+        One of this package, or derived from one.
+    epsilon : float > 0
+    cells : int in [2, 1024]
+        Along a side.
+    runs : int in [4, 10,000,000]
+        On each input.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    InputError
+        An argument breaks a rule of this function or of the release, or of what its users send
+        nothing is known.
+
+    Examples
+    --------
+    >>> from ldpspatial import releases
+    >>> found = attack_reports(releases()["hdg"], 1.0, 4, 20_000, np.random.default_rng(1))
+    >>> found.passed, 0.85 < found.power < 1
+    (True, True)
+    """
+    instance("release", release, LocalRelease)  # type: ignore[type-abstract]
+    check_epsilon(epsilon)
+    side = whole_number("cells", cells, 2, MOST_SIDE)
+    number = whole_number("runs", runs, 4, MOST_RUNS)
+    check_generator(rng)
+    claim = release.claim(epsilon)
+    pair = worst_pair(release, side, epsilon)
+    seen = [pair.log_ratios(which, number, rng) for which in (0, 1)]
+    half = (1 + CONFIDENCE) / 2
+    loss = lower_bound_epsilon(seen[0], seen[1], half)
+    largest = float(np.abs(seen).max())
+    if pair.parts:
+        hits = [[part.hits(which, number, rng) for part in pair.parts] for which in (0, 1)]
+        loss = max(loss, lower_bound_product(hits[0], hits[1], number, half))
+        largest = max(largest, sum(part.log_ratio for part in pair.parts))
+    return Attack(claim, claim.epsilon, loss, number, largest)
+
+
+def _form(
+    release: Release, users: UserCells, epsilon: float, rng: np.random.Generator
+) -> tuple[object, Array | None]:
+    """Return everything about a run but its numbers, and its density, if it has one."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            found = run_release(release, users, epsilon, rng)
+        except Exception as error:  # whatever it is, it is seen
+            return (type(error).__name__, str(error)), None
+    said = tuple(str(warning.message) for warning in warned)
+    parts = found.density.shape, found.estimate is None, found.levels is None
+    return (parts, said), found.density.ravel()
 
 
 def _neighbours(
@@ -133,5 +229,5 @@ def _neighbours(
         return cells_by_user(np.arange(len(cells)), np.array(cells), (side, side))
 
     if claim.neighbours == "add or remove":
-        return users(there, here), users(there)
+        return users(here), users()
     return users(here), users(there)

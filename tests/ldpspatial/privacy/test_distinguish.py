@@ -5,7 +5,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from ldpspatial.privacy.distinguish import lower_bound_epsilon
+from ldpspatial.privacy.distinguish import lower_bound_epsilon, lower_bound_product
 
 FALSE_ALARM = 1e-6
 
@@ -67,3 +67,38 @@ def test_delta_is_taken_off() -> None:
     p, q = rng.random(20_000) < 0.1, np.zeros(20_000)  # an event that Q never has
     assert lower_bound_epsilon(p, q) > 4
     assert lower_bound_epsilon(p, q, delta=0.1) == 0
+
+
+def test_the_bound_of_a_product_holds_and_comes_near() -> None:
+    rng = np.random.default_rng(7)
+    p = np.array([0.4, 0.3, 0.9, 0.05, *[0.5] * 8])
+    q = p / np.exp([0.3, 1.0, 0.2, 1.5, *[0.1] * 8])
+    true = float(np.log(p / q).sum())
+    n = 100_000
+    found = [lower_bound_product(rng.binomial(n, p), rng.binomial(n, q), n) for _ in range(50)]
+    assert 0.85 * true < min(found)
+    assert max(found) <= true
+    # One bound for each event, at as much confidence in all, adds up to less.
+    alone = sum(
+        lower_bound_product([int(n * each)], [int(n * other)], n, 1 - FALSE_ALARM / 12)
+        for each, other in zip(p, q, strict=True)
+    )
+    assert alone < min(found)
+
+
+def test_the_bound_of_a_product_fails_no_more_often_than_it_says() -> None:
+    # At confidence 0.9 in at most 10 % of runs: more than 72 of 400 has probability 1e-6.
+    rng = np.random.default_rng(8)
+    p, q = np.array([0.6, 0.5, 0.1]), np.array([0.3, 0.4, 0.02])
+    true = np.log(p / q).sum()
+    failures = sum(
+        lower_bound_product(rng.binomial(300, p), rng.binomial(300, q), 300, 0.9) > true
+        for _ in range(400)
+    )
+    assert failures <= 72
+
+
+def test_events_that_never_or_always_happen_have_bounds() -> None:
+    assert lower_bound_product([0], [5], 100) == -np.inf
+    assert lower_bound_product([100], [100], 100) < 0
+    assert 3 < lower_bound_product([1000], [0], 1000) < log(1000)

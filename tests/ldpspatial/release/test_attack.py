@@ -3,7 +3,8 @@
 A release that keeps its claim fails with probability 1e-6.
 """
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from math import inf, isinf
 from typing import Literal
 
@@ -12,6 +13,7 @@ import pytest
 from scipy.special import expit
 
 from ldpspatial import PrivacyClaim, Release, Released, UserCells
+from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.release.attack import attack
 from ldpspatial.release.registry import releases
 
@@ -37,7 +39,9 @@ class Noisy(Release):
         """Publish the first and the last noisy number, as a density."""
         moved = 2 if self.neighbours == "replace" else 1
         noise = rng.laplace(scale=self.share * moved / epsilon, size=users.shape)
-        noisy = users.density * len(users) + noise
+        # Nobody is an input as well: a density would be an error there, which the attack would see.
+        people = users.density * len(users) if len(users) else np.zeros(users.shape)
+        noisy = people + noise
         density = np.zeros(users.shape)
         density[0, 0] = expit(noisy[0, 0] - noisy[-1, -1])
         density[-1, -1] = 1 - density[0, 0]
@@ -83,3 +87,43 @@ def test_every_release_takes_part(name: str) -> None:
     assert steps == [(k, 8) for k in range(1, 9)]
     # Under geo-indistinguishability the two inputs are one unit of distance apart.
     assert found.allowed == found.claim.epsilon
+
+
+@dataclass(frozen=True)
+class Telling(Noisy):
+    """Full noise, but what comes has another form where there is nobody in the first cell."""
+
+    how: Literal["error", "warning", "parts"] = "error"
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Tell."""
+        found = super().release(users, epsilon, rng)
+        if users.visits[:, [0]].nnz:
+            return found
+        if self.how == "error":
+            raise ZeroDivisionError("nobody")
+        if self.how == "warning":
+            warnings.warn("nobody", stacklevel=1)
+            return found
+        counts = LevelMap.__new__(LevelMap)  # any, as long as there is one
+        return replace(found, levels=counts)
+
+
+@pytest.mark.parametrize("how", ["error", "warning", "parts"])
+def test_an_output_of_another_form_is_found(how: Literal["error", "warning", "parts"]) -> None:
+    found = attack(
+        Telling(neighbours="add or remove", how=how), 1.0, 2, 400, np.random.default_rng(5)
+    )
+    assert not found.passed
+    assert found.seen > 2
+
+
+def test_what_fails_on_both_inputs_is_an_error_and_no_attack() -> None:
+    class Broken(Noisy):
+        """Gives no map at all."""
+
+        def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+            raise ZeroDivisionError("always")
+
+    with pytest.raises(ZeroDivisionError, match="always"):
+        attack(Broken(), 1.0, 2, 4, np.random.default_rng(6))

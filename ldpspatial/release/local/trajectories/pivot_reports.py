@@ -159,6 +159,29 @@ def nearest_whole(total, parts):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def middle(points):  # type: ignore[no-untyped-def]
+    """Return the cell nearest to the mean of the points."""
+    k = points.shape[0]
+    row, column = 0, 0
+    for j in range(k):
+        row += points[j, 0]
+        column += points[j, 1]
+    return nearest_whole(row, k), nearest_whole(column, k)
+
+
+@compiled
+def reach(points, centre, radii):  # type: ignore[no-untyped-def]
+    """Return the place of the least radius that holds all points around a centre."""
+    far = 0
+    for j in range(points.shape[0]):
+        far = max(far, abs(points[j, 0] - centre[0]), abs(points[j, 1] - centre[1]))
+    size = 0
+    while size < radii.size - 1 and radii[size] < far:
+        size += 1
+    return size
+
+
+@compiled
 def region(points, radii, side, weights, rng):  # type: ignore[no-untyped-def]
     """Draw the activity region of a trajectory.
 
@@ -172,20 +195,9 @@ def region(points, radii, side, weights, rng):  # type: ignore[no-untyped-def]
     size : index of the radius
     """
     everywhere = block_cells(np.array([0, side - 1, 0, side - 1]))
-    k = points.shape[0]
-    row, column = 0, 0
-    for j in range(k):
-        row += points[j, 0]
-        column += points[j, 1]
-    near = near_cell(nearest_whole(row, k), nearest_whole(column, k), everywhere, weights[0], rng)
-    centre = everywhere[near]
-    far = 0
-    for j in range(k):
-        far = max(far, abs(points[j, 0] - centre[0]), abs(points[j, 1] - centre[1]))
-    size = 0
-    while size < radii.size - 1 and radii[size] < far:
-        size += 1
-    return centre, randomised_value(size, radii.size, weights[1], rng)
+    row, column = middle(points)
+    centre = everywhere[near_cell(row, column, everywhere, weights[0], rng)]
+    return centre, randomised_value(reach(points, centre, radii), radii.size, weights[1], rng)
 
 
 @compiled

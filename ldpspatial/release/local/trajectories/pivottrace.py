@@ -7,7 +7,7 @@ a public number of points: as published, the number of reports is the length of 
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -140,14 +140,36 @@ class PivotTrace(LocalRelease):
             )
         return np.array(region), np.array(copies)
 
+    def reports(
+        self, points: Ints, side: int, epsilon: float, rng: np.random.Generator
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        """Draw all that users send whose trajectories have these points, (n, K, 2) cells.
+
+        Returns
+        -------
+        centres : (n, 2) array
+            Of the regions.
+        sizes : (n,) array
+            Places of their radii among the public ones.
+        noisy : (n, 2, K, 2) array
+            Points of either copy, as pivot or as target.
+        heard : (n, 2, K - 1) array
+            Sectors of either copy.
+        """
+        weights = self.weights(side, epsilon)
+        return cast(
+            tuple[Ints, Ints, Ints, Ints],
+            _drawn(points, side, radii(side), self.sectors, *weights, rng),
+        )
+
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Collect every user's points and count the merged ones."""
         claim = self.claim(epsilon)
         points = evenly_spaced(trails_of(self.name, users), self.pivots)
         side = users.shape[0]
         at = np.stack(np.divmod(points, side), axis=-1)
-        weights = self.weights(side, epsilon)
-        merged = _reconstructed(at, side, radii(side), self.sectors, *weights, rng)
+        *_, noisy, _ = self.reports(at, side, epsilon, rng)
+        merged = _merged(noisy, side)
         mass = np.bincount(merged.ravel(), minlength=side * side)
         pivot, direction, _ = self.parts()[0]
         facts: dict[str, Fact] = {
@@ -166,18 +188,31 @@ def radii(side: int) -> Ints:
 
 
 @compiled
-def _reconstructed(points, side, sizes, sectors, around, copies, rng):  # type: ignore[no-untyped-def]
-    """Return the cells of merged points, shape (n, K): what the server knows at the end."""
+def _drawn(points, side, sizes, sectors, around, copies, rng):  # type: ignore[no-untyped-def]
+    """Draw what each user sends."""
     n, k = points.shape[:2]
-    merged = np.empty((n, k), np.int64)
+    centres = np.empty((n, 2), np.int64)
+    chosen = np.empty(n, np.int64)
+    noisy = np.empty((n, 2, k, 2), np.int64)
+    heard = np.empty((n, 2, k - 1), np.int64)
     for user in range(n):
         at = points[user]
-        centre, size = region(at, sizes, side, around, rng)
-        block = block_around(centre, sizes[size], side)
-        one, _ = copy_reports(at, 0, block, sectors, copies[0], rng)
-        other, _ = copy_reports(at, 1, block, sectors, copies[1], rng)
-        for j in range(k):
-            row = nearest_whole(one[j, 0] + other[j, 0], 2)
-            column = nearest_whole(one[j, 1] + other[j, 1], 2)
+        centres[user], chosen[user] = region(at, sizes, side, around, rng)
+        block = block_around(centres[user], sizes[chosen[user]], side)
+        for first in range(2):
+            noisy[user, first], heard[user, first] = copy_reports(
+                at, first, block, sectors, copies[first], rng
+            )
+    return centres, chosen, noisy, heard
+
+
+@compiled
+def _merged(noisy, side):  # type: ignore[no-untyped-def]
+    """Return the cells of merged points, shape (n, K): what the server makes of the reports."""
+    merged = np.empty((noisy.shape[0], noisy.shape[2]), np.int64)
+    for user in range(merged.shape[0]):
+        for j in range(merged.shape[1]):
+            row = nearest_whole(noisy[user, 0, j, 0] + noisy[user, 1, j, 0], 2)
+            column = nearest_whole(noisy[user, 0, j, 1] + noisy[user, 1, j, 1], 2)
             merged[user, j] = row * side + column
     return merged
