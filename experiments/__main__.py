@@ -10,6 +10,7 @@ from experiments.papers.heatmaps.commands import COMMANDS as HEATMAPS
 from experiments.papers.trajectories.commands import COMMANDS as TRAJECTORIES
 from experiments.rounds.command import play_rounds
 from experiments.studies.accuracy import accuracy
+from experiments.studies.attack_power import attack_power
 from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
 from experiments.studies.city_intervals import city_intervals
@@ -45,6 +46,7 @@ def main() -> None:
 
 OWN = (
     accuracy,
+    attack_power,
     attacks,
     benchmarks,
     better_default,

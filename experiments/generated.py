@@ -51,6 +51,12 @@ def _dam(title: str, item: str, read_in: str, figures: Mapping[str, str]) -> Pag
 
 
 PAGES: Mapping[str, Page] = {
+    "attack-power": Page(
+        "What attacks see of each release's claim",
+        "attack-power",
+        "privacy.md#91-attacks",
+        {},
+    ),
     "levels": Page(
         "Recommended central and distributed releases by setting",
         "levels --data FOLDER",

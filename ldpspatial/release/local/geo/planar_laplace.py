@@ -40,6 +40,10 @@ Array = NDArray[np.float64]
 Rates = tuple[float, float]
 
 NOT_LDP = "not epsilon-LDP: the loss between two positions is epsilon times their distance"
+REAL_NOISE = (
+    "the noise is real numbers: float64 draws of it, as here, keep the claim up to their rounding "
+    "and not to the last digit"
+)
 SEVERAL = "between users of several positions it is that of the two positions farthest apart"
 
 MOST_CELLS = 64  # its channel is a matrix of 134 MB
@@ -101,7 +105,7 @@ class PlanarLaplace(LocalRelease):
                 "distances are between raw positions, in metres of the equirectangular projection "
                 "at the square's centre, or in units of a plane grid"
             )
-        return geo_claim(epsilon, self.unit, where)
+        return geo_claim(epsilon, self.unit, where, REAL_NOISE)
 
     def channel(self, cells: int, epsilon: float) -> MatrixChannel:
         """Return the probabilities of reported cells, positions uniform in their cells.
