@@ -17,6 +17,7 @@ from client_sdk.shared import ONE, exp_below
 from ldpspatial.privacy.whole_draws import (
     COINS,
     _FairCoins,
+    below,
     binomial,
     coins,
     fair_heads,
@@ -76,6 +77,43 @@ def test_whole_numbers_of_any_length_and_none() -> None:
     found = uniform_below(1 << 300, 50, rng)
     assert 290 < max(found).bit_length() <= 300
     assert uniform_below(5, 0, rng) == []
+
+
+class Bits:
+    """A generator whose floats have these first 32 bits, and others behind."""
+
+    def __init__(self, *words: int):
+        self.words = list(words)
+
+    def random(self) -> float:
+        return (self.words.pop(0) * (1 << 21) + (1 << 21) - 1) / (1 << 53)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10, 1 << 20, (1 << 31) - 1, 1 << 31])
+def test_as_many_words_lead_to_every_number_below_a_limit(limit: int) -> None:
+    # Of a word x, floor(x limit / 2^32) is drawn, unless x is one of the first few of that number.
+    per_number, left = divmod(1 << 32, limit)
+    for number in {0, 1 % limit, limit // 2, limit - 1}:
+        first = -(-(number << 32) // limit)
+        end = -(-(number + 1 << 32) // limit)
+        spare = end - first - per_number
+        assert spare in ((0, 1) if left else (0,))
+        # What is drawn again is told by the draw after it, here of the last number.
+        kept = []
+        for word in (first, first + 1, end - 1):
+            if word < end:
+                bits = Bits(word, (1 << 32) - 1)
+                assert below.py_func(limit, bits) == (number if bits.words else limit - 1)
+                kept.append(bool(bits.words))
+        assert kept[-1]
+        assert all(kept[1:])
+        assert kept[0] == (spare == 0)
+
+
+def test_numbers_below_a_limit_are_uniform() -> None:
+    rng = np.random.default_rng(7)
+    found = np.bincount([below(7, rng) for _ in range(20_000)], minlength=7)
+    assert stats.chisquare(found).pvalue > FALSE_ALARM
 
 
 class Told:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.compiled import compiled
-from ldpspatial.privacy.whole_draws import TwoWeights, coins, two_weights
+from ldpspatial.privacy.whole_draws import TwoWeights, below, coins, two_weights
 from ldpspatial.release.local.sets.frequencies import unbiased_shares
 from ldpspatial.release.local.sets.set_reports import (
     Array,
@@ -156,10 +156,10 @@ def _fill_subsets(values, own, starts, deck, cells, rng):  # type: ignore[no-unt
         first = starts[user]
         end = starts[user + 1]
         for k in range(end - first - own[user]):
-            pick = k + rng.integers(0, deck.size - k)
+            pick = k + below(deck.size - k, rng)
             deck[k], deck[pick] = deck[pick], deck[k]
             cells[first + k] = deck[k] + (deck[k] >= value)  # the deck leaves the own value out
         if own[user]:
-            place = first + rng.integers(0, end - first)
+            place = first + below(end - first, rng)
             cells[end - 1] = cells[place]
             cells[place] = value
