@@ -38,9 +38,9 @@ QUICK: Mapping[str, Release] = {
 
 
 @click.command("attack-power")
-@click.option("--runs", default=200_000, show_default=True, type=click.IntRange(4),
+@click.option("--runs", default=60_000, show_default=True, type=click.IntRange(4),
               help="What a user sends, drawn so often on either input.")  # fmt: skip
-@click.option("--maps", default=500, show_default=True, type=click.IntRange(4),
+@click.option("--maps", default=200, show_default=True, type=click.IntRange(4),
               help="Maps on either input.")  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
 @click.option("--write", is_flag=True, help="Write docs/generated/attack-power.md.")

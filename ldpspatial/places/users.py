@@ -233,11 +233,10 @@ def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> Use
     """
     instance("grid", grid, Grid)
     ids, coordinates = _parts(points)
-    if instance("may_be_empty", may_be_empty, bool) and getattr(coordinates, "shape", None) == (
-        0,
-        2,
-    ):
-        return cells_by_user([], [], (grid.cells, grid.cells))
+    instance("may_be_empty", may_be_empty, bool)
+    with suppress(ValueError):  # rows of different lengths, which are refused below
+        if may_be_empty and np.shape(coordinates) == (0, 2):
+            return cells_by_user([], [], (grid.cells, grid.cells))
     at = number_array("points", coordinates, ("n", 2))
     with input_errors():
         rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])

@@ -872,6 +872,20 @@ DOCUMENTED = {
             "progress": CALLBACK,
         },
     ),
+    "release.attack.attack_reports": Row(
+        attack.attack_reports,
+        lambda _: {
+            **{"release": local.Oue(), "epsilon": 1.0, "cells": 2, "runs": 4},
+            "rng": rng(),
+        },
+        {
+            "release": (None, 3, "oue", central.Laplace()),
+            "epsilon": POSITIVE,
+            "cells": whole(2, 1024),
+            "runs": whole(4, 10**7),
+            "rng": RNG,
+        },
+    ),
     "privacy.still_device.still_device_risk": Row(
         still_device.still_device_risk,
         lambda _: {"table": TABLE, "reports": 2, "trials": 3, "rng": rng()},
@@ -1622,6 +1636,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("Influence", "RegionInfluence"), RECORD),
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
+    **dict.fromkeys(("counts_within", "lower_bound_product"), INNER),
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
     **dict.fromkeys(("fit_verdict", "forged_verdict", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
