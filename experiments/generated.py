@@ -54,7 +54,7 @@ PAGES: Mapping[str, Page] = {
     "attack-power": Page(
         "What attacks see of each release's claim",
         "attack-power",
-        "privacy.md#91-attacks",
+        "local.md#9-attacks",
         {},
     ),
     "levels": Page(
