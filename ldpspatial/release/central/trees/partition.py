@@ -77,7 +77,8 @@ class LeastCostPartition(CentralRelease):
         if not tree.depth:  # one cell: there is nothing to choose
             for_shape, for_counts = 0, micro_epsilon
         # Levels of nodes alike, from the whole map on; cells need no deviation.
-        budget = in_proportion(for_shape, [Fraction(1)] * tree.depth) if for_shape else ()
+        alike = [Fraction(1)] * tree.depth
+        budget = in_proportion(for_shape, alike) if for_shape else [0] * tree.depth
         dense = np.zeros(users.shape, np.int64)
         dense.ravel()[cells] = units
         noisy = [
