@@ -26,7 +26,7 @@ from experiments.towns import towns
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import cells_by_user
-from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.central import CentralLevels, UniformGrid
 from ldpspatial.release.distributed import (
     AdaptiveGrid,
     AdaptiveHierarchical,
@@ -44,7 +44,7 @@ EPSILONS = (0.1, 0.5, 2.0, 5.0)
 USERS = (1_000, 10_000, 100_000, 1_000_000)
 METRICS = ("w2", "l1", "mse")
 BLOCKS = 64  # W2 is measured between cells, or between so many blocks a side where cells are more
-TOWNS = (1701, 1702, 1703, 1704, 1705, 1706)  # seeds, first looked at when the rule was settled
+TOWNS = (2601, 2602, 2603, 2604, 2605, 2606)  # seeds, first looked at when the rule was settled
 NEAR = 1.1
 FAR = 4 / 3
 COHORT = Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)
@@ -195,9 +195,10 @@ def releases_of(model: str, side: int = max(SIDES)) -> dict[str, Release]:
 
 
 def _finest(release: Release) -> int:
+    """Return the level that a tree or grid goes down to, 0 for what has no such parameter."""
     if isinstance(release, UniformGrid):
-        return release.level
-    return release.depth if isinstance(release, QuadtreeLeastSquares) else 0
+        return (release.parts or 1).bit_length() - 1
+    return int(getattr(release, "depth", 0))
 
 
 def errors_of(table: pa.Table) -> dict[Setting, Errors]:

@@ -5,7 +5,7 @@ alone:
 
 - The first level asked is that whose nodes hold about ``PER_NODE`` / epsilon people in the mean: as
   fine as a uniform grid may be before noise takes over (Qardaji et al., ICDE 2013, section IV).
-- It gets three fifths of epsilon, and the finer levels share the rest evenly. Where people crowd,
+- It gets two thirds of epsilon, and the finer levels share the rest evenly. Where people crowd,
   the sums of single cells are still worth having: a last level with next to nothing of epsilon
   would leave the largest cells to guesswork.
 - Nodes are divided whose sum exceeds ``DIVIDED`` standard deviations of the noise of the next
@@ -31,7 +31,7 @@ Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> w
 
 PER_NODE = 8.0
 DIVIDED = 2.0
-WORTH = 0.5
+WORTH = 0.25
 
 
 def first_level(people_per_noise: float, depth: int) -> int:
@@ -47,16 +47,16 @@ def first_level(people_per_noise: float, depth: int) -> int:
 
 
 def budget_parts(micro: int, levels: int) -> list[int]:
-    """Divide millionths: three fifths to the first level, the rest evenly to those below it.
+    """Divide millionths: two thirds to the first level, the rest evenly to those below it.
 
     Levels that would get less than a millionth are left out.
 
     Examples
     --------
     >>> budget_parts(1_000_000, 3), budget_parts(3, 6), budget_parts(7, 1)
-    ([600000, 200000, 200000], [2, 1], [7])
+    ([666667, 166667, 166666], [2, 1], [7])
     """
-    first = -(-3 * micro // 5) if levels > 1 else micro
+    first = -(-2 * micro // 3) if levels > 1 else micro
     each, over = divmod(micro - first, max(levels - 1, 1))
     below = [each + (k < over) for k in range(levels - 1)]
     return [first, *(part for part in below if part)]

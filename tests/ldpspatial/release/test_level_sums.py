@@ -68,8 +68,8 @@ def test_where_nobody_crowds_the_rest_makes_the_level_surer() -> None:
     whole = NoisyLevel(0, np.array([0]), np.array([41.0]), 0.0)
     found = measure(tree, whole, 2, budget_parts(1_000_000, 5), asked)
     assert [call[0] for call in asked.calls] == [2, 2]
-    assert [call[2] for call in asked.calls] == [600_000, 400_000]
-    assert found[-1].variance == pytest.approx(2 / (0.6**2 + 0.4**2))  # 2 / epsilon^2 each
+    assert [call[2] for call in asked.calls] == [666_667, 333_333]
+    assert found[-1].variance == pytest.approx(18 / 5, 1e-5)  # 2 / epsilon^2 each
 
 
 def test_measurements_are_averaged_by_inverse_variances() -> None:
