@@ -5,14 +5,15 @@ alone:
 
 - The first level asked is that whose nodes hold about ``PER_NODE`` / epsilon people in the mean: as
   fine as a uniform grid may be before noise takes over (Qardaji et al., ICDE 2013, section IV).
-- It gets two thirds of epsilon, each finer level two thirds of what is left, and the last one all
-  of that. Where people crowd, finer levels still tell them apart.
+- It gets two thirds of epsilon, and the finer levels share the rest evenly. Where people crowd,
+  the sums of single cells are still worth having: a last level with next to nothing of epsilon
+  would leave the largest cells to guesswork.
 - Nodes are divided whose sum exceeds ``DIVIDED`` standard deviations of the noise of the next
   level. All of a level are disjoint, so a level costs its epsilon once, however many they are.
 - Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
   of epsilon goes into a second measurement of the level.
 
-The numbers were set on six cities (docs/experiments/levels.md), and matter little.
+The numbers were set on six cities (docs/experiments/levels.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> w
 
 PER_NODE = 8.0
 DIVIDED = 2.0
-WORTH = 0.5
+WORTH = 0.25
 
 
 def first_level(people_per_noise: float, depth: int) -> int:
@@ -45,21 +46,20 @@ def first_level(people_per_noise: float, depth: int) -> int:
     return min(max(round(wanted), 1), depth)
 
 
-def thirds(micro: int, levels: int) -> list[int]:
-    """Divide millionths: two thirds of what is left to each level, all of it to the last one.
+def budget_parts(micro: int, levels: int) -> list[int]:
+    """Divide millionths: two thirds to the first level, the rest evenly to those below it.
 
     Levels that would get less than a millionth are left out.
 
     Examples
     --------
-    >>> thirds(1_000_000, 3), thirds(3, 6)
-    ([666667, 222222, 111111], [2, 1])
+    >>> budget_parts(1_000_000, 3), budget_parts(3, 6), budget_parts(7, 1)
+    ([666667, 166667, 166666], [2, 1], [7])
     """
-    parts: list[int] = []
-    while micro and len(parts) + 1 < levels:
-        parts.append(-(-2 * micro // 3))
-        micro -= parts[-1]
-    return [*parts, micro] if micro else parts
+    first = -(-2 * micro // 3) if levels > 1 else micro
+    each, over = divmod(micro - first, max(levels - 1, 1))
+    below = [each + (k < over) for k in range(levels - 1)]
+    return [first, *(part for part in below if part)]
 
 
 def measure(

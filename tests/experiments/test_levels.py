@@ -4,7 +4,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments.studies.levels import FAMILIES, METRICS, best_of, errors_of, ratios, releases_of
+from experiments.studies.levels import (
+    FAMILIES,
+    METRICS,
+    Setting,
+    best_at_once,
+    best_of,
+    best_of_others,
+    errors_of,
+    of_family,
+    ratios,
+    releases_of,
+    shown,
+)
+from experiments.towns import towns
 
 
 def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
@@ -25,11 +38,66 @@ def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
         if row["release"] == "uniform grid: 16 parts":
             row["mse"] = 1.5
     ((_, errors),) = errors_of(pa.Table.from_pylist(rows)).items()
-    assert np.exp(best_of("uniform grid", errors)) == pytest.approx([1.0, 3.0, 1.5])
-    assert np.exp(best_of(model, errors)) == pytest.approx([3.0, 3.0, 3.0])
+    assert best_of(of_family("uniform grid", errors)) == pytest.approx([1.0, 3.0, 1.5])
+    assert best_of(of_family(model, errors)) == pytest.approx([3.0, 3.0, 3.0])
     table = ratios(model, errors_of(pa.Table.from_pylist(rows)))
     assert "| uniform grid | W2 | 3.00 | 0.00 | 0.00 | 3.00 |" in table
     assert "| the best of all | L1 | 1.00 | 1.00 | 1.00 | 1.00 |" in table
+    # One choice: level 3, the better by a third of W2 than level 4 by a half of MSE.
+    assert "| the best of all, one for all errors | W2 | 3.00 |" in table
+    assert "| the best of all, one for all errors | MSE | 1.00 |" in table
+
+
+def test_a_choice_by_the_other_repeats_has_no_luck() -> None:
+    errors = {"a: 1": np.array([[1.0], [3.0], [3.0]]), "a: 2": np.array([[2.0], [2.0], [4.0]])}
+    # Left out 1, 2, 3: means of the others are (3, 3), (2, 3) and (2, 2): a tie takes the first.
+    assert best_of_others(errors) == pytest.approx([(1 + 3 + 3) / 3])
+    lucky = {"a: 1": np.array([[1.0], [9.0]]), "a: 2": np.array([[4.0], [4.0]])}
+    assert best_of(lucky) == pytest.approx([4.0])
+    # Without the first repeat 9 loses to 4, without the second 1 wins, and 9 is what comes of it.
+    assert best_of_others(lucky) == pytest.approx([(4 + 9) / 2])
+    assert best_of({"a: 1": np.array([[2.0, 3.0]])}) == pytest.approx([2.0, 3.0])
+    assert best_of_others({"a: 1": np.array([[2.0, 3.0]])}) == pytest.approx([2.0, 3.0])
+    both = {"a: 1": np.array([[1.0, 9.0]]), "a: 2": np.array([[2.0, 2.0]])}
+    assert best_at_once(both) == pytest.approx([2.0, 2.0])
+
+
+def test_no_release_is_played_twice_under_two_names() -> None:
+    for model in FAMILIES:
+        labels = releases_of(model, 32)
+        assert max(getattr(release, "depth", 0) for release in labels.values()) <= 5
+        assert "uniform grid: 64 parts" not in labels
+        assert len(set(map(repr, labels.values()))) == len(labels)
+    assert len(releases_of("central-levels", 32)) < len(releases_of("central-levels", 256))
+
+
+def test_towns_are_reproducible_places_inside_the_square() -> None:
+    seen = set()
+    for town in towns(range(20)):
+        points = town.people(3000, np.random.default_rng(4))
+        assert points.shape == (3000, 2)
+        assert points.min() >= 0
+        assert points.max() < 1
+        assert (points == town.people(3000, np.random.default_rng(4))).all()
+        cells = (points * 16).astype(int) @ np.array([16, 1])
+        seen.add(round(float((np.bincount(cells, minlength=256) ** 2).sum())))
+    assert len(seen) == 20
+    # From near a plain, where any two people share one of 256 cells by chance, to a few addresses.
+    assert min(seen) < 3 * 3000**2 / 256
+    assert max(seen) > 15 * 3000**2 / 256
+
+
+def test_the_page_says_what_was_run() -> None:
+    errors = {label: np.ones((2, 3)) for label in releases_of("central-levels")}
+    settings = {
+        Setting(name, 64, users, 0.5): errors
+        for name in ("tokyo", "town 2601")
+        for users in (1000, 10_000)
+    }
+    text = shown({"central-levels": settings})
+    assert text.startswith("Run: maps 2; sides 64; users 1,000, 10,000; eps 0.5; repeats 2.")
+    assert "**central-levels, cities held back: 2 settings**" in text
+    assert "**central-levels, generated towns: 2 settings**" in text
 
 
 def test_every_family_has_releases_of_its_model() -> None:

@@ -7,9 +7,8 @@ with nodes that were not divided). Where a random part of the people was counted
 sum grows with the people of its node, so a first map, which takes them for spread evenly, says how
 to weigh the sums of the second. On the way down, the people of a node go to its children:
 
-- Shares start as those of a uniform map, by area. What the sums say beyond is multiplied by
-  v / (v + noise), v the variance that shares have on this level beyond noise, learned from all
-  nodes of the level by moments, times the node's people squared.
+- A node's children share its people as their sums say, drawn to what shares are like on this level,
+  which is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.shares`).
 - What comes out is drawn to the nearest shares that are not negative. A node's people stay its
   people, so that noise below does not add up where nobody is, as it does where negative cells are
   cut off one by one.
@@ -26,13 +25,13 @@ from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
+from ldpspatial.estimation.levels.shares import shared
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.validate import instance
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ROUNDS = 8  # of the moment equation for the variance of shares; it settles in three or four
 LEAST = 1e-9  # people of a map whose noisy total is not positive
 
 
@@ -194,7 +193,7 @@ def _down(
         if not divided.any():
             break
         inner = children[step][divided]
-        given = _shared(
+        given = shared(
             people[divided],
             gathered(_areas(tree, levels[step + 1]), inner, 0.0) / areas[divided][:, np.newaxis],
             gathered(sums[step + 1], inner, 0.0),
@@ -210,73 +209,6 @@ def _areas(tree: Quadtree, level: NoisyLevel) -> Array:
     """Return how many cells each node holds."""
     areas: Array = tree.areas(level.level).ravel()[tree.positions(level.level, level.nodes)]
     return areas
-
-
-def _shared(people: Array, shares: Array, sums: Array, variances: Array) -> Array:
-    """Return the people of each child, shape (m, 4).
-
-    Parameters
-    ----------
-    people : (m,) array
-    shares : (m, 4) array
-        Of a uniform map; 0 where there is no child.
-    sums, variances : (m, 4) arrays
-    """
-    number = (shares > 0).sum(1)
-    beyond = sums - shares * sums.sum(1, keepdims=True)
-    noise = variances.sum(1) / number
-    square = people**2
-    open_ = (number > 1) & (people > 0)
-    # E[beyond^2] summed over k children is (k - 1) (noise + v people^2), but for unequal areas.
-    found = (beyond**2).sum(1)[open_] / (number[open_] - 1)
-    v = _spread(found, noise[open_], square[open_])
-    kept = v * square / np.where(open_, v * square + noise, 1.0)
-    wanted = shares * people[:, np.newaxis] + kept[:, np.newaxis] * beyond
-    return nearest_shares(wanted, people, shares > 0)
-
-
-def _spread(found: Array, noise: Array, square: Array) -> float:
-    """Return v >= 0 with E[found] = noise + v square, each node weighed by how much it tells."""
-    v = 0.1
-    for _ in range(ROUNDS if len(found) else 0):
-        weight = square / (noise + v * square) ** 2
-        v = max(float((weight * (found - noise)).sum() / (weight * square).sum()), 1e-12)
-    return v
-
-
-def nearest_shares(wanted: Array, people: Array, exists: NDArray[np.bool_]) -> Array:
-    """Return the nearest numbers in each row that are not negative and sum to its people.
-
-    Parameters
-    ----------
-    wanted : (m, k) array
-    people : (m,) array
-        At least 0.
-    exists : (m, k) bool array
-        Entries that may be positive, at least one a row.
-
-    Examples
-    --------
-    >>> every = np.ones((1, 4), bool)
-    >>> nearest_shares(np.array([[6.0, 5.0, 1.0, -2.0]]), np.array([9.0]), every).tolist()
-    [[5.0, 4.0, 0.0, 0.0]]
-    """
-    entries = np.where(exists, wanted, -np.inf)
-    ordered = -np.sort(-entries, axis=1)
-    # What the first k of them are too much, each: the largest k for which all of them stay above.
-    with np.errstate(invalid="ignore"):
-        excess = (np.cumsum(ordered, axis=1) - people[:, np.newaxis]) / np.arange(
-            1, ordered.shape[1] + 1
-        )
-        stays = (ordered > excess) & np.isfinite(ordered)
-    last = np.maximum(stays.sum(1) - 1, 0)
-    level = np.take_along_axis(excess, last[:, np.newaxis], 1)
-    near = np.where(exists, np.maximum(np.where(exists, wanted, 0.0) - level, 0.0), 0.0)
-    # To the last digit: what rounding takes or adds would grow from level to level.
-    total = near.sum(1, keepdims=True)
-    scale = np.divide(people[:, np.newaxis], total, out=np.zeros_like(total), where=total > 0)
-    found: Array = near * scale
-    return found
 
 
 def divided_nodes(found: LevelMap, step: int) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.level_sums import first_level, measure, thirds
+from ldpspatial.release.level_sums import budget_parts, first_level, measure
 from ldpspatial.release.release import Released
 from ldpspatial.validate import MICRO
 
@@ -66,7 +66,7 @@ class CentralLevels(CentralRelease):
         levels = [whole]
         if rest:
             first = first_level(people * rest / MICRO, tree.depth)
-            levels = measure(tree, whole, first, thirds(rest, tree.depth - first + 1), ask)
+            levels = measure(tree, whole, first, budget_parts(rest, tree.depth - first + 1), ask)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {

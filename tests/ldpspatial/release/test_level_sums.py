@@ -17,14 +17,14 @@ from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import Cohort, DistributedLevels
 from ldpspatial.release.distributed.levels.distributed_levels import answers
-from ldpspatial.release.level_sums import averaged, first_level, measure, thirds
+from ldpspatial.release.level_sums import averaged, budget_parts, first_level, measure
 
 Ints = NDArray[np.int64]
 
 
 @given(st.integers(1, 20_000_000), st.integers(1, 14))
 def test_parts_are_all_of_epsilon(micro: int, levels: int) -> None:
-    parts = thirds(micro, levels)
+    parts = budget_parts(micro, levels)
     assert sum(parts) == micro
     assert min(parts) >= 1
     assert len(parts) <= levels
@@ -57,7 +57,7 @@ def test_crowds_are_followed_and_empty_places_are_not() -> None:
     truth[5, 7] = truth[50, 60] = 1000
     asked = Asked(tree, truth)
     whole = NoisyLevel(0, np.array([0]), np.array([2000.0]), 0.0)
-    found = measure(tree, whole, 2, thirds(1_000_000, 5), asked)
+    found = measure(tree, whole, 2, budget_parts(1_000_000, 5), asked)
     assert [len(level.nodes) for level in found] == [1, 4, 16, 8, 8, 8, 8]
     assert sum(micro for _, _, micro in asked.calls) == 1_000_000
 
@@ -66,10 +66,10 @@ def test_where_nobody_crowds_the_rest_makes_the_level_surer() -> None:
     tree = Quadtree((64, 64))
     asked = Asked(tree, np.full((64, 64), 0.01))
     whole = NoisyLevel(0, np.array([0]), np.array([41.0]), 0.0)
-    found = measure(tree, whole, 2, thirds(1_000_000, 5), asked)
+    found = measure(tree, whole, 2, budget_parts(1_000_000, 5), asked)
     assert [call[0] for call in asked.calls] == [2, 2]
     assert [call[2] for call in asked.calls] == [666_667, 333_333]
-    assert found[-1].variance == pytest.approx(1 / (1 / 4.5 + 1 / 18), 1e-5)  # 2 / epsilon^2 each
+    assert found[-1].variance == pytest.approx(18 / 5, 1e-5)  # 2 / epsilon^2 each
 
 
 def test_measurements_are_averaged_by_inverse_variances() -> None:

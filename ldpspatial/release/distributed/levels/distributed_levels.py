@@ -14,7 +14,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
-from ldpspatial.release.level_sums import first_level, measure, thirds
+from ldpspatial.release.level_sums import budget_parts, first_level, measure
 from ldpspatial.validate import MICRO
 
 
@@ -78,7 +78,7 @@ class DistributedLevels(OneVisit):
             # None where so many fail that every sum is withheld.
             noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
             first = first_level(sqrt(2) * clients / noise, tree.depth)
-            levels = measure(tree, whole, first, thirds(micro, tree.depth - first + 1), ask)
+            levels = measure(tree, whole, first, budget_parts(micro, tree.depth - first + 1), ask)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.levels import NoisyLevel, combined
-from ldpspatial.estimation.levels.level_map import nearest_shares
+from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.places.quadtree import Quadtree
 from tests.support.dense_levels import parts_and_covariance
 
