@@ -53,7 +53,7 @@ TRAILS: Mapping[str, LocalRelease] = {
     "dam-trajectory": LOCAL["dam-trajectory"],
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),
     "dam-points": LOCAL["dam-points"],
-    "ldptrace, all slots": LdpTrace("all"),
+    "ldptrace, one slot": LdpTrace("one"),
     "ldptrace": LOCAL["ldptrace"],
     "pivottrace": LOCAL["pivottrace"],
 }

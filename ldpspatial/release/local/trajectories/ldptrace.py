@@ -62,9 +62,9 @@ class LdpTrace(LocalRelease):
 
     Attributes
     ----------
-    slots : {"one", "all"}
-        Every user fills one slot that is drawn uniformly, at 9/10 epsilon, or all of them, at
-        9/10 epsilon / (L + 1) each.
+    slots : {"all", "one"}
+        Every user fills all slots, at 9/10 epsilon / (L + 1) each, or one that is drawn uniformly,
+        at 9/10 epsilon.
     weigh : {"user", "visit"}
         Whether trajectories or their points weigh the same in the map.
     most_points : int in [1, 65536], optional
@@ -76,13 +76,13 @@ class LdpTrace(LocalRelease):
     """
 
     name: ClassVar[str] = "ldptrace"
-    slots: Literal["one", "all"] = "one"
+    slots: Literal["all", "one"] = "all"
     weigh: Weigh = "user"
     most_points: int | None = None
     stays: bool = False
 
     def __post_init__(self) -> None:
-        one_of("slots", self.slots, ("one", "all"))
+        one_of("slots", self.slots, ("all", "one"))
         one_of("weigh", self.weigh, ("user", "visit"))
         if self.most_points is not None:
             self._keep_whole("most_points", 1, MOST_POINTS)

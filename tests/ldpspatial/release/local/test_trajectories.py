@@ -101,7 +101,7 @@ def test_the_smallest_epsilon_and_what_is_too_small_to_divide() -> None:
         assert release.release(people, 1e-6, rng).density.sum() == pytest.approx(1)
     refused = (
         (DamTrajectory(slots=4), "4e-06"),
-        (LdpTrace(), "1e-05"),
+        (LdpTrace("one"), "1e-05"),
         (LdpTrace("all", most_points=256), "0.000285556"),
     )
     for release, least in refused:
