@@ -76,7 +76,7 @@ def columns(few: int, many: int) -> list[Column]:
             "flat": (21.40, 1_048_576),
         }),
         Column(f"{many:,} users, 10 % drop out", many, DROP_OUTS, WITH_DROP_OUTS),
-        Column(f"the same, authors' settings: {1 - KEPT:.0%} lost", many, LOOP, WITH_DROP_OUTS),
+        Column(f"the same, authors' settings: {100 * (1 - KEPT):.0f} % lost", many, LOOP, WITH_DROP_OUTS),
     ]  # fmt: skip
 
 
