@@ -56,6 +56,7 @@ class Column:
 
 def columns(few: int, many: int) -> list[Column]:
     """Return the settings of the table: the paper's, and the last as its authors' code has it."""
+    lost = round(100 * (1 - KEPT))
     return [
         Column(f"{few:,} users", few, Cohort(), {
             NON_PRIVATE: (7.75, 2),
@@ -76,7 +77,7 @@ def columns(few: int, many: int) -> list[Column]:
             "flat": (21.40, 1_048_576),
         }),
         Column(f"{many:,} users, 10 % drop out", many, DROP_OUTS, WITH_DROP_OUTS),
-        Column(f"the same, authors' settings: {100 * (1 - KEPT):.0f} % lost", many, LOOP, WITH_DROP_OUTS),
+        Column(f"the same, authors' settings: {lost} % lost", many, LOOP, WITH_DROP_OUTS),
     ]  # fmt: skip
 
 
