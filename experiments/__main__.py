@@ -2,6 +2,7 @@
 
 import click
 
+from experiments.authors.command import authors
 from experiments.benchmarks import benchmarks
 from experiments.end_to_end.command import end_to_end
 from experiments.papers.dam.commands import COMMANDS as DAM_PAPER
@@ -48,6 +49,7 @@ OWN = (
     accuracy,
     attack_power,
     attacks,
+    authors,
     benchmarks,
     better_default,
     city_intervals,

@@ -58,7 +58,7 @@ LOCAL: dict[str, Release] = {
     "oue": Oue(),
     "olh": Olh(),
     "subset-selection, projection": SubsetSelection(estimator="projection"),
-    "mdsw, smoothed": Mdsw(),
+    "mdsw, smoothed": Mdsw(fine=False),
     "mdsw, plain": Mdsw(smoothing=False),
     "mdsw-joint": MdswJoint(),
     "hio": Hio(),

@@ -173,7 +173,7 @@ def _release(label: str, cells: int) -> Release:
         HUEM: Huem(),
         KRR: KRr(),
         PLAIN: Mdsw(smoothing=False),
-        SMOOTH: Mdsw(),
+        SMOOTH: Mdsw(fine=False),
         JOINT: MdswJoint(),
         SEM: Matched(SemGeoI(), Dam(), cells),
         PROJECTED: KRr(estimator="projection"),
@@ -181,7 +181,7 @@ def _release(label: str, cells: int) -> Release:
         f"dam, em {LIKELIHOOD}": Dam(rule="likelihood"),
         f"k-rr, em {LIKELIHOOD}": KRr(rule="likelihood"),
         f"mdsw, em {LIKELIHOOD}": Mdsw(smoothing=False, rule="likelihood"),
-        f"mdsw, ems {LIKELIHOOD}": Mdsw(rule="likelihood"),
+        f"mdsw, ems {LIKELIHOOD}": Mdsw(rule="likelihood", fine=False),
     }
     return known[label]
 

@@ -209,8 +209,10 @@ def test_the_order_is_told_with_the_paper_s_where_it_differs() -> None:
         paper
     )
     assert ": 0.68 ± 0.00." in told(paper)  # 8.56 - 7.88
-    grid_second = told({**paper, "adaptive grid": 8.0})
-    assert f"{ADAPTIVE} < adaptive grid < spatial decomposition < hierarchical <" in grid_second
+    grid_second = told({**paper, table1_module.GRID: 8.0})
+    assert (
+        f"{ADAPTIVE} < {table1_module.GRID} < spatial decomposition < hierarchical <" in grid_second
+    )
     assert "The paper: non-private < adaptive hierarchical < spatial" in grid_second
 
 

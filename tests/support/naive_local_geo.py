@@ -46,7 +46,8 @@ def hit_matrix(matrix: Array, sets: Sequence[tuple[int, ...]]) -> Array:
 def subset_size(side: int, epsilon: float) -> int:
     """The least whole number that is at least d^2 / (e^(epsilon * mean) + 1)."""
     cells = cells_in_order(side)
-    mean = sum(dist(x, y) for x in cells for y in cells) / len(cells) ** 2
+    apart = [dist(x, y) for x in cells for y in cells if x != y]
+    mean = sum(apart) / max(len(apart), 1)
     k = 1
     while k * (exp(epsilon * mean) + 1) < len(cells):
         k += 1

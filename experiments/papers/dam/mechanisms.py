@@ -22,7 +22,7 @@ ESTIMATORS = {
     DAM: "EM, rule `published`",
     DAM_NS: "EM, rule `published`",
     HUEM: "EM, rule `published`",
-    MDSW: "EMS of each coordinate, rule `scaled`; product",
+    MDSW: "EMS of each coordinate, whole cells smoothed, rule `scaled`; product",
     MDSW_PLAIN: "EM of each coordinate, rule `scaled`; product",
     SEM: "inverse of the hit matrix, cut at 0 (the paper's)",
     SEM_EM: "EM, stopped as planar Laplace's is; where k = 1",
@@ -49,7 +49,7 @@ def releases(setting: Setting) -> dict[str, Release]:
         DAM: Dam(rule="published"),
         DAM_NS: DamNs(rule="published"),
         HUEM: Huem(rule="published"),
-        MDSW: Mdsw(rule="scaled"),
+        MDSW: Mdsw(rule="scaled", fine=False),
         MDSW_PLAIN: Mdsw(smoothing=False, rule="scaled"),
         SEM: sem,
     }

@@ -27,7 +27,11 @@ from experiments.papers.trajectories.runs import (
 )
 from experiments.tables import markdown
 from ldpspatial.release.local import LdpTrace
-from ldpspatial.release.local.trajectories.trajectory_release import adjacent_moves, trails_of
+from ldpspatial.release.local.trajectories.trajectory_release import (
+    adjacent_moves,
+    trails_of,
+    without_stays,
+)
 
 LABELS = tuple(releases("user"))
 COLOURS = dict(zip(LABELS, ("C3", "C1", "C2", "C0", "C9", "C0", "0.5"), strict=True))
@@ -59,7 +63,7 @@ def reports_table(table: pa.Table, places: Sequence[Place]) -> str:
     rows = []
     for place in places:
         trails = trails_of("the table", place.on(SIDE))
-        moves = adjacent_moves(trails, SIDE, LdpTrace().most_points).lengths - 1
+        moves = adjacent_moves(without_stays(trails), SIDE, LdpTrace().longest(SIDE)).lengths - 1
         points = _spread(trails.lengths)
         constant = [_reports(table, place.name, label) for label in header[3:-1]]
         rows.append([f"{place.name} ({len(trails):,})", points, _spread(moves), *constant, points])

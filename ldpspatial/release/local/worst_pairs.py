@@ -236,12 +236,12 @@ def _(release: PlanarLaplace, cells: int, epsilon: float) -> WorstPair:
 @worst_pair.register
 def _(release: LdpTrace, cells: int, epsilon: float) -> WorstPair:
     # The server has published L = 2, which lengths and noise of others decide.
-    longest = min(release.most_points, POINTS)
+    longest = min(release.longest(cells), POINTS)
     corner = cells**2 - 1
     pair = [_trail(0), _trail(*[corner, corner - 1][:longest])]
-    ends = length_bins(release.most_points)
+    ends = length_bins(release.longest(cells))
     lengths = [int(np.searchsorted(ends, len(trail.cells))) for trail in pair]
-    slots = [_slots(trail, cells, longest) for trail in pair]
+    slots = [_slots(trail, MoveDomain(cells, release.stays), longest) for trail in pair]
     spent = share_of(epsilon, release.report_part(longest))
     of_length = share_of(epsilon, LENGTH_PART)
 
@@ -434,10 +434,9 @@ def _trail(*cells: int) -> Trails:
     return Trails(np.array([0, len(cells)]), np.array(cells))
 
 
-def _slots(trail: Trails, side: int, longest: int) -> list[tuple[int, int]]:
+def _slots(trail: Trails, domain: MoveDomain, longest: int) -> list[tuple[int, int]]:
     """Return for each report of a trajectory how many values there are, and its own."""
-    domain = MoveDomain(side)
-    sizes = side**2, domain.none + 1, side**2
+    sizes = domain.side**2, domain.none + 1, domain.side**2
     found = []
     for k in range(longest + 1):
         kind, values = ldptrace.slot_values(trail, domain, k, longest)

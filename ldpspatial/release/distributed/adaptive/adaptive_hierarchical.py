@@ -169,6 +169,13 @@ class AdaptiveHierarchical(Release):
             rng,
         )
 
+    def planned_for(self, length: int) -> tuple[int, int]:
+        """Return the weight of a person and the sensitivity that a turn is planned for.
+
+        Its epsilon or people and its threshold follow from them; its noise is that of the answers.
+        """
+        return self.locations.scale, self.locations.sensitivity(length)
+
     def ask(
         self,
         shape: tuple[int, int],

@@ -141,9 +141,8 @@ class Turns:
         """Pay for a turn: in people who are asked once, or in everybody's epsilon."""
         histogram = self._histogram
         length = self._entries * len(self._tree)
-        scale = histogram.locations.scale
         sensitivity = histogram.locations.sensitivity(length)
-        law = histogram.cohort, scale, sensitivity
+        law = histogram.cohort, *histogram.planned_for(length)
         # Where no node was added there is nothing new to ask: this turn gets the rest.
         last = not self._added or len(self.trace) + 1 == histogram.rounds
         if histogram.asked == "once":
@@ -170,7 +169,7 @@ class Turns:
         """Return what was seen, with the threshold for the least noise that is still possible."""
         histogram = self._histogram
         scale = histogram.locations.scale
-        law = histogram.cohort, scale, turn.sensitivity
+        law = histogram.cohort, *histogram.planned_for(turn.length)
         if histogram.asked == "once":
             # Most people whom a turn can still ask, this one or the rest.
             best, micro = max(seen.clients, self.people), turn.micro
@@ -193,5 +192,5 @@ class Turns:
             seen.survivors,
             seen.clients,
             best,
-            may_wrap(seen.clients, turn.micro / MICRO, *law),
+            may_wrap(seen.clients, turn.micro / MICRO, histogram.cohort, scale, turn.sensitivity),
         )

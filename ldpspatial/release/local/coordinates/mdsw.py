@@ -17,6 +17,7 @@ from ldpspatial.estimation import estimate
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.release.local.coordinates.square_wave import (
+    MarginalRelease,
     WaveRelease,
     offset_law,
     square_wave_table,
@@ -32,15 +33,18 @@ BOTH_COORDINATES = "both coordinates are reported, at half of epsilon each"
 
 
 @dataclass(frozen=True)
-class Mdsw(WaveRelease):
+class Mdsw(MarginalRelease):
     """Each user reports one coordinate at the full epsilon; the map is the product of marginals.
 
     Attributes
     ----------
     smoothing : bool
-        Smooth with [1, 2, 1] / 4 along every axis after each step, reflecting at the edges.
+        Smooth with [1, 2, 1] / 4 after each step, reflecting at the edges.
     rule : str
         When EM stops, as in :func:`ldpspatial.estimate`.
+    fine : bool
+        Smooth bins of about 1/1024 of the interval, as the authors of square wave do, or whole
+        cells: the MDSW of the figures of Du et al. 2024.
     """
 
     name: ClassVar[str] = "mdsw"

@@ -23,6 +23,7 @@ from ldpspatial.estimation.estimate import find_estimator
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.whole_draws import two_weights
+from ldpspatial.release.local.coordinates.fine_ems import FineEMS
 from ldpspatial.release.local.local_release import (
     LocalRelease,
     estimator_name,
@@ -229,11 +230,6 @@ class WaveRelease(LocalRelease):
         exact_epsilon(epsilon)
         return claim
 
-    def marginal(self, table: SquareWaveTable, reports: Ints, epsilon: float) -> Estimate:
-        """Return the (1, d) density behind one or more reports of a coordinate."""
-        channel = MatrixChannel(table.matrix(), (1, table.cells), epsilon)
-        return estimate(channel, table.counts(reports), self.rule, self.smoother)
-
     def facts(self, table: SquareWaveTable, reports: int, *found: Estimate) -> dict[str, Fact]:
         """Return the facts of a run in which every user sent that many reports."""
         return {
@@ -245,15 +241,44 @@ class WaveRelease(LocalRelease):
 
 
 @dataclass(frozen=True)
-class SquareWave(WaveRelease):
-    """Square wave with EMS on a map of one row (Li et al., SIGMOD 2020).
+class MarginalRelease(WaveRelease):
+    """What releases share that estimate one coordinate at a time.
 
     Attributes
     ----------
     smoothing : bool
-        Smooth with [1, 2, 1] / 4 along every axis after each step, reflecting at the edges.
+        Smooth with [1, 2, 1] / 4 after each step, reflecting at the edges.
     rule : str
         When EM stops, as in :func:`ldpspatial.estimate`.
+    fine : bool
+        Smooth bins of about 1/1024 of the interval, as the authors of square wave do
+        (:class:`~ldpspatial.release.local.coordinates.fine_ems.FineEMS`), or whole cells, as the
+        comparison of Du et al. 2024 does.
+    """
+
+    fine: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "fine", true_or_false("fine", self.fine))
+
+    def marginal(self, table: SquareWaveTable, reports: Ints, epsilon: float) -> Estimate:
+        """Return the (1, d) density behind one or more reports of a coordinate."""
+        channel = MatrixChannel(table.matrix(), (1, table.cells), epsilon)
+        rule = find_estimator(self.rule)
+        if self.smoothing and self.fine and isinstance(rule, EM):
+            return estimate(channel, table.counts(reports), FineEMS(rule.stop))
+        return estimate(channel, table.counts(reports), self.rule, self.smoother)
+
+
+@dataclass(frozen=True)
+class SquareWave(MarginalRelease):
+    """Square wave with EMS on a map of one row (Li et al., SIGMOD 2020).
+
+    Attributes
+    ----------
+    smoothing, rule, fine
+        As in :class:`MarginalRelease`.
     """
 
     name: ClassVar[str] = "sw-ems"

@@ -84,7 +84,7 @@ class SemGeoI(LocalRelease):
     def subset_size(self, cells: int, epsilon: float) -> int:
         """Return k: the field, or ceil(d^2 / (e^(epsilon * mean distance) + 1)).
 
-        The mean is over all ordered pairs of cells, each with itself included.
+        The mean is over the pairs of different cells, as in the code of the DAM paper's authors.
 
         Raises
         ------
@@ -199,7 +199,7 @@ def least_epsilon(cells: int, size: int) -> float:
 
 @lru_cache(maxsize=32)
 def _mean_distance(cells: int) -> float:
-    return float(cell_distances((cells, cells)).mean())
+    return float(cell_distances((cells, cells)).sum()) / max(cells**4 - cells**2, 1)
 
 
 @lru_cache(maxsize=2)

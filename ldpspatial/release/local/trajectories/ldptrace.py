@@ -15,15 +15,17 @@ import numpy as np
 from ldpspatial.places.users import Trails, UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.release.local.local_release import LocalRelease
-from ldpspatial.release.local.sets.set_reports import cells_privacy, on_simplex
+from ldpspatial.release.local.sets.set_reports import cells_privacy
 from ldpspatial.release.local.sets.unary import (
     OWN_BIT,
     counts_of_holders,
     other_bit,
     oue_counts,
     oue_frequencies,
+    oue_variance,
     size_law,
 )
+from ldpspatial.release.local.trajectories.heard_law import heard_law
 from ldpspatial.release.local.trajectories.move_model import MarkovModel, MoveDomain, synthesise
 from ldpspatial.release.local.trajectories.trajectory_release import (
     Array,
@@ -35,9 +37,10 @@ from ldpspatial.release.local.trajectories.trajectory_release import (
     share_of,
     trails_of,
     trajectory_claim,
+    without_stays,
 )
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import one_of
+from ldpspatial.validate import one_of, true_or_false
 
 LENGTH_PART = Fraction(1, 10)
 MOVES_PART = Fraction(9, 10)
@@ -64,19 +67,26 @@ class LdpTrace(LocalRelease):
         at 9/10 epsilon.
     weigh : {"user", "visit"}
         Whether trajectories or their points weigh the same in the map.
-    most_points : int in [1, 65536]
-        Public length at which trajectories are cut before anything is reported.
+    most_points : int in [1, 65536], optional
+        Public length at which trajectories are cut before anything is reported; by default the
+        number of cells, as in the published code.
+    stays : bool
+        Whether a visit to the cell of the visit before is a move. By default it is dropped, as in
+        the published code: trajectories are shorter, and reports fewer.
     """
 
     name: ClassVar[str] = "ldptrace"
     slots: Literal["all", "one"] = "all"
     weigh: Weigh = "user"
-    most_points: int = 256
+    most_points: int | None = None
+    stays: bool = False
 
     def __post_init__(self) -> None:
         one_of("slots", self.slots, ("all", "one"))
         one_of("weigh", self.weigh, ("user", "visit"))
-        self._keep_whole("most_points", 1, MOST_POINTS)
+        if self.most_points is not None:
+            self._keep_whole("most_points", 1, MOST_POINTS)
+        object.__setattr__(self, "stays", true_or_false("stays", self.stays))
 
     @property
     def privacy_of_all_reports(self) -> bool:
@@ -85,17 +95,26 @@ class LdpTrace(LocalRelease):
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return eps-LDP of the trajectory: 1/10 for the length, 9/10 over the slots."""
+        cut = "one point a cell" if self.most_points is None else f"{self.most_points} points"
         claim = trajectory_claim(
             epsilon,
-            f"trajectories are cut at a public length of {self.most_points} points",
+            f"trajectories are cut at a public length: {cut}",
             "slots and their domains follow from public numbers and the noisy lengths alone",
         )
-        check_share(epsilon, min(LENGTH_PART, self.report_part(self.most_points)))
+        self._check_shares(epsilon, self.most_points or 1)
         return claim
+
+    def longest(self, cells: int) -> int:
+        """Return the public length at which trajectories are cut on cells x cells cells."""
+        return min(cells**2, MOST_POINTS) if self.most_points is None else self.most_points
 
     def report_part(self, longest: int) -> Fraction:
         """Return the part of epsilon of one report of phase 2, ``longest`` points kept."""
         return MOVES_PART / (longest + 1 if self.slots == "all" else 1)
+
+    def _check_shares(self, epsilon: float, longest: int) -> None:
+        """Refuse an epsilon whose smallest share no report can be drawn at."""
+        check_share(epsilon, min(LENGTH_PART, self.report_part(longest)))
 
     def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return how far off a guess of the first cell is from its report alone, in cells.
@@ -103,7 +122,7 @@ class LdpTrace(LocalRelease):
         The OUE report of the first cell at the public greatest length. It is a property of that
         one report: the others tell of the first cell too where people move little.
         """
-        spent = share_of(epsilon, self.report_part(self.most_points))
+        spent = share_of(epsilon, self.report_part(self.longest(cells)))
         sizes = size_law(cells**2, float(OWN_BIT), float(other_bit(spent)))
         return cells_privacy(cells, spent, sizes)
 
@@ -113,18 +132,21 @@ class LdpTrace(LocalRelease):
         trails = trails_of(self.name, users)
         side = users.shape[0]
         n = len(users)
-        walks = adjacent_moves(trails, side, self.most_points)
-        bins = length_bins(self.most_points)
+        most = self.longest(side)
+        self._check_shares(epsilon, most)
+        walks = adjacent_moves(trails if self.stays else without_stays(trails), side, most)
+        bins = length_bins(most)
         law = _length_law(walks.lengths, bins, share_of(epsilon, LENGTH_PART), rng)
         longest = published_length(law, bins)
         spent = share_of(epsilon, self.report_part(longest))
         slot = None if self.slots == "all" else rng.integers(longest + 1, size=n)
         # Cells of walks touch already, so this only cuts them at L.
-        model = collect(adjacent_moves(walks, side, longest), side, longest, slot, spent, rng)
+        domain = MoveDomain(side, self.stays)
+        model = collect(adjacent_moves(walks, side, longest), domain, longest, slot, spent, rng)
         lengths = np.minimum(_drawn_lengths(law, bins, n, rng), longest)
         walked = synthesise(model, lengths, rng)
         facts: dict[str, Fact] = {
-            "estimator": "projection, synthesis",
+            "estimator": "projection or clipping, synthesis",
             "length": longest,
             "reports_per_user": 1 + (longest + 1 if self.slots == "all" else 1),
             "epsilon_per_report": spent,
@@ -179,15 +201,14 @@ def slot_values(walks: Trails, domain: MoveDomain, slot: int, longest: int) -> t
 
 def collect(
     walks: Trails,
-    side: int,
+    domain: MoveDomain,
     longest: int,
     slot: Ints | None,
     spent: float,
     rng: np.random.Generator,
 ) -> MarkovModel:
     """Collect the slots, all of every user or the given one of each, and estimate the model."""
-    domain = MoveDomain(side)
-    cells = side * side
+    cells = domain.side**2
     held = [np.zeros(size, np.int64) for size in (cells, domain.none + 1, cells)]
     sent = [0, 0, 0]
     for k in range(longest + 1):
@@ -202,7 +223,7 @@ def collect(
     # Symbol -1, beyond the edge, would index "none", and the law that _law makes up of no report
     # would be a model: both are set to 0.
     table = np.where(inside, moves[domain.symbols], 0.0) * (sent[MOVE] > 0)
-    return MarkovModel(side, starts, table, ends)
+    return MarkovModel(domain, starts, table, ends)
 
 
 def _length_law(lengths: Ints, bins: Ints, epsilon: float, rng: np.random.Generator) -> Array:
@@ -219,7 +240,7 @@ def _drawn_lengths(law: Array, bins: Ints, n: int, rng: np.random.Generator) -> 
 
 
 def _law(counts: Ints, n: int, epsilon: float) -> Array:
-    """Return the distribution nearest to the unbiased shares; uniform where nobody reported."""
+    """Return the law that the counts speak for; uniform where nobody reported."""
     if n == 0:
         return np.full(len(counts), 1 / len(counts))
-    return on_simplex(oue_frequencies(counts, n, epsilon))
+    return heard_law(oue_frequencies(counts, n, epsilon), oue_variance(n, epsilon))

@@ -10,40 +10,48 @@ from ldpspatial.places.users import Trails
 from ldpspatial.release.local.trajectories.trajectory_release import Array, Ints
 
 WAYS = 9  # eight neighbours, and to stay
+STAY = 4  # in row order
 
 
 @dataclass(frozen=True)
 class MoveDomain:
-    """The moves of a king on a square map, staying included, and "none" as the last symbol.
+    """The moves of a king on a square map, and "none" as the last symbol.
 
     Attributes
     ----------
     side : int
         Cells a row.
+    stays : bool
+        Whether to stay is a move.
     """
 
     side: int
+    stays: bool = True
 
     @cached_property
     def targets(self) -> Ints:
-        """(cells, 9) array of the cell that each way leads to, -1 beyond the edge."""
+        """(cells, 9) array of the cell that each way leads to, -1 where it is no move."""
         row, column = np.divmod(np.arange(self.side**2)[:, None], self.side)
         down, across = np.divmod(np.arange(WAYS)[None, :], 3)
         to = np.stack([row + down - 1, column + across - 1])
-        inside = ((to >= 0) & (to < self.side)).all(axis=0)
+        inside = np.asarray(((to >= 0) & (to < self.side)).all(axis=0))
+        inside[:, STAY] &= self.stays
         return np.where(inside, to[0] * self.side + to[1], -1)
 
     @cached_property
     def symbols(self) -> Ints:
-        """(cells, 9) array of the symbol of each move; -1 beyond the edge."""
+        """(cells, 9) array of the symbol of each move; -1 where it is none."""
         inside = self.targets >= 0
         return np.where(inside, np.cumsum(inside).reshape(inside.shape) - 1, -1)
 
     @property
     def none(self) -> int:
-        """The symbol of a slot without a move: (3 side - 2)^2, the number of moves."""
+        """The symbol of a slot without a move, which is the number of moves.
+
+        That is (3 side - 2)^2 if to stay is one of them, side^2 less if not.
+        """
         # Along one axis 3 side - 2 ordered pairs of indices are the same or neighbours.
-        return (3 * self.side - 2) ** 2
+        return (3 * self.side - 2) ** 2 - (0 if self.stays else self.side**2)
 
     def of(self, before: Ints, after: Ints) -> Ints:
         """Return the symbols of moves between cells that touch."""
@@ -58,7 +66,7 @@ class MarkovModel:
 
     Attributes
     ----------
-    side : int
+    domain : MoveDomain
     starts : (cells,) array that sums to 1
         Law of the first cell.
     moves : (cells, 9) array
@@ -67,7 +75,7 @@ class MarkovModel:
         Law of the last cell.
     """
 
-    side: int
+    domain: MoveDomain
     starts: Array
     moves: Array
     ends: Array
@@ -85,7 +93,7 @@ def synthesise(model: MarkovModel, lengths: Ints, rng: np.random.Generator) -> T
     expected = last_cells(model, lengths)
     lean = np.divide(model.ends, expected, out=np.zeros_like(expected), where=expected > 0)
     drawn = rng.random(starts[-1])
-    walked = _walk(starts, cells, model.moves, MoveDomain(model.side).targets, lean, drawn)
+    walked = _walk(starts, cells, model.moves, model.domain.targets, lean, drawn)
     kept = np.add.reduceat(walked >= 0, starts[:-1])
     return Trails(np.concatenate([[0], np.cumsum(kept)]).astype(np.int64), walked[walked >= 0])
 
@@ -93,7 +101,7 @@ def synthesise(model: MarkovModel, lengths: Ints, rng: np.random.Generator) -> T
 def last_cells(model: MarkovModel, lengths: Ints) -> Array:
     """Return the law of the last cell of walks of these lengths by the starts and moves alone."""
     cells = len(model.starts)
-    targets = MoveDomain(model.side).targets.ravel()
+    targets = model.domain.targets.ravel()
     out = model.moves.sum(axis=1)
     chances = np.divide(model.moves, out[:, None], where=out[:, None] > 0, out=np.zeros((cells, 9)))
     going = len(lengths)

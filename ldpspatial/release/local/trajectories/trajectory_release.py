@@ -111,6 +111,16 @@ def density_of(trails: Trails, cells: int, weigh: Weigh) -> Array:
     return np.asarray(mass / mass.sum(), np.float64)
 
 
+def without_stays(trails: Trails) -> Trails:
+    """Return trajectories without the visits to the cell of the visit before."""
+    first = trails.starts[:-1]
+    kept = np.ones(len(trails.cells), bool)
+    kept[1:] = trails.cells[1:] != trails.cells[:-1]
+    kept[first] = True
+    starts = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, first))]).astype(np.int64)
+    return Trails(starts, trails.cells[kept])
+
+
 def adjacent_moves(trails: Trails, side: int, most: int) -> Trails:
     """Return trajectories whose successive cells touch, of at most ``most`` points.
 

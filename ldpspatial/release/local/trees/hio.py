@@ -1,4 +1,4 @@
-"""HIO: local hashing on every level of a quadtree, then estimates that agree."""
+"""HIO on a quadtree: local hashing on every level, then estimates that agree."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -30,7 +30,10 @@ from ldpspatial.release.release import Fact, Released
 
 @dataclass(frozen=True)
 class Hio(LocalRelease):
-    """Hierarchical intervals under local hashing (Wang et al., SIGMOD 2019), on a quadtree.
+    """Local hashing on the levels of a quadtree that are made to agree: more than HIO.
+
+    In the manner of HIO (Wang et al., SIGMOD 2019), but a better mechanism than the published one;
+    a comparison with the paper's own needs another.
 
     Users are split evenly over the levels below the root. Each hashes their node of that level
     (OLH) with all of epsilon. Constrained inference (Hay et al., PVLDB 2010) makes the levels
@@ -38,8 +41,8 @@ class Hio(LocalRelease):
 
     Where it departs from the paper: levels are those of a quadtree, in place of all pairs of a
     level of rows and a level of columns, so that users are split log2 d ways and not its square;
-    a node has up to four children; and fewer users than levels answer the upper levels only, whose
-    nodes then spread evenly over their cells.
+    a node has up to four children; estimates of different levels agree; and fewer users than
+    levels answer the upper levels only, whose nodes then spread evenly over their cells.
     """
 
     name: ClassVar[str] = "hio"

@@ -11,10 +11,13 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks
+from ldpspatial.errors import InputError
 from ldpspatial.places.users import Trails, UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import cell_distances
+from ldpspatial.release.local.sets.set_reports import on_simplex
 from ldpspatial.release.local.sets.unary import oue_counts
+from ldpspatial.release.local.trajectories.heard_law import heard_law
 from ldpspatial.release.local.trajectories.ldptrace import (
     END,
     LENGTH_PART,
@@ -32,7 +35,7 @@ from ldpspatial.release.local.trajectories.move_model import (
     last_cells,
     synthesise,
 )
-from ldpspatial.release.local.trajectories.trajectory_release import share_of
+from ldpspatial.release.local.trajectories.trajectory_release import share_of, without_stays
 from tests.support import naive_local_trails as naive
 
 
@@ -75,7 +78,7 @@ def test_slots_hold_the_moves_and_the_domain_is_all_of_them() -> None:
 
 
 def test_the_parts_of_epsilon_sum_to_it_and_floats_to_no_more() -> None:
-    for release, longest in product((LdpTrace(), LdpTrace("one")), (1, 8, 182, 256)):
+    for release, longest in product((LdpTrace("all"), LdpTrace("one")), (1, 8, 182, 256)):
         part = release.report_part(longest)
         reports = longest + 1 if release.slots == "all" else 1
         assert LENGTH_PART + reports * part == 1
@@ -116,7 +119,7 @@ def _bits(user: list[int], epsilon: float, runs: int, seed: int) -> np.ndarray:
     domain = MoveDomain(side)
     trails = naive.trails(user, [0], [0, 1, 3, 2])
     bins = length_bins(4)
-    spent = share_of(epsilon, LdpTrace().report_part(longest))
+    spent = share_of(epsilon, LdpTrace("all").report_part(longest))
     first, *others = _sent(trails, side, longest)
     score = np.zeros(runs)
     values = [(len(user) - 1, 0, 3, len(bins), share_of(epsilon, LENGTH_PART))]
@@ -152,7 +155,7 @@ def test_the_model_is_that_of_the_trajectories_where_noise_is_little(choice: str
     trails = Trails(np.arange(0, 120_001, 3), users.ravel())
     rng = np.random.default_rng(1)
     slot = rng.integers(4, size=40_000) if choice == "one" else None
-    model = collect(trails, 2, 3, slot, 15.0, rng)
+    model = collect(trails, MoveDomain(2), 3, slot, 15.0, rng)
     assert np.allclose(model.starts, [0.75, 0, 0.25, 0], atol=0.03)
     assert np.allclose(model.ends, [0, 0, 0, 1], atol=0.03)
     moves = model.moves[MoveDomain(2).targets >= 0]
@@ -166,7 +169,7 @@ def _model(side: int, seed: int = 1) -> MarkovModel:
     cells, domain = side * side, MoveDomain(side)
     moves = np.where(domain.targets >= 0, rng.random((cells, 9)), 0.0)
     ends = np.full(cells, 1 / cells)
-    return MarkovModel(side, rng.dirichlet(np.ones(cells)), moves, ends)
+    return MarkovModel(domain, rng.dirichlet(np.ones(cells)), moves, ends)
 
 
 def test_synthesis_follows_the_model() -> None:
@@ -195,8 +198,8 @@ def test_the_law_of_the_last_cell_is_the_power_of_the_chain_and_ends_lean_to_the
     law = 0.25 * model.starts + 0.75 * model.starts @ np.linalg.matrix_power(chain, 3)
     assert np.allclose(last_cells(model, lengths), law, atol=1e-12)
     # Where reports agree with the moves, the last move is a move like any other.
-    agreed = MarkovModel(3, model.starts, model.moves, last_cells(model, np.full(20_000, 4)))
-    pulled = MarkovModel(3, model.starts, model.moves, np.eye(9)[8])
+    agreed = MarkovModel(domain, model.starts, model.moves, last_cells(model, np.full(20_000, 4)))
+    pulled = MarkovModel(domain, model.starts, model.moves, np.eye(9)[8])
     for ends, wanted in ((agreed, agreed.ends), (pulled, None)):
         walks = synthesise(ends, np.full(20_000, 4), np.random.default_rng(3)).cells.reshape(-1, 4)
         counts = np.bincount(walks[:, -1], minlength=9)
@@ -207,7 +210,7 @@ def test_the_law_of_the_last_cell_is_the_power_of_the_chain_and_ends_lean_to_the
 
 
 def test_a_walk_ends_where_no_move_leads_on() -> None:
-    model = MarkovModel(2, np.array([1.0, 0, 0, 0]), np.zeros((4, 9)), np.full(4, 0.25))
+    model = MarkovModel(MoveDomain(2), np.array([1.0, 0, 0, 0]), np.zeros((4, 9)), np.full(4, 0.25))
     found = synthesise(model, np.array([5, 1]), np.random.default_rng(1))
     assert found.lengths.tolist() == [1, 1]
     assert last_cells(model, np.array([5, 1])).tolist() == [1, 0, 0, 0]
@@ -217,7 +220,7 @@ def test_a_walk_ends_where_no_move_leads_on() -> None:
 @pytest.mark.parametrize("weigh", ["user", "visit"])
 def test_it_finds_the_map(choice: str, weigh: str) -> None:
     users = walkers(20_000, 4)
-    release = LdpTrace(choice, weigh, 8)  # type: ignore[arg-type]
+    release = LdpTrace(choice, weigh, 8, stays=True)  # type: ignore[arg-type]
     found = release.release(users, 20.0, np.random.default_rng(2))
     assert wasserstein(users.density, np.full((4, 4), 1 / 16)) > 1.0
     assert wasserstein(users.density, found.density) < 0.35
@@ -238,11 +241,53 @@ def test_local_privacy_is_that_of_the_report_of_the_first_cell() -> None:
             ]
             mean += np.prod(chances) / 4 * (distances[cell] @ weights) / weights.sum()
     assert LdpTrace("one").local_privacy(side, epsilon) == pytest.approx(mean, rel=1e-10)
-    assert LdpTrace().local_privacy(1, epsilon) == 0
+    assert LdpTrace("one").local_privacy(1, epsilon) == 0
+    # All slots: the share of epsilon that is left where trajectories have a point a cell.
+    held = LdpTrace("all", most_points=9).local_privacy(3, epsilon)
+    assert LdpTrace("all").local_privacy(3, epsilon) == held
 
 
 def test_long_trajectories_are_cut_at_the_public_length() -> None:
     users = cells_by_user(np.zeros(50, int), np.tile([0, 8], 25), (3, 3))
-    found = LdpTrace(most_points=1).release(users, 20.0, np.random.default_rng(1))
+    found = LdpTrace("all", most_points=1).release(users, 20.0, np.random.default_rng(1))
     assert found.facts["length"] == 1
     assert found.facts["reports_per_user"] == 3
+
+
+def test_by_default_trajectories_are_cut_at_the_number_of_cells_and_stays_are_dropped() -> None:
+    assert [LdpTrace().longest(side) for side in (1, 3, 300)] == [1, 9, 65_536]
+    there_and_back = cells_by_user(np.zeros(50, int), np.tile([0, 8], 25), (3, 3))
+    found = LdpTrace("all").release(there_and_back, 20.0, np.random.default_rng(1))
+    assert found.facts["length"] == 9
+    still = cells_by_user(np.repeat(np.arange(500), 6), np.repeat(np.arange(500) % 9, 6), (3, 3))
+    for stays, longest in ((False, 1), (True, 6)):
+        found = LdpTrace(stays=stays).release(still, 20.0, np.random.default_rng(1))
+        assert found.facts["length"] == longest
+    assert not (MoveDomain(3, stays=False).targets == np.arange(9)[:, None]).any()
+    assert MoveDomain(3, stays=False).none == len([a for a, b in naive.moves(3) if a != b])
+    kept = without_stays(naive.trails([0, 0, 1, 1, 0], [1], [1, 1], [2, 1]))
+    assert [kept.of(k).tolist() for k in range(4)] == [[0, 1, 0], [1], [1], [2, 1]]
+
+
+def test_an_epsilon_too_small_for_all_slots_is_refused_where_the_map_is_known() -> None:
+    users = walkers(5, 3)
+    with pytest.raises(InputError, match="epsilon must be more than"):
+        LdpTrace("all").release(users, 1e-5, np.random.default_rng(1))
+
+
+def test_the_law_is_projected_where_noise_is_little_and_uniform_where_it_is_all() -> None:
+    rng, truth = np.random.default_rng(1), np.repeat([0.1, 0.0], [10, 90])
+    little = truth + rng.normal(0, 0.01, 100)
+    assert np.array_equal(heard_law(little, 1e-4), on_simplex(little))
+    # Of 200 laws of noise alone nearly all say nothing; each projection holds a few peaks.
+    noise = rng.normal(0, 10, (200, 100))
+    silent = [bool(np.ptp(heard_law(shares, 100)) == 0) for shares in noise]
+    assert np.mean(silent) > 0.9
+    assert max(np.count_nonzero(on_simplex(shares)) for shares in noise) < 10
+    # Between: negatives are cut, and the law lies between uniform and what is left.
+    between = truth * 5 + rng.normal(0, 0.05, 100)
+    found, above = heard_law(between, 0.0025), np.maximum(between, 0)
+    heard = (found - 0.01) / (above / above.sum() - 0.01)
+    assert np.allclose(heard, heard[0])
+    assert 0.5 < heard[0] < 1
+    assert found.sum() == pytest.approx(1)

@@ -14,6 +14,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.smoothing import binomial
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.local_privacy import local_privacy
+from ldpspatial.release.local.coordinates.fine_ems import BINS, FineEMS
 from ldpspatial.release.local.coordinates.square_wave import (
     SquareWave,
     offset_law,
@@ -139,13 +140,32 @@ def test_the_smoother_of_maps_is_that_of_one_coordinate_on_one_row() -> None:
 def test_the_map_is_that_of_slow_ems(smoothing: bool) -> None:
     rng = np.random.default_rng(3)
     users = row_of(rng.binomial(7, 0.3, 3000), 8)
-    found = SquareWave(smoothing=smoothing).release(users, 1.4, np.random.default_rng(4))
+    found = SquareWave(smoothing=smoothing, fine=False).release(
+        users, 1.4, np.random.default_rng(4)
+    )
     assert found.estimate is not None
     matrix = square_wave_matrix(8, 1.4)
     slow = naive.ems(matrix, found.estimate.counts, found.estimate.iterations, smoothing)
     np.testing.assert_allclose(found.density[0], slow, rtol=1e-9)
     assert found.facts["estimator"] == ("ems" if smoothing else "em")
     assert found.facts["iterations"] == found.estimate.iterations
+
+
+def test_fine_bins_are_those_of_slow_ems_on_cells_cut_into_parts() -> None:
+    users = row_of(np.random.default_rng(3).binomial(3, 0.2, 3000), 4)
+    found = SquareWave().release(users, 2.0, np.random.default_rng(4)).estimate
+    assert found is not None
+    assert found.estimator == FineEMS("scaled")
+    parts = BINS // 4
+    cut = np.repeat(square_wave_matrix(4, 2.0), parts, axis=1)
+    slow = naive.ems(cut, found.counts, found.iterations, smoothing=True)
+    np.testing.assert_allclose(found.density[0], slow.reshape(4, parts).sum(axis=1), rtol=1e-9)
+    # Much less is blurred than by whole cells.
+    plain, cells = (
+        SquareWave(smoothing, fine=False).release(users, 2.0, np.random.default_rng(4)).density
+        for smoothing in (False, True)
+    )
+    assert np.abs(found.density - plain).sum() < np.abs(cells - plain).sum() / 4
 
 
 def test_it_finds_the_map() -> None:

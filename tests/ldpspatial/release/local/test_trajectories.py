@@ -99,7 +99,12 @@ def test_the_smallest_epsilon_and_what_is_too_small_to_divide() -> None:
     people, rng = wanderers(3, 20), np.random.default_rng(1)
     for release in (DamTrajectory(), DamPoints(), PivotTrace()):
         assert release.release(people, 1e-6, rng).density.sum() == pytest.approx(1)
-    for release, least in ((DamTrajectory(slots=4), "4e-06"), (LdpTrace(), "0.000285556")):
+    refused = (
+        (DamTrajectory(slots=4), "4e-06"),
+        (LdpTrace("one"), "1e-05"),
+        (LdpTrace("all", most_points=256), "0.000285556"),
+    )
+    for release, least in refused:
         with pytest.raises(InputError, match=f"epsilon must be more than {least}"):
             release.release(people, 1e-6, rng)
 

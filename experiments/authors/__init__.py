@@ -1,0 +1,1 @@
+"""Rivals beside the public code of their authors, run from clones: nothing of it is kept here."""

@@ -1,0 +1,85 @@
+"""Clones of authors' repositories in a folder, and how their code is run."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.errors import InputError
+
+Arrays = Mapping[str, NDArray[Any]]
+DRIVERS = Path(__file__).parent / "drivers"
+# Their matrices are small: more threads than cores wait for each other.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+TOLD = 300  # characters of an error
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A public repository.
+
+    Attributes
+    ----------
+    repository : str
+        On GitHub; a clone's folder has the part behind the slash for its name.
+    driver : str
+        File in ``drivers`` that runs its code.
+    marker : str
+        A file of it that is run.
+    """
+
+    repository: str
+    driver: str
+    marker: str
+
+    def folder(self, code: Path) -> Path:
+        """Return where the clone lies.
+
+        Raises
+        ------
+        InputError
+            It is not there.
+        """
+        folder = code / self.repository.partition("/")[2]
+        if not (folder / self.marker).is_file():
+            raise InputError(
+                f"--code must hold a clone of github.com/{self.repository} with {self.marker}: "
+                f"run git clone https://github.com/{self.repository} there"
+            )
+        return folder.resolve()
+
+    def run(self, code: Path, given: Arrays, *words: object) -> dict[str, NDArray[Any]]:
+        """Run the driver on arrays in a process of its own and return the arrays it wrote.
+
+        Raises
+        ------
+        InputError
+            There is no clone, or its code failed.
+        """
+        folder = self.folder(code)
+        with tempfile.TemporaryDirectory() as place:
+            sent, found = Path(place) / "given.npz", Path(place) / "found.npz"
+            np.savez(sent, **given)
+            program = [sys.executable, DRIVERS / self.driver, folder, sent, found, *words]
+            done = subprocess.run(
+                [str(word) for word in program],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, **ONE_THREAD},
+            )
+            if done.returncode:
+                raise InputError(f"{self.repository} failed: {done.stderr.strip()[-TOLD:]}")
+            with np.load(found) as arrays:
+                return dict(arrays)
+
+
+LDPTRACE = Clone("zealscott/LDPTrace", "run_ldptrace.py", "LDPTrace/code/main.py")
+SQUARE_WAVE = Clone("dp-cont/dp-cont", "run_square_wave.py", "primitive.py")

@@ -1,0 +1,70 @@
+"""The command that holds rivals against their authors' code."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from experiments.authors.duels import Duel, duels
+from experiments.progress import tracked
+from experiments.sources import Array
+from experiments.tables import DOCS, markdown, replace_block
+from ldpspatial.errors import LdpSpatialError
+
+
+@click.command()
+@click.option("--code", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              required=True, help="Folder with clones of the authors' repositories.")  # fmt: skip
+@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1))
+@click.option("--seed", default=1, show_default=True)
+@click.option("--write", is_flag=True, help="Put the table into docs/experiments/authors.md.")
+def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
+    """Rivals beside their authors' public code, on the same generated people.
+
+    FOLDER needs clones of zealscott/LDPTrace and dp-cont/dp-cont, which you fetch; what is missing
+    is named. Their code runs in processes of its own and changes nothing in the clones. The error
+    is exact W2 in cells; a ratio below 1 says that the release here is nearer to the truth.
+    """
+    rows = []
+    settings = list(duels())
+    try:
+        for clone in {duel.clone for duel in settings}:
+            clone.folder(code)
+        for duel in tracked(settings, "settings"):
+            rows.append(row(duel, duel.play(code, repeats, seed)))
+    except LdpSpatialError as error:
+        raise click.ClickException(str(error)) from error
+    header = ["authors' code", "people", "d", "eps"]
+    table = markdown([*header, "theirs", "ours", "ours / theirs", "other form"], rows)
+    click.echo(table)
+    if write:
+        replace_block(DOCS / "experiments" / "authors.md", "authors", table)
+
+
+def row(duel: Duel, errors: dict[str, Array]) -> list[str]:
+    """Return the row of a setting: the release as it is by default, then its other form."""
+    ours, other = duel.ours
+    means = {label: f"{found.mean():.3f}" for label, found in errors.items()}
+    return [
+        f"[{duel.clone.repository}](https://github.com/{duel.clone.repository})",
+        f"{duel.data}, {duel.users:,}",
+        str(duel.cells),
+        f"{duel.epsilon:g}",
+        means["theirs"],
+        f"{means[ours]} ({ours})",
+        ratio(errors[ours], errors["theirs"]),
+        f"{means[other]} ({other})",
+    ]
+
+
+def ratio(ours: Array, theirs: Array) -> str:
+    """Return the geometric mean of paired ratios, with the least and the most of them.
+
+    Examples
+    --------
+    >>> ratio(np.array([1.0, 1.0]), np.array([2.0, 0.5]))
+    '1.00 (0.50 to 2.00)'
+    """
+    ratios = ours / theirs
+    middle = np.exp(np.log(ratios).mean())
+    return f"{middle:.2f} ({ratios.min():.2f} to {ratios.max():.2f})"

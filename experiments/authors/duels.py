@@ -1,0 +1,114 @@
+"""Authors' code and the releases here on the same people: exact W2 in cells."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from experiments.authors.clones import LDPTRACE, SQUARE_WAVE, Clone
+from ldpspatial import wasserstein
+from ldpspatial.datasets import density_walks, synthetic_maps
+from ldpspatial.places.users import Trails, UserCells, user_cells
+from ldpspatial.release.local import LdpTrace, Mdsw
+from ldpspatial.release.local.trajectories.trajectory_release import density_of, trails_of
+from ldpspatial.release.release import Release
+
+Array = NDArray[np.float64]
+
+PARTS = 300  # cells along a side of the map that walks are drawn on
+CENTRES = ((70, 90), (200, 220))  # of the crowds that walks go through, in those cells
+SPREAD = 25.0
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One setting: whose code, on what, and how our releases are called.
+
+    Attributes
+    ----------
+    clone : Clone
+    data : str
+    cells, users : int
+    epsilon : float
+    draw : callable
+        ``draw(rng)`` returns the people of a repeat and what else the authors' code needs.
+    theirs : callable
+        ``theirs(duel, code, people, drawn, seed)`` returns the authors' map.
+    ours : mapping of labels to releases
+    """
+
+    clone: Clone
+    data: str
+    cells: int
+    users: int
+    epsilon: float
+    draw: "Callable[[Duel, np.random.Generator], tuple[UserCells, Array]]"
+    theirs: "Callable[[Duel, Path, UserCells, Array, int], Array]"
+    ours: dict[str, Release]
+
+    def play(self, code: Path, repeats: int, seed: int) -> dict[str, Array]:
+        """Return errors by label, "theirs" first, repeat by repeat on the same people."""
+        found: dict[str, list[float]] = {"theirs": [], **{label: [] for label in self.ours}}
+        for repeat in range(repeats):
+            people, drawn = self.draw(self, np.random.default_rng([seed, repeat]))
+            maps = {"theirs": self.theirs(self, code, people, drawn, seed + repeat)}
+            for label, release in self.ours.items():
+                rng = np.random.default_rng([seed, repeat, 1])
+                maps[label] = release.release(people, self.epsilon, rng).density
+            for label, density in maps.items():
+                found[label].append(wasserstein(people.density, density))
+        return {label: np.array(errors) for label, errors in found.items()}
+
+
+def duels() -> Iterator[Duel]:
+    """Yield all settings."""
+    traces: dict[str, Release] = {"all slots": LdpTrace(), "one slot": LdpTrace("one")}
+    for cells, epsilon in ((15, 1.5), (5, 5.0), (15, 10.0)):
+        yield Duel(
+            LDPTRACE, "walks, two crowds", cells, 1_000, epsilon, _walks, _their_trace, traces
+        )
+    waves: dict[str, Release] = {"fine bins": Mdsw(), "whole cells": Mdsw(fine=False)}
+    for name, cells, users, epsilon in (
+        ("normal", 15, 100_000, 3.5),
+        ("normal", 5, 100_000, 3.5),
+        ("szipf", 15, 100_000, 3.5),
+        ("normal", 15, 10_000, 1.0),
+    ):
+        yield Duel(SQUARE_WAVE, name, cells, users, epsilon, _points, _their_wave, waves)
+
+
+def _walks(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
+    at = np.arange(PARTS)
+    crowd = sum(
+        np.exp(-np.add.outer((at - y) ** 2, (at - x) ** 2) / (2 * SPREAD**2)) for y, x in CENTRES
+    )
+    points = density_walks(crowd, duel.users, rng)
+    return user_cells(points, Grid.plane(0.0, 0.0, 1.0, duel.cells)), np.empty(0)
+
+
+def _their_trace(duel: Duel, code: Path, people: UserCells, _: Array, seed: int) -> Array:
+    trails = trails_of("their code", people)
+    given = {"starts": trails.starts, "cells": trails.cells}
+    found = duel.clone.run(code, given, duel.epsilon, duel.cells, seed)
+    drawn = Trails(found["starts"].astype(np.int64), found["cells"].astype(np.int64))
+    return density_of(drawn, duel.cells**2, "user").reshape(duel.cells, duel.cells)
+
+
+def _points(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
+    law = synthetic_maps()[duel.data]
+    points = law.draw(duel.users, rng)
+    values = (points - [law.y0, law.x0]) / law.side
+    inside = ((values >= 0) & (values < 1)).all(axis=1)
+    grid = Grid.plane(law.y0, law.x0, law.side, duel.cells)
+    return user_cells(points[inside], grid), values[inside]
+
+
+def _their_wave(duel: Duel, code: Path, _: UserCells, values: Array, seed: int) -> Array:
+    asked = np.random.default_rng(seed).integers(2, size=len(values))
+    given = {name: values[asked == axis, axis] for axis, name in enumerate(("down", "across"))}
+    found = duel.clone.run(code, given, duel.epsilon, duel.cells, seed)
+    density = np.outer(found["down"], found["across"])
+    return np.asarray(density / density.sum())

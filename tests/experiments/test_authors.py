@@ -1,0 +1,117 @@
+"""Rivals beside authors' code: drivers and table with stand-ins for the clones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from experiments.authors import command
+from experiments.authors.clones import LDPTRACE, SQUARE_WAVE
+from experiments.authors.duels import Duel, duels
+from ldpspatial.errors import InputError
+
+# Of the functions that the drivers call, and of nothing else: answers that can be foretold.
+WAVE = """
+import numpy as np
+
+def sw(values, low, high, epsilon, smoothing=False):
+    assert smoothing and (low, high) == (0, 1)
+    return np.histogram(values, bins=1024, range=(0, 1))[0].astype(float)
+"""
+TRACE = """
+import sys
+
+class GridMap:
+    def __init__(self, n, *square):
+        self.n = n
+
+class Cell:
+    def __init__(self, x, y):
+        self.index = (x, y)
+
+class Server:
+    adjusted_data = [1.0]
+
+def convert_raw_to_grid(raw):
+    n = grid_map.n
+    return [[Cell(int(x * n), int(y * n)) for x, y in trail] for trail in raw]
+
+def estimate_max_length(walks, epsilon):
+    global known
+    known = walks
+    return Server(), 7
+
+def update_markov_prob(walks, epsilon, max_len):
+    assert max_len == 7 and abs(epsilon - 0.9 * float(sys.argv[2])) < 1e-9
+    return Server(), Server(), Server()
+
+def generate_markov_matrix(moves, starts, ends):
+    return None
+
+def generate_synthetic_database(lengths, matrix, size):
+    return known
+
+logger.info(f'Reading {args.dataset} dataset...')
+raise RuntimeError("what stands below is not run")
+"""
+
+
+@pytest.fixture
+def clones(tmp_path: Path) -> Path:
+    for clone, text in ((SQUARE_WAVE, WAVE), (LDPTRACE, TRACE)):
+        program = tmp_path / clone.repository.partition("/")[2] / clone.marker
+        program.parent.mkdir(parents=True)
+        program.write_text(text)
+    return tmp_path
+
+
+def few(duel: Duel, users: int) -> Duel:
+    return Duel(**{**vars(duel), "users": users})
+
+
+def test_authors_code_that_gives_back_what_it_gets_is_never_wrong(clones: Path) -> None:
+    every = list(duels())
+    trace = next(duel for duel in every if duel.clone == LDPTRACE)
+    errors = few(trace, 40).play(clones, 2, 1)
+    assert list(errors) == ["theirs", "all slots", "one slot"]
+    assert errors["theirs"] == pytest.approx([0, 0], abs=1e-6)
+    assert (errors["one slot"] > 0.5).all()
+    wave = next(duel for duel in every if duel.clone == SQUARE_WAVE and duel.cells == 5)
+    errors = few(wave, 2000).play(clones, 2, 1)
+    # The product of the marginals of a map whose coordinates go together is not the map.
+    assert 0.2 < errors["theirs"].mean() < 0.5
+    assert errors["theirs"].mean() < errors["fine bins"].mean() < errors["whole cells"].mean()
+
+
+def test_the_command_writes_its_table_and_leaves_clones_as_they_are(
+    clones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "docs" / "experiments" / "authors.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("Above\n<!-- authors -->\n<!-- /authors -->\nBelow\n")
+    monkeypatch.setattr(command, "DOCS", tmp_path / "docs")
+    one = [few(duel, 500) for duel in duels() if duel.clone == SQUARE_WAVE][:1]
+    monkeypatch.setattr(command, "duels", lambda: one)
+    before = sorted(path for path in clones.rglob("*.py"))
+    given = ["--code", str(clones), "--repeats", "2", "--write"]
+    done = CliRunner().invoke(command.authors, given, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "| normal, 500 | 15 | 3.5 |" in page.read_text()
+    assert page.read_text().endswith("<!-- /authors -->\nBelow\n")
+    assert sorted(path for path in clones.rglob("*.py")) == before
+
+
+def test_what_is_missing_or_fails_is_named(tmp_path: Path, clones: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = CliRunner().invoke(command.authors, ["--code", str(empty)])
+    assert done.exit_code == 1
+    assert "--code must hold a clone of github.com/" in done.output
+    (clones / "dp-cont" / "primitive.py").write_text("raise ValueError('not this version')")
+    given = {"down": np.zeros(1), "across": np.zeros(1)}
+    with pytest.raises(InputError, match="not this version"):
+        SQUARE_WAVE.run(clones, given, 1.0, 5, 1)
+    (clones / "LDPTrace" / "LDPTrace" / "code" / "main.py").write_text("pass")
+    with pytest.raises(InputError, match="another version of the code"):
+        LDPTRACE.run(clones, {"starts": np.zeros(1), "cells": np.zeros(1)}, 1.0, 5, 1)
