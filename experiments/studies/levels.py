@@ -26,7 +26,7 @@ from experiments.towns import towns
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import cells_by_user
-from ldpspatial.release.central import CentralLevels, UniformGrid
+from ldpspatial.release.central import CentralLevels, CentralQuadtree, UniformGrid, Wavelets
 from ldpspatial.release.distributed import (
     AdaptiveGrid,
     AdaptiveHierarchical,
@@ -195,10 +195,10 @@ def releases_of(model: str, side: int = max(SIDES)) -> dict[str, Release]:
 
 
 def _finest(release: Release) -> int:
-    """Return the level that a tree or grid goes down to, 0 for what has no such parameter."""
+    """Return the level that a tree or grid always goes down to, 0 for what stops by itself."""
     if isinstance(release, UniformGrid):
         return (release.parts or 1).bit_length() - 1
-    return int(getattr(release, "depth", 0))
+    return release.depth or 0 if isinstance(release, CentralQuadtree | Wavelets) else 0
 
 
 def errors_of(table: pa.Table) -> dict[Setting, Errors]:
