@@ -97,9 +97,7 @@ class CampaignPlan:
                 f"tolerated must leave more than the {self.colluding} clients who may collude, "
                 f"got {tolerated!r} of {clients}"
             )
-        cohort = Cohort(
-            clients, tolerated=tolerated, colluding=campaign.colluding_ppm / MILLION
-        )
+        cohort = Cohort(clients, tolerated=tolerated, colluding=campaign.colluding_ppm / MILLION)
         histogram = AdaptiveHierarchical(
             cohort, calibration, rounds=min(campaign.rounds, 1000), depth=max(campaign.depth, 1)
         )
