@@ -62,6 +62,8 @@ ARITHMETIC: list[tuple[str, Json]] = [
 CIRCLE: list[tuple[str, Json]] = [
     ("neighbours among whom a client is exposed", {"shares": 30}),
     ("too few neighbours to stay connected", {"degree": 20, "shares": 11}),
+    ("all are neighbours, and two shares open a secret", {"degree": 999, "shares": 2}),
+    ("more neighbours than clients", {"degree": 1000, "shares": 2}),
 ]
 
 

@@ -117,13 +117,10 @@ class RoundServer:
 
     async def load(self) -> None:
         """Take up all campaigns as the store has them."""
-        sql = (
-            "SELECT digest, document, directory, people, tolerated_ppm, calibration_ppm "
-            "FROM round_campaigns"
-        )
-        types = (str, str, bytes, int, int, int)
-        for row in await rows_of(self._database, types, sql):
-            self._campaigns[row[0]] = await self._loaded(row[0], row[1], row[2], row[3:])
+        for (digest,) in await rows_of(
+            self._database, (str,), "SELECT digest FROM round_campaigns"
+        ):
+            self._campaigns[digest] = await self._loaded(digest)
 
     async def run(self) -> None:
         """Move on what is due, for ever; a store that does not do it is tried again."""
@@ -131,7 +128,7 @@ class RoundServer:
             for running in list(self._campaigns.values()):
                 try:
                     async with self._ticking:
-                        await self._move(running)
+                        await self._go_on(running)
                 except Exception as error:
                     # Whatever it is: the next look may fare better, and others have their rounds.
                     what = error if isinstance(error, StoreError) else type(error).__name__
@@ -141,8 +138,8 @@ class RoundServer:
     async def tick(self) -> None:
         """Move on what is due: open rounds, deal seats, close steps, add up rounds."""
         async with self._ticking:
-            for running in self._campaigns.values():
-                await self._move(running)
+            for running in list(self._campaigns.values()):
+                await self._go_on(running)
 
     def running(self, digest: str) -> Running | None:
         """Return a campaign."""
@@ -196,11 +193,15 @@ class RoundServer:
         await self._database.run([Statement(sql, [row])])
         return None
 
-    async def _loaded(
-        self, digest: str, text: str, directory: bytes, numbers: tuple[int, int, int]
-    ) -> Running:
+    async def _loaded(self, digest: str) -> Running:
+        sql = (
+            "SELECT document, directory, people, tolerated_ppm, calibration_ppm "
+            "FROM round_campaigns WHERE digest = $1"
+        )
+        types = (str, bytes, int, int, int)
+        ((text, directory, *numbers),) = await rows_of(self._database, types, sql, digest)
         check_document(self._database, text, digest)
-        plan = await plan_of(self._database, text, numbers)
+        plan = await plan_of(self._database, text, tuple(numbers))
         running = Running(plan.campaign, directory, plan)
         sql = "SELECT document, state FROM round_rounds WHERE campaign = $1 AND state <> $2"
         for document, state in await rows_of(self._database, (str, str), sql, digest, OVER):
@@ -223,6 +224,31 @@ class RoundServer:
                 running.seats[certificate.number] = Seat(session, number)
         running.sessions = sessions
         return sessions
+
+    async def _go_on(self, running: Running) -> None:
+        """Go on with one campaign, or take it up anew where the store turns out to be further."""
+        try:
+            await self._move(running)
+        except StoreError:
+            # Another process went on, or the store did what it could not say any more.
+            await self._catch_up(running)
+            raise
+
+    async def _catch_up(self, running: Running) -> None:
+        """Take a campaign up anew if its last round in the store is not the one known here."""
+        digest, document = running.campaign.digest, running.document
+        sql = (
+            "SELECT number, state FROM round_rounds WHERE campaign = $1 "
+            "ORDER BY number DESC LIMIT 1"
+        )
+        taken = running.plan.rounds_taken
+        known = [(taken, OVER)] if taken else []
+        if document is not None:
+            known = [(document.round, running.state)]
+        if await rows_of(self._database, (int, str), sql, digest) != known:
+            for session in running.sessions or []:
+                self._sessions.pop(session.name, None)
+            self._campaigns[digest] = await self._loaded(digest)
 
     async def _move(self, running: Running) -> None:
         """Go on with one campaign as far as the time allows."""

@@ -110,6 +110,15 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return Scene(tmp_path)
 
 
+@pytest.mark.parametrize("number", ["Infinity", "1e999", "null", "[" * 100_000])
+def test_a_seat_that_is_none_is_refused(scene: Scene, number: str) -> None:
+    scene.tell(200, scene.certificates[0])
+    scene.tell(200, scene.document.to_json().encode())
+    told = f'{{"session": "{scene.session.session.hex()}", "number": {number}, "token": "t"}}'
+    with pytest.raises(ProtocolError, match="told of no seat"):
+        scene.tell(200, told.encode())
+
+
 def test_a_visit_waits_where_it_is_told_to_and_asks_the_same_again(scene: Scene) -> None:
     first = scene.ask
     assert (first.method, first.path) == ("POST", f"/directory/{DIGEST}")

@@ -339,6 +339,27 @@ def test_a_ledger_without_room_gives_no_vector(tmp_path: Path) -> None:
     assert session.participants[0].spent() == 0
 
 
+@pytest.mark.parametrize("number", [True, "0", 0.0, -1, 5])
+def test_a_number_that_no_client_has_is_refused(tmp_path: Path, number: object) -> None:
+    one = joined(a_device(tmp_path / "one"), CAMPAIGN)
+    with pytest.raises(ParameterError, match="number must be a whole number from 0 to 4"):
+        one.begin(DOCUMENT.to_json(), SESSION, number)  # type: ignore[arg-type]
+    assert one.seat is None
+
+
+def test_rounds_that_cannot_be_begun_leave_nothing_on_the_disk(tmp_path: Path) -> None:
+    """A server that sends documents without end fills no disk: of these the first alone is kept."""
+    session = a_session(tmp_path).until(Step.CONFIRM)
+    poor = joined(a_device(tmp_path / "poor", cap=0.5), CAMPAIGN)
+    for clients in range(6, 10):
+        other = a_round(CAMPAIGN, clients, clients - 1)
+        for one, error in ((session.participants[0], AlreadyGivenError), (poor, BudgetError)):
+            with pytest.raises(error):
+                one.begin(other.to_json(), os.urandom(16), 0)
+            assert one._ledger.joined(other.digest) is None
+    assert session.participants[0]._ledger.joined(DOCUMENT.digest) is not None
+
+
 def test_a_position_that_is_none_changes_nothing(tmp_path: Path) -> None:
     session = a_session(tmp_path).until(Step.MASK)
     with pytest.raises(PositionError):

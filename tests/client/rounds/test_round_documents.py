@@ -123,6 +123,32 @@ def test_a_circle_is_accepted_where_its_bounds_hold_and_not_below() -> None:
             replace(made, degree=wrong.degree, shares=wrong.shares)
 
 
+@pytest.mark.parametrize(("degree", "shares"), [(100, 2), (102, 2), (100, 60), (1 << 19, 70)])
+def test_where_all_are_neighbours_as_many_shares_are_needed_as_the_threshold_says(
+    degree: int, shares: int
+) -> None:
+    """Two of eleven who collude would open everybody's secrets by themselves."""
+    campaign = a_campaign(server="honest", most_clients=101, colluding_ppm=100_000)
+    for server in ("any", "honest"):
+        made = a_round(campaign, 101, 70, colluding=11, server=server)
+        with pytest.raises(CollectionError, match="degree and shares must be 100 and 70"):
+            replace(made, degree=degree, shares=shares)
+
+
+def test_a_round_that_would_take_hours_to_check_is_refused_at_once() -> None:
+    campaign = a_campaign(most_clients=1 << 20)
+    text = a_round(campaign, 101, 70).to_json()
+    hard = {"clients": 1 << 20, "threshold": 1 << 19, "shares": 2, "colluding": 1 << 18,
+            "degree": 1 << 18, "honest": 1 << 10, "bits": 60, "server": "honest"}  # fmt: skip
+    text = json.dumps({**json.loads(text), **hard})
+    with pytest.raises(CollectionError, match="the campaign trusts no server"):
+        RoundDocument.from_json(text, campaign)
+    trusting = a_campaign(most_clients=10_000, server="honest")
+    text = json.dumps({**json.loads(text), "campaign": trusting.digest})
+    with pytest.raises(CollectionError, match="clients must be a whole number from 2 to 10000"):
+        RoundDocument.from_json(text, trusting)
+
+
 @pytest.mark.parametrize(
     ("clients", "honest", "sensitivity", "micro"),
     [(10, 6, 1, 1_000_000), (100, 10, 5, 100_000), (10_000, 8_000, 3, 5_000_000), (7, 1, 1, 1)],

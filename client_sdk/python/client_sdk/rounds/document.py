@@ -238,13 +238,15 @@ class RoundDocument:
             if self.server == "any"
             else "if the server follows the protocol"
         )
+        # No sum is wrong where a circle was unlucky, but its terms may show.
+        circle = "" if self.neighbours is None else " and but for a circle that is unlucky, 2^-40"
         delta = f", delta {self.delta_e15}e-15" if self.delta_e15 else ""
         return (
             f"distributed differential privacy, epsilon {self.micro_epsilon / MICRO:g}{delta}, "
             "per user, one user's report replaced by zeros, the number of users public; "
-            f"{server}, if at least {self.honest} honest clients are in a sum, which holds if at "
-            f"most {self.colluding} of {self.clients} clients collude, and nobody breaks X25519, "
-            "HKDF-SHA256, ChaCha20-Poly1305 or Ed25519"
+            f"{server}{circle}, if at least {self.honest} honest clients are in a sum, which holds "
+            f"if at most {self.colluding} of the at most {self.clients} clients of its session "
+            "collude, and nobody breaks X25519, HKDF-SHA256, ChaCha20-Poly1305 or Ed25519"
         )
 
     @classmethod
@@ -270,6 +272,10 @@ class RoundDocument:
             raise CollectionError(f"schema must be {SCHEMA!r}, got {shown(document.get('schema'))}")
         canonical.fields(document, _FIELDS, "the round document")
         values: dict[str, Any] = {name: document[name] for name in _FIELDS - {"schema", "asked"}}
+        # First: what a circle claims is computed in exact fractions, which takes long for many.
+        pinned = check_campaign(campaign)
+        canonical.integer(values["clients"], "clients", 2, pinned.most_clients)
+        _check_server(values["server"], pinned)
         found = cls(asked=Asked.parse(document["asked"]), **values)
         check_digest("round", found.digest, digest)
         found.verify(campaign)
@@ -310,8 +316,7 @@ class RoundDocument:
             raise CollectionError(
                 f"colluding must be at least {least} in its campaign, got {self.colluding}"
             )
-        if self.server == "honest" and pinned.server != "honest":
-            raise CollectionError("server must be 'any': the campaign trusts no server")
+        _check_server(self.server, pinned)
 
     def _check_claim(self) -> None:
         """Check that the numbers keep what they claim, whoever chose them."""
@@ -325,6 +330,12 @@ class RoundDocument:
             raise CollectionError(
                 f"honest must be at most threshold - colluding = "
                 f"{self.threshold - self.colluding}, got {self.honest}"
+            )
+        complete = self.clients - 1, self.threshold
+        if self.degree >= self.clients - 1 and (self.degree, self.shares) != complete:
+            raise CollectionError(
+                f"degree and shares must be {self.clients - 1} and {self.threshold} where all are "
+                f"neighbours, or degree less, got {self.degree} and {self.shares}"
             )
         least = least_bits(self.clients, self.honest, self.sensitivity, self.micro_epsilon)
         if self.bits < least:
@@ -357,6 +368,12 @@ def least_bits(clients: int, honest: int, sensitivity: int, micro_epsilon: int) 
     ratio = -(-clients // honest)
     noise = -(-2 * (ratio + WRAP_BITS) * sensitivity * MICRO // micro_epsilon)
     return (most + noise).bit_length() + 1  # one more for the sign
+
+
+def _check_server(server: object, campaign: Campaign) -> None:
+    """Refuse a round that trusts its server where the campaign trusts none."""
+    if server == "honest" and campaign.server != "honest":
+        raise CollectionError("server must be 'any': the campaign trusts no server")
 
 
 def _is_digest(text: str) -> bool:

@@ -119,10 +119,15 @@ def exposed(clients: int, threshold: int, colluding: int, degree: int, shares: i
     degree = min(degree, others)
     good = others - colluding
     # Sets of `degree` neighbours with k colluding clients; the union over clients comes below.
-    hits = sum(
-        comb(colluding, k) * comb(good, degree - k)
-        for k in range(shares, min(colluding, degree) + 1)
-    )
+    first, last = max(shares, degree - good), min(colluding, degree)
+    if first > last:
+        return Fraction(0)
+    sets = comb(colluding, first) * comb(good, degree - first)
+    hits = 0
+    for k in range(first, last + 1):
+        hits += sets
+        # The sets with k + 1 from those with k, exactly: computed anew each would take minutes.
+        sets = sets * (colluding - k) * (degree - k) // ((k + 1) * (good - degree + k + 1))
     return Fraction(clients * hits, comb(others, degree))
 
 

@@ -33,7 +33,7 @@ from client_sdk.rounds.noise import client_vector
 from client_sdk.rounds.primitives import KEY_BYTES, SigningKey
 from client_sdk.rounds.terms import SESSION_BYTES, Step
 from client_sdk.rounds.wire import Message
-from client_sdk.validate import shown, written_epsilon
+from client_sdk.validate import shown, whole_number, written_epsilon
 
 MAX_SESSIONS = 16  # that a device begins in one campaign; all but the last without a vector
 
@@ -214,22 +214,18 @@ class Participant:
         if not isinstance(session, bytes) or len(session) != SESSION_BYTES:
             raise ParameterError(f"session must be {SESSION_BYTES} bytes, got {shown(session)}")
         terms = asked.terms(session)
+        number = whole_number("number", number, 0, asked.clients - 1)
         self._check_open()
-        self._ledger.join(asked.digest, asked.to_json(), None)
+        here = {"session": session.hex(), "round": asked.digest, "number": number}
+        # The document of a round that cannot be begun is not kept: many would fill the disk.
+        _check_new(self._state(), here)
+        if self._ledger.remaining(self.campaign.digest) >= asked.micro_epsilon:
+            self._ledger.join(asked.digest, asked.to_json(), None)
 
         def move(before: str | None) -> tuple[str, int]:
             state = _read(before)
-            here = {"session": session.hex(), "round": asked.digest, "number": number}
-            if all(state[field] == value for field, value in here.items()):
-                if state["step"] != Step.ADVERTISE or state["left"]:
-                    raise ProtocolError("this session was begun before: go on with resume")
+            if _check_new(state, here):
                 return str(before), 0
-            if state["spent"]:
-                raise AlreadyGivenError("this device has given its vector in this campaign")
-            if session.hex() in state["sessions"]:
-                raise ProtocolError("this session was begun before, under other terms, or left")
-            if len(state["sessions"]) >= MAX_SESSIONS:
-                raise ProtocolError(f"this device has begun {MAX_SESSIONS} sessions: no more")
             identity = self._identity(state)
             client = Client(terms, number, identity, {number: identity.public})
             answer = client.advertise()
@@ -438,6 +434,21 @@ class Participant:
                 "the round of this device is not open by its clock: ask is_open before a position "
                 "is read; nothing was drawn"
             )
+
+
+def _check_new(state: State, here: State) -> bool:
+    """Refuse a session that may not be begun; tell whether it is the one that just was."""
+    if all(state[field] == value for field, value in here.items()):
+        if state["step"] != Step.ADVERTISE or state["left"]:
+            raise ProtocolError("this session was begun before: go on with resume")
+        return True
+    if state["spent"]:
+        raise AlreadyGivenError("this device has given its vector in this campaign")
+    if here["session"] in state["sessions"]:
+        raise ProtocolError("this session was begun before, under other terms, or left")
+    if len(state["sessions"]) >= MAX_SESSIONS:
+        raise ProtocolError(f"this device has begun {MAX_SESSIONS} sessions: no more")
+    return False
 
 
 def _gone(state: State, why: str) -> str:

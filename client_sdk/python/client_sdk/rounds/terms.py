@@ -88,6 +88,12 @@ class Terms:
                 f"got {self.neighbours.shares!r}"
             )
         whole_number("colluding", self.colluding, 0, self.threshold - 1)
+        if self.complete and self.colluding >= self.shares:
+            # All are neighbours of all: those who collude hold shares of everybody's secrets.
+            raise ParameterError(
+                f"neighbours.shares must be more than the {self.colluding} clients who collude "
+                f"where all are neighbours, got {self.shares}"
+            )
         if not isinstance(self.honest_server, bool):
             raise ParameterError(
                 f"honest_server must be True or False, got {shown(self.honest_server)}"

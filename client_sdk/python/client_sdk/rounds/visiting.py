@@ -146,7 +146,7 @@ class _Seat:
         try:
             told = json.loads(body)
             return cls(bytes.fromhex(told["session"]), int(told["number"]), str(told["token"]))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise ProtocolError("the server told of no seat") from None
 
 

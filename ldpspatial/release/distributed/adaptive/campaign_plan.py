@@ -92,12 +92,12 @@ class CampaignPlan:
         number_in("tolerated", tolerated, "[0, 1)")
         self.threshold = clients - floor(Fraction(str(tolerated)) * clients)
         self.colluding = ceil(Fraction(campaign.colluding_ppm * clients, MILLION))
-        cohort = Cohort(clients, tolerated=tolerated)
         if self.colluding >= self.threshold:
             raise InputError(
                 f"tolerated must leave more than the {self.colluding} clients who may collude, "
                 f"got {tolerated!r} of {clients}"
             )
+        cohort = Cohort(clients, tolerated=tolerated, colluding=campaign.colluding_ppm / MILLION)
         histogram = AdaptiveHierarchical(
             cohort, calibration, rounds=min(campaign.rounds, 1000), depth=max(campaign.depth, 1)
         )

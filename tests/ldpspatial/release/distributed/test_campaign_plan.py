@@ -104,6 +104,15 @@ def test_a_campaign_without_a_sum_gives_the_uniform_map() -> None:
         plan.document(21)
 
 
+def test_the_claim_names_those_who_may_collude_alike_everywhere() -> None:
+    campaign = a_campaign(most_clients=100, least_honest=50, sensitivity=1, colluding_ppm=50_000)
+    plan = CampaignPlan(campaign, 1000, tolerated=0.2)
+    assert plan.document(1).honest == 75
+    conditions = " ".join(plan.released().claim.conditions)
+    assert "at most 5 % of a shard's clients omit or reveal their noise" in conditions
+    assert "at most 5 of the at most 100 clients of its session collude" in conditions
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="people must be a whole number from 1"):
         CampaignPlan(CAMPAIGN, 0)

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from client_sdk import Device
 from client_sdk.rounds import Ask, Asked, Campaign, Participant, RoundDocument, Step
 from ldpspatial.errors import InputError
 from ldpspatial.service.app import make_app
-from ldpspatial.service.database import StoreError
+from ldpspatial.service.database import Statement, StoreError
 from ldpspatial.service.limits import Limits
 from ldpspatial.service.rounds import api
 from ldpspatial.service.rounds.directory import enrolled, open_directory
@@ -181,6 +183,52 @@ def test_a_round_without_enough_people_reveals_nothing_and_the_campaign_goes_on(
         _, found = await released(database, CAMPAIGN.digest)
         assert found.density.tolist() == [[1 / 64] * 8] * 8
         assert found.facts["rounds"] == 0
+        await database.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("lost_at", "transaction"), [(10, 1), (1000, 1), (1000, 2)])
+def test_a_server_that_missed_what_the_store_did_takes_it_up(
+    tmp_path: Path, clock: Clock, lost_at: int, transaction: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round was opened, dealt or added up: the answer was lost, or another process did it."""
+
+    async def run() -> None:
+        database, _ = await opened(tmp_path)
+        one, other = await started(database, clock), await started(database, clock)
+        do = database.inner.run
+
+        done = []
+
+        async def loses(statements: Sequence[Statement]) -> list[int]:
+            done.append(await do(statements))
+            if len(done) == transaction:
+                raise StoreError("the connection was lost")
+            return done[-1]
+
+        async def states() -> list[tuple[str, int | None, int]]:
+            found = []
+            for server in (one, other):
+                now = server.running(CAMPAIGN.digest)
+                assert now is not None
+                round_ = now.document and now.document.round
+                found.append((now.state, round_, now.plan.rounds_taken))
+            return found
+
+        for seconds in (10, 1000, 3700, 4700):
+            clock.seconds = START + seconds
+            if seconds == lost_at:
+                with monkeypatch.context() as patch:
+                    patch.setattr(database.inner, "run", loses)
+                    with pytest.raises(StoreError, match="connection was lost"):
+                        await one.tick()
+            for server in (one, other, one, other):
+                with suppress(StoreError):  # the store is further: it looks again
+                    await server.tick()
+            first, second = await states()
+            assert first == second
+        assert first == ("over", None, 2)
         await database.close()
 
     asyncio.run(run())

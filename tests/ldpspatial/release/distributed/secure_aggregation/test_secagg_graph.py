@@ -57,6 +57,20 @@ def truly(
     return {name: Fraction(times, cases) for name, times in bad.items()}
 
 
+def test_the_bound_for_exposed_is_a_hypergeometric_tail() -> None:
+    """Term by term against binomial coefficients, where shares or degree exceed what there is."""
+    for threshold in range(2, 12):
+        for colluding in range(threshold):
+            for degree in range(2, 14, 2):
+                drawn, good = min(degree, threshold - 1), threshold - 1 - colluding
+                for shares in range(2, degree + 1):
+                    hits = sum(
+                        comb(colluding, k) * comb(good, drawn - k) for k in range(shares, drawn + 1)
+                    )
+                    slow = Fraction(16 * hits, comb(threshold - 1, drawn))
+                    assert exposed(16, threshold, colluding, degree, shares) == slow
+
+
 @pytest.mark.parametrize(
     ("clients", "threshold", "colluding", "degree", "shares"),
     [(8, 5, 2, 2, 2), (9, 6, 2, 4, 3), (9, 5, 2, 4, 2), (8, 8, 3, 2, 2), (9, 6, 3, 4, 2)],
