@@ -32,6 +32,8 @@ FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 SECRET = {"Cache-Control": "no-store"}
 OCTETS = "application/octet-stream"
 SHORT = 1 << 12
+IDENTITIES = "/rounds/sessions/{session}/identities/{seat}"
+STEP = "/rounds/sessions/{session}/{step}/{seat}"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -55,11 +57,11 @@ class RoundApi:
 
     def routes(self) -> list[Route]:
         """Return the routes, to be mounted in an application."""
-        step = "/rounds/sessions/{session}/{step}/{seat}"
         return [
             Route("/directory/{campaign}", self._guarded(self.enrol), methods=["POST"]),
-            Route(step, self._guarded(self.message), methods=["POST"]),
-            Route(step, self._guarded(self.answer), methods=["GET"]),
+            Route(IDENTITIES, self._guarded(self.identities), methods=["POST"]),
+            Route(STEP, self._guarded(self.message), methods=["POST"]),
+            Route(STEP, self._guarded(self.answer), methods=["GET"]),
             Route("/rounds/{campaign}", self._guarded(self.campaign), methods=["GET"]),
             Route("/rounds/{campaign}/{number}", self._guarded(self.document), methods=["GET"]),
             Route("/rounds/{campaign}/{number}/seat", self._guarded(self.seat), methods=["POST"]),
@@ -114,11 +116,18 @@ class RoundApi:
         }
         return Response(msgspec.json.encode(told), 200, SECRET, "application/json")
 
+    async def identities(self, request: Request) -> Response:
+        """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
+        session, _ = self._seated(request)
+        body = await self._body(request, session.longest(Step.SHARE))
+        numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
+        if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
+            raise Problem(422, "Numbers of neighbours are asked for, 4 bytes each.")
+        found = b"".join(session.seats[number].to_bytes() for number in numbers)
+        return Response(found, headers=SECRET, media_type=OCTETS)
+
     async def message(self, request: Request) -> Response:
         """Take a message of a step; 204 when it is durable."""
-        if request.path_params["step"] == "identities":
-            session, _ = self._seated(request)
-            return self._identities(session, await self._body(request, session.longest(Step.SHARE)))
         step = _step(request)
         if await self._is_summed(request, step):
             return Response(status_code=204, headers=SECRET)
@@ -166,14 +175,6 @@ class RoundApi:
                 await asyncio.wait_for(changed.wait(), WAIT_S)
         finally:
             self._waiting -= 1
-
-    def _identities(self, session: Session, body: bytes) -> Response:
-        """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
-        numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
-        if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
-            raise Problem(422, "Numbers of neighbours are asked for, 4 bytes each.")
-        found = b"".join(session.seats[number].to_bytes() for number in numbers)
-        return Response(found, headers=SECRET, media_type=OCTETS)
 
     def _seated(self, request: Request) -> tuple[Session, int]:
         """Return session and seat of a device that shows the token of that seat."""
