@@ -24,6 +24,7 @@ from ldpspatial.service.rounds.server import NoSeatError, RoundServer, Running
 from ldpspatial.service.rounds.sessions import OverError, Session
 
 DIGEST = re.compile("[0-9a-f]{64}")
+SESSION = re.compile("[0-9a-f]{32}")
 NUMBER = re.compile("[0-9]{1,10}")
 WAIT_S = 10.0  # for a step to be closed
 MOST_WAITING = 300  # requests at the same time; the others come again
@@ -60,8 +61,7 @@ class RoundApi:
         return [
             Route("/directory/{campaign}", self._guarded(self.enrol), methods=["POST"]),
             Route(IDENTITIES, self._guarded(self.identities), methods=["POST"]),
-            Route(STEP, self._guarded(self.message), methods=["POST"]),
-            Route(STEP, self._guarded(self.answer), methods=["GET"]),
+            Route(STEP, self._guarded(self.step), methods=["GET", "POST"]),
             Route("/rounds/{campaign}", self._guarded(self.campaign), methods=["GET"]),
             Route("/rounds/{campaign}/{number}", self._guarded(self.document), methods=["GET"]),
             Route("/rounds/{campaign}/{number}/seat", self._guarded(self.seat), methods=["POST"]),
@@ -69,9 +69,10 @@ class RoundApi:
 
     async def enrol(self, request: Request) -> Response:
         """Enrol an identity; return its certificate, the same for whoever asks again."""
+        campaign = _digest(request)
         identity = await self._body(request, KEY_BYTES)
         try:
-            found = await enrol(self._database, _digest(request), identity)
+            found = await enrol(self._database, campaign, identity)
         except ParameterError as error:
             raise Problem(422, str(error)) from None
         except FullDirectoryError:
@@ -126,6 +127,12 @@ class RoundApi:
         found = b"".join(session.seats[number].to_bytes() for number in numbers)
         return Response(found, headers=SECRET, media_type=OCTETS)
 
+    async def step(self, request: Request) -> Response:
+        """Take a message of a step, or return what comes of it."""
+        _session(request)
+        _number(request, "seat")
+        return await (self.message if request.method == "POST" else self.answer)(request)
+
     async def message(self, request: Request) -> Response:
         """Take a message of a step; 204 when it is durable."""
         step = _step(request)
@@ -178,10 +185,10 @@ class RoundApi:
 
     def _seated(self, request: Request) -> tuple[Session, int]:
         """Return session and seat of a device that shows the token of that seat."""
-        session = self._rounds.session(request.path_params["session"])
+        name, seat = _session(request), _number(request, "seat")
+        session = self._rounds.session(name)
         if session is None:
             raise Problem(410, "The session is over, or never was.")
-        seat = _number(request, "seat")
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not session.is_token(seat, token.strip()):
             asks = {"WWW-Authenticate": "Bearer"}
@@ -239,6 +246,13 @@ def _digest(request: Request) -> str:
     if not DIGEST.fullmatch(digest):
         raise Problem(404, "A digest has 64 hexadecimal digits.")
     return digest
+
+
+def _session(request: Request) -> str:
+    name: str = request.path_params["session"]
+    if not SESSION.fullmatch(name):
+        raise Problem(404, "The name of a session has 32 hexadecimal digits.")
+    return name
 
 
 def _number(request: Request, name: str) -> int:
