@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -56,18 +57,18 @@ def make_app(
         maps = Maps()
         monitoring = Monitoring(store, devices, commits)
         operators = OperatorApi(store, catalogue, commits, maps, monitoring)
+        rounds = await _rounds(store, limits)
         app.router.routes[:] = [
             Route("/reports", devices.reports, methods=["POST"]),
             Route("/reports", devices.preflight, methods=["OPTIONS"]),
             Route("/collections/{digest}", devices.document, methods=["GET"]),
             Route("/series/{digest}", devices.series, methods=["GET"]),
             Route("/health", monitoring.health, methods=["GET"]),
-            Route("/openapi.json", describe, methods=["GET"]),
+            Route("/openapi.json", partial(describe, rounds=bool(rounds.routes)), methods=["GET"]),
+            *rounds.routes,
             *operators.routes(),
             *pages.routes(),
         ]
-        rounds = await _rounds(store, limits)
-        app.router.routes += rounds.routes
         await forget(store.database)
         await clock.look()  # so that the first report finds its window open
         await catalogue.refresh()

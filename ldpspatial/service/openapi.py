@@ -16,17 +16,23 @@ Json = dict[str, Any]
 DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$", "minLength": 64, "maxLength": 64}
 NUMBER = {"type": "integer", "minimum": 0}
 POSITIVE = {"type": "integer", "minimum": 1}
+WRITTEN_NUMBER = {"type": "string", "pattern": "^[0-9]{1,10}$", "minLength": 1, "maxLength": 10}
+SESSION = {"type": "string", "pattern": "^[0-9a-f]{32}$", "minLength": 32, "maxLength": 32}
+OCTETS = "application/octet-stream"
+BYTES = {"requestBody": {"required": True, "content": {OCTETS: {}}}}
+OF_BODIES = 400, 408, 413, 422  # what may be wrong with bytes that are sent in a round
 NUMBER_OR_NONE = {"type": ["integer", "null"], "minimum": 0}
 
 
-async def describe(request: Request) -> Response:
+async def describe(request: Request, *, rounds: bool) -> Response:
     """Return the document."""
-    return Response(msgspec.json.encode(document()), media_type="application/json")
+    return Response(msgspec.json.encode(document(rounds)), media_type="application/json")
 
 
 @cache
-def document() -> Json:
-    """Return the document as an object."""
+def document(rounds: bool = False) -> Json:
+    """Return the document as an object, with the requests of rounds where a store has them."""
+    seat = {"type": "http", "scheme": "bearer", "description": "The token of a seat."}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,10 +41,18 @@ def document() -> Json:
             "description": "Collects randomised reports of positions, and shows what they tell.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": {**_for_devices(), **_for_operators(), **_for_watching()},
+        "paths": {
+            **_for_devices(),
+            **(_for_rounds() if rounds else {}),
+            **_for_operators(),
+            **_for_watching(),
+        },
         "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                **({"seat": seat} if rounds else {}),
+            },
+            "schemas": {**_schemas(), **({"Seat": _seat()} if rounds else {})},
         },
     }
 
@@ -74,6 +88,83 @@ def _for_devices() -> Json:
         },
         "/collections/{digest}": _document("getCollection", "collection"),
         "/series/{digest}": _document("getSeries", "series"),
+    }
+
+
+def _for_rounds() -> Json:
+    campaign = {**_in_path("campaign"), "schema": DIGEST}
+    number = {**_in_path("number"), "schema": WRITTEN_NUMBER}
+    session = {**_in_path("session"), "schema": SESSION}
+    seat = {**_in_path("seat"), "schema": WRITTEN_NUMBER}
+    step = {**_in_path("step"), "schema": {"type": "string", "enum": list("01234")}}
+    text = {"description": "The canonical text.", "content": {"application/json": {}}}
+    later = {"202": {"description": "Not yet: ask again."}}
+    message = _for_seat(
+        "sendMessage",
+        "Send the message of a step.",
+        {"204": {"description": "It is stored durably."}, **_problems(*OF_BODIES)},
+        BYTES,
+    )
+    answer = _for_seat(
+        "getAnswer",
+        "Return what comes of a step.",
+        {
+            "200": _bytes("The message to this seat."),
+            **later,
+            "204": {"description": "The session came to its sum."},
+        },
+    )
+    return {
+        "/directory/{campaign}": {
+            "post": _of_round(
+                "enrol",
+                "Enrol an identity.",
+                {
+                    "200": _bytes("Its certificate: the same whoever asks again."),
+                    **_problems(403, *OF_BODIES),
+                },
+                BYTES,
+                campaign,
+            )
+        },
+        "/rounds/{campaign}": {
+            "get": _of_round(
+                "getCampaign", "Return the document of a campaign.", {"200": text}, {}, campaign
+            )
+        },
+        "/rounds/{campaign}/{number}": {
+            "get": _of_round(
+                "getRound",
+                "Return the document of a round, once it is open.",
+                {"200": text, **_problems(410)},
+                {},
+                *(campaign, number),
+            )
+        },
+        "/rounds/{campaign}/{number}/seat": {
+            "post": _of_round(
+                "askForSeat",
+                "Ask for a seat with a certificate and a signature.",
+                {"200": _answer("The seat.", "Seat"), **later, **_problems(410, *OF_BODIES)},
+                BYTES,
+                *(campaign, number),
+            )
+        },
+        "/rounds/sessions/{session}/identities/{seat}": {
+            "post": {
+                **_for_seat(
+                    "getIdentities",
+                    "Return the certificates of neighbours by their numbers, 4 bytes each.",
+                    {"200": _bytes("100 bytes each."), **_problems(*OF_BODIES)},
+                    BYTES,
+                ),
+                "parameters": [session, seat],
+            }
+        },
+        "/rounds/sessions/{session}/{step}/{seat}": {
+            "post": {**message, "parameters": [session, step, seat]},
+            "get": {**answer, "parameters": [session, step, seat]},
+        },
     }
 
 
@@ -177,6 +268,25 @@ def _document(name: str, what: str) -> Json:
     }
 
 
+def _of_round(name: str, summary: str, responses: Json, more: Json, *parameters: Json) -> Json:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": list(parameters),
+        "responses": {**responses, **_problems(404, 429, 503)},
+        **more,
+    }
+
+
+def _for_seat(name: str, summary: str, responses: Json, more: Json | None = None) -> Json:
+    told = {**responses, **_problems(401, 410)}
+    return {**_of_round(name, summary, told, more or {}), "security": [{"seat": []}]}
+
+
+def _bytes(description: str) -> Json:
+    return {"description": description, "content": {OCTETS: {}}}
+
+
 def _guarded(name: str, summary: str, responses: Json, more: Json | None = None) -> Json:
     return {
         "operationId": name,
@@ -263,6 +373,11 @@ def _object(required: Json, optional: Json | None = None) -> Json:
         "properties": {**required, **(optional or {})},
         "additionalProperties": False,
     }
+
+
+def _seat() -> Json:
+    token = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+    return _object({"session": SESSION, "number": NUMBER, "token": token})
 
 
 def _schemas() -> Json:

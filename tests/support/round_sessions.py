@@ -1,12 +1,13 @@
 """Sessions of rounds in a store, with clients that have no ledger, for tests of the server."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from client_sdk.rounds import Client, RoundDocument, SigningKey, Step
+from client_sdk.rounds import Asked, Campaign, Client, RoundDocument, SigningKey, Step
 from client_sdk.rounds.shared import (
     Certificate,
     Confirmations,
@@ -15,6 +16,8 @@ from client_sdk.rounds.shared import (
     Survivors,
 )
 from ldpspatial.service.database import Database, Row, Statement
+from ldpspatial.service.rounds.directory import enrol, open_directory
+from ldpspatial.service.rounds.server import SUMMING, open_campaign
 from ldpspatial.service.rounds.sessions import OverError, Session, new_session
 from ldpspatial.service.rounds.tables import make_round_tables
 from ldpspatial.service.store import make_store, open_store
@@ -121,6 +124,54 @@ class Players:
         else:
             return
         self.answers[number] = Step(step + 1), answer.to_bytes()
+
+
+@dataclass
+class Seated:
+    """Somebody who has a seat in a session that a store holds.
+
+    Attributes
+    ----------
+    key : SigningKey
+        Of their identity.
+    session : str
+    seat : int
+    token : str
+    longest : int
+        Bytes of a masked vector, and at most 256 more.
+    """
+
+    key: SigningKey
+    session: str
+    seat: int
+    token: str
+    longest: int
+
+
+async def with_a_session(
+    path: Path, campaign: Campaign = CAMPAIGN, level: int = 1, people: int = 5
+) -> Seated:
+    """Put a campaign into a store, its directory, and a session of its first round."""
+    store = await open_store(path)
+    database = store.database
+    await make_round_tables(database)
+    directory = await open_directory(database, campaign.digest, 100)
+    await open_campaign(database, campaign, directory, people=24, tolerated=0.2)
+    document = a_round(campaign, people, people - 1, asked=Asked(levels=(level,)))
+    keys = [SigningKey(seeded(100 + number)) for number in range(people)]
+    seats = {}
+    for number, key in enumerate(keys):
+        found = await enrol(database, campaign.digest, key.public)
+        assert found is not None
+        seats[number] = found.to_bytes()
+    opened = "INSERT INTO round_rounds (campaign, number, document, state) VALUES ($1, $2, $3, $4)"
+    row = (campaign.digest, 1, document.to_json(), SUMMING)
+    statements = new_session(campaign.digest, 1, seats)
+    await database.run([Statement(opened, [row]), *statements])
+    session = await Session.load(database, statements[0].rows[0][0], document)
+    await store.close()
+    longest = session.longest(Step.MASK)
+    return Seated(keys[2], session.name, 2, session.token(2), longest)
 
 
 async def a_session(

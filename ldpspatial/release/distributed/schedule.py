@@ -97,7 +97,7 @@ def wanted_people(
     --------
     >>> cohort = Cohort(shard_size=10_000)
     >>> [round(wanted_people(0.1, 1.0, 4**i, 100_000, cohort, 1, 1)) for i in (1, 2, 3, 6)]
-    [109, 434, 1738, 373190]
+    [109, 434, 1737, 111162]
     """
     in_one = 2 * length * noise_deviation(epsilon, sensitivity) / (calibration * scale)
     people = max(in_one, float(LEAST_MEAN * length))

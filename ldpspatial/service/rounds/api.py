@@ -24,6 +24,7 @@ from ldpspatial.service.rounds.server import NoSeatError, RoundServer, Running
 from ldpspatial.service.rounds.sessions import OverError, Session
 
 DIGEST = re.compile("[0-9a-f]{64}")
+SESSION = re.compile("[0-9a-f]{32}")
 NUMBER = re.compile("[0-9]{1,10}")
 WAIT_S = 10.0  # for a step to be closed
 MOST_WAITING = 300  # requests at the same time; the others come again
@@ -32,6 +33,8 @@ FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 SECRET = {"Cache-Control": "no-store"}
 OCTETS = "application/octet-stream"
 SHORT = 1 << 12
+IDENTITIES = "/rounds/sessions/{session}/identities/{seat}"
+STEP = "/rounds/sessions/{session}/{step}/{seat}"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -55,11 +58,10 @@ class RoundApi:
 
     def routes(self) -> list[Route]:
         """Return the routes, to be mounted in an application."""
-        step = "/rounds/sessions/{session}/{step}/{seat}"
         return [
             Route("/directory/{campaign}", self._guarded(self.enrol), methods=["POST"]),
-            Route(step, self._guarded(self.message), methods=["POST"]),
-            Route(step, self._guarded(self.answer), methods=["GET"]),
+            Route(IDENTITIES, self._guarded(self.identities), methods=["POST"]),
+            Route(STEP, self._guarded(self.step), methods=["GET", "POST"]),
             Route("/rounds/{campaign}", self._guarded(self.campaign), methods=["GET"]),
             Route("/rounds/{campaign}/{number}", self._guarded(self.document), methods=["GET"]),
             Route("/rounds/{campaign}/{number}/seat", self._guarded(self.seat), methods=["POST"]),
@@ -67,9 +69,10 @@ class RoundApi:
 
     async def enrol(self, request: Request) -> Response:
         """Enrol an identity; return its certificate, the same for whoever asks again."""
+        campaign = _digest(request)
         identity = await self._body(request, KEY_BYTES)
         try:
-            found = await enrol(self._database, _digest(request), identity)
+            found = await enrol(self._database, campaign, identity)
         except ParameterError as error:
             raise Problem(422, str(error)) from None
         except FullDirectoryError:
@@ -114,11 +117,24 @@ class RoundApi:
         }
         return Response(msgspec.json.encode(told), 200, SECRET, "application/json")
 
+    async def identities(self, request: Request) -> Response:
+        """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
+        session, _ = self._seated(request)
+        body = await self._body(request, session.longest(Step.SHARE))
+        numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
+        if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
+            raise Problem(422, "Numbers of neighbours are asked for, 4 bytes each.")
+        found = b"".join(session.seats[number].to_bytes() for number in numbers)
+        return Response(found, headers=SECRET, media_type=OCTETS)
+
+    async def step(self, request: Request) -> Response:
+        """Take a message of a step, or return what comes of it."""
+        _session(request)
+        _number(request, "seat")
+        return await (self.message if request.method == "POST" else self.answer)(request)
+
     async def message(self, request: Request) -> Response:
         """Take a message of a step; 204 when it is durable."""
-        if request.path_params["step"] == "identities":
-            session, _ = self._seated(request)
-            return self._identities(session, await self._body(request, session.longest(Step.SHARE)))
         step = _step(request)
         if await self._is_summed(request, step):
             return Response(status_code=204, headers=SECRET)
@@ -167,20 +183,12 @@ class RoundApi:
         finally:
             self._waiting -= 1
 
-    def _identities(self, session: Session, body: bytes) -> Response:
-        """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
-        numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
-        if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
-            raise Problem(422, "Numbers of neighbours are asked for, 4 bytes each.")
-        found = b"".join(session.seats[number].to_bytes() for number in numbers)
-        return Response(found, headers=SECRET, media_type=OCTETS)
-
     def _seated(self, request: Request) -> tuple[Session, int]:
         """Return session and seat of a device that shows the token of that seat."""
-        session = self._rounds.session(request.path_params["session"])
+        name, seat = _session(request), _number(request, "seat")
+        session = self._rounds.session(name)
         if session is None:
             raise Problem(410, "The session is over, or never was.")
-        seat = _number(request, "seat")
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not session.is_token(seat, token.strip()):
             asks = {"WWW-Authenticate": "Bearer"}
@@ -238,6 +246,13 @@ def _digest(request: Request) -> str:
     if not DIGEST.fullmatch(digest):
         raise Problem(404, "A digest has 64 hexadecimal digits.")
     return digest
+
+
+def _session(request: Request) -> str:
+    name: str = request.path_params["session"]
+    if not SESSION.fullmatch(name):
+        raise Problem(404, "The name of a session has 32 hexadecimal digits.")
+    return name
 
 
 def _number(request: Request, name: str) -> int:

@@ -21,6 +21,7 @@ from ldpspatial.service.openapi import document
 from ldpspatial.service.page_files import Pages
 from ldpspatial.service.store import make_store
 from ldpspatial.service.tokens import make_token
+from tests.support.round_sessions import CAMPAIGN, Seated, with_a_session
 from tests.support.service import COLLECTION, serving
 
 ROOT = Path(__file__).parents[3]
@@ -46,22 +47,22 @@ async def _prepared(path: Path) -> str:
     return token
 
 
-def with_digests(described: dict[str, Any]) -> dict[str, Any]:
+def with_digests(described: dict[str, Any], seated: Seated) -> dict[str, Any]:
     """Return the document for this store: with digests that it knows, and one that it does not."""
+    rounds = {"campaign": [CAMPAIGN.digest, UNKNOWN], "session": [seated.session, UNKNOWN[:32]]}
     digests = [COLLECTION.digest, RELEASED.digest, UNKNOWN]
     for methods in described["paths"].values():
         for operation in methods.values():
             for parameter in operation.get("parameters", ()):
-                known = {"digest": digests, **MAP_OPTIONS}.get(parameter["name"])
+                known = {"digest": digests, **rounds, **MAP_OPTIONS}.get(parameter["name"])
                 if known:
                     parameter["schema"] = {"enum": known}
     described["components"]["schemas"]["Report"]["properties"]["collection"] = {"enum": digests}
     return described
 
 
-def test_every_route_is_described_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    asyncio.run(_prepared(path))
+def routes_of(path: Path) -> set[tuple[str, str]]:
+    """Return path and method of all that a service of a store answers, but for pages."""
     app = make_app(path, Limits())
 
     async def routes() -> set[tuple[str, str]]:
@@ -74,11 +75,22 @@ def test_every_route_is_described_and_nothing_else(tmp_path: Path) -> None:
                 if method != "HEAD"
             }
 
-    described = {
-        (where, method) for where, methods in document()["paths"].items() for method in methods
-    }
     pages = {(route.path, "get") for route in Pages().routes()} | {("/openapi.json", "get")}
-    assert asyncio.run(routes()) - pages == described
+    return asyncio.run(routes()) - pages
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_every_route_is_described_and_nothing_else(rounds: bool, tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    asyncio.run(_prepared(path))
+    if rounds:
+        asyncio.run(with_a_session(path))
+    described = {
+        (where, method)
+        for where, methods in document(rounds)["paths"].items()
+        for method in methods
+    }
+    assert routes_of(path) == described
 
 
 @pytest.mark.slow
@@ -86,11 +98,12 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     """Some 1,000 requests made from the document, good and bad, get answers that it foretells."""
     path = tmp_path / "store.db"
     token = asyncio.run(_prepared(path))
+    seated = asyncio.run(with_a_session(path))
     with serving(path) as server:
         status, _, content = server.request("GET", "/openapi.json")
         described = json.loads(content)
         assert (status, described["openapi"]) == (200, "3.1.0")
-        (tmp_path / "openapi.json").write_text(json.dumps(with_digests(described)))
+        (tmp_path / "openapi.json").write_text(json.dumps(with_digests(described, seated)))
         command = [
             *(sys.executable, "-m", "schemathesis.cli", "run"),
             *("openapi.json", "--url", f"http://127.0.0.1:{server.port}"),

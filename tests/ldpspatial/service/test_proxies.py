@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import json
 import shutil
 import socket
 import ssl
@@ -15,6 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from client_sdk import Grid
+from client_sdk.rounds.enrolment import seat_request
+from tests.support.round_devices import a_campaign
+from tests.support.round_sessions import Seated, with_a_session
 from tests.support.senders import found, new_store
 from tests.support.service import COLLECTION, NDJSON, free_port, lines, report
 
@@ -24,6 +29,10 @@ NEIGHBOUR = "127.0.0.78"
 AGENT = "planted-agent-7f3a"
 SYSTEM_LOGS = [Path("/var/log/nginx"), Path("/var/log/haproxy.log")]
 PROXIES = ["nginx", "haproxy"]
+LEVEL = 10
+CAMPAIGN = a_campaign(  # of the longest vectors
+    grid=Grid.plane(0, 0, 1000, 1 << LEVEL), most_length=1 << 20, micro_epsilon=1000
+)
 LOUD = {  # what turns logging on: the test must find an address then
     "nginx": [("error_log /dev/null emerg", "error_log {folder}/log info"),
               ("access_log off", "access_log {folder}/log")],
@@ -50,6 +59,12 @@ class Running:
         self, method: str, path: str, body: bytes = b"", home: str = HOME, **headers: str
     ) -> int:
         """Return the status of a response, sent to the port for devices or, inside, operators."""
+        return self.answer(method, path, body, home, **headers)[0]
+
+    def answer(
+        self, method: str, path: str, body: bytes = b"", home: str = HOME, **headers: str
+    ) -> tuple[int, bytes]:
+        """Return status and content of a response."""
         port = self.inside if headers.pop("at", "") == "inside" else self.outside
         connection = http.client.HTTPSConnection(
             "127.0.0.1", port, timeout=30, source_address=(home, 0), context=trusting()
@@ -58,8 +73,7 @@ class Running:
         with closing(connection):
             connection.request(method, path, body, {"User-Agent": AGENT, **named})
             response = connection.getresponse()
-            response.read()
-            return response.status
+            return response.status, response.read()
 
     def post(self, body: bytes, home: str = HOME, **headers: str) -> int:
         return self.request("POST", "/reports", body, home, Content_Type=NDJSON, **headers)
@@ -143,7 +157,8 @@ def running(name: str, folder: Path, rate: int = 0, loud: bool = False) -> Itera
     certificate(folder)
     ports = {each: free_port() for each in ("outside", "inside", "service")}
     command = configured(name, folder, ports, loud)
-    asyncio.run(new_store(str(folder / "store.db")))
+    if not (folder / "store.db").exists():
+        asyncio.run(new_store(str(folder / "store.db")))
     serve = [sys.executable, "-m", "ldpspatial.cli", "serve", str(folder / "store.db"), "--proxy",
              "127.0.0.1", "--rate", str(rate), "--port", str(ports["service"])]  # fmt: skip
     with (
@@ -233,12 +248,47 @@ def talk(at: Running) -> list[str]:
     return [each.id for each in sent]
 
 
+def take_part(at: Running, seated: Seated) -> None:
+    """Make requests of a round: they come to the service with the token of the seat, and whole."""
+    campaign = f"/rounds/{CAMPAIGN.digest}"
+    enrolled = f"/directory/{CAMPAIGN.digest}"
+    status, certificate = at.answer("POST", enrolled, seated.key.public)
+    assert (status, len(certificate)) == (200, 100)
+    assert at.answer("GET", campaign) == (200, CAMPAIGN.to_json().encode())
+    assert at.request("GET", f"{campaign}/1") == 200
+    request = seat_request(seated.key, certificate, CAMPAIGN.digest, 1)
+    status, seat = at.answer("POST", f"{campaign}/1/seat", request, Cookie=AGENT, Referer=AGENT)
+    told = {"session": seated.session, "number": seated.seat, "token": seated.token}
+    assert (status, json.loads(seat)) == (200, told)
+    session, token = (
+        f"/rounds/sessions/{seated.session}",
+        {"Authorization": f"Bearer {seated.token}"},
+    )
+    neighbour = bytes(4)
+    ask = f"{session}/identities/{seated.seat}"
+    assert at.request("POST", ask, neighbour) == 401
+    status, certificates = at.answer("POST", ask, neighbour, **token)
+    assert (status, len(certificates)) == (200, 100)
+    # The longest vector comes to the service, whose session is not there yet.
+    vector = f"{session}/2/{seated.seat}"
+    assert seated.longest > 2_200_000  # more than other bodies may have
+    assert at.request("POST", vector, bytes(seated.longest), **token) == 410
+    for path, length in ((enrolled, 1 << 14), (f"{campaign}/1/seat", 1 << 14), (vector, 9 << 20)):
+        with suppress(OSError):  # or the connection is closed while it is sent
+            assert at.request("POST", path, bytes(length), **token) == 413
+    for outside in ("/rounds", "/directory", f"{campaign}/1/x", f"{session}/5/0", session):
+        assert at.request("GET", outside) == 404
+
+
 @pytest.mark.parametrize("name", PROXIES)
 def test_no_byte_that_is_written_tells_an_address_or_an_agent(name: str, tmp_path: Path) -> None:
+    asyncio.run(new_store(str(tmp_path / "store.db")))
+    seated = asyncio.run(with_a_session(tmp_path / "store.db", CAMPAIGN, level=LEVEL))
     with running(name, tmp_path) as at:
+        take_part(at, seated)
         sent = talk(at)
     everything = written(tmp_path)
-    for planted in (HOME, AGENT, "Mozilla"):
+    for planted in (HOME, AGENT, "Mozilla", seated.token):
         assert planted.encode() not in everything
     _, ids = asyncio.run(found(str(tmp_path / "store.db")))
     assert {each.hex() for each in ids} == set(sent)
