@@ -41,7 +41,8 @@ def read_releases(path: str | os.PathLike[str]) -> dict[str, Release]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"releases file {file} must be JSON: {error}") from None
     if not isinstance(entries, list) or not entries:
-        raise InputError(f"releases file {file} must hold a list of releases, got {shown(entries)}")
+        got = "an empty one" if entries == [] else shown(entries)
+        raise InputError(f"releases file {file} must hold a list of releases, got {got}")
     found: dict[str, Release] = {}
     for number, entry in enumerate(entries, 1):
         try:

@@ -138,13 +138,13 @@ def with_parameters(release: Kind, name: str, values: Iterable[tuple[str, object
     """
     known = parameters(release)
     new: dict[str, dict[str, object]] = {}
-    given = set()
+    given: dict[str, str] = {}  # by field, what it was asked for by
     try:
         for asked, value in values:
             field = _field(asked, known)
             if field in given:
                 raise InputError(f"{field} must be given once, got it twice")
-            given.add(field)
+            given[field] = asked
             parameter = known[field]
             taken = (
                 parameter.read(value.text) if isinstance(value, Text) else parameter.taken(value)
@@ -154,7 +154,12 @@ def with_parameters(release: Kind, name: str, values: Iterable[tuple[str, object
         inner = {owner: replace(getattr(release, owner), **some) for owner, some in new.items()}
         return replace(release, **own, **inner)  # type: ignore[type-var]
     except InputError as error:
-        raise InputError(f"release {name}: {error}") from None
+        told = [
+            f" ({asked} stands for {field})"
+            for field, asked in given.items()
+            if asked != field and str(error).startswith(f"{field} ")
+        ]
+        raise InputError(f"release {name}: {error}{''.join(told)}") from None
 
 
 @dataclass(frozen=True)

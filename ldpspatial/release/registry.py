@@ -107,6 +107,9 @@ def _labelled(
     if isinstance(given, Release):
         return label_of(given), _dataclass(given)
     name, values = split(given)
+    before, colon, rest = name.partition(":")
+    if colon and before in ours:
+        raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
     release = ours.get(name) or _from_outside(name)
     if release is None:
         raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")

@@ -31,6 +31,8 @@ class NoisyLevel:
     per_person : float >= 0
         What each person in a node adds to the variance of its sum: (1 - f) / f where a random
         share f of all people was counted, afresh on each level, and sums were divided by f.
+    step : float >= 0
+        Noise is in whole multiples of this, in people; 0 for steps too small to matter.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class NoisyLevel:
     sums: Array = field(repr=False)
     variance: float
     per_person: float = 0.0
+    step: float = 0.0
 
     def __post_init__(self) -> None:
         level = whole_number("level", self.level, 0)
@@ -56,8 +59,9 @@ class NoisyLevel:
         if isnan(variance) or variance < 0:
             raise InputError(f"variance must lie in [0, inf], got {variance}")
         per_person = number_in("per_person", self.per_person, "[0, inf)")
+        step = number_in("step", self.step, "[0, inf)")
         checked = {"nodes": nodes, "sums": sums, "variance": variance, "per_person": per_person}
-        for name, value in checked.items():
+        for name, value in {**checked, "step": step}.items():
             object.__setattr__(self, name, value)
 
     @classmethod

@@ -37,7 +37,7 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
     [
         ("{", "releases.json must be JSON"),
         ("{}", "must hold a list of releases, got"),
-        ("[]", "must hold a list of releases, got"),
+        ("[]", "must hold a list of releases, got an empty one"),
         ("[3]", "entry 1 of .* a release must be a text or an object with 'release', got 3"),
         ('[{"keep": 3}]', "entry 1 of .* an object with 'release'"),
         (

@@ -73,8 +73,13 @@ def test_the_list_says_what_else_a_parameter_is_called() -> None:
         ("sparse-emd:keep=2.5", "release sparse-emd: keep must be a whole number, got '2.5'"),
         ("sparse-emd:keep=none", "release sparse-emd: keep must be a whole number, got 'none'"),
         ("sparse-emd:kept=2", "release sparse-emd: parameters must be of keep, decay, got 'kept'"),
-        ("sparse-emd:w=2,keep=2", "release sparse-emd: keep must be given once, got it twice"),
+        ("sparse-emd:w=2,keep=2", "release sparse-emd: keep must be given once, got it twice "
+         "(w stands for keep)"),
         ("sparse-emd:w=2,", "release sparse-emd: parameters must be name=value, got ''"),
+        ("sparse-emd:keep", "release sparse-emd: parameters must be name=value, got 'keep'"),
+        ("sparse-emd:", "release sparse-emd: parameters must be name=value, got ''"),
+        ("sparse-emd:w=0", "release sparse-emd: keep must be a whole number from 1 to 65536, "
+         "got 0 (w stands for keep)"),
         ("sparse-emd=2", "releases must be written name:parameter=value, got 'sparse-emd=2'"),
         ("laplace:c=1", "release laplace: it has no parameters, got 'c'"),
         ("mdsw:smoothing=1", "release mdsw: smoothing must be true or false, got '1'"),

@@ -68,7 +68,8 @@ class DistributedLevels(OneVisit):
             # Survivors, at random among all, stand in for those who fail in this round.
             scale = clients / seen.survivors
             sums = seen.counts.astype(np.float64) * scale
-            return NoisyLevel(level, nodes, sums, (seen.deviation * scale) ** 2, scale - 1)
+            variance = (seen.deviation * scale) ** 2
+            return NoisyLevel(level, nodes, sums, variance, scale - 1, step=scale)
 
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         budget = Budget(epsilon)

@@ -206,3 +206,5 @@ def test_bad_levels_are_refused(
 def test_bad_parts_of_people_are_refused(per_person: float) -> None:
     with pytest.raises(InputError, match="per_person must be a number in"):
         NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, per_person)
+    with pytest.raises(InputError, match="step must be a number in"):
+        NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, step=per_person)

@@ -208,6 +208,17 @@ def test_the_bias_keeps_the_loss_from_growing_with_depth() -> None:
     assert unbiased[0] * MASS > 1.5 * EPSILON
 
 
+@pytest.mark.parametrize("people", [0, 500])
+def test_without_epsilon_for_the_shape_the_map_is_one_bucket(people: int) -> None:
+    """A quarter of three millionths is none, and a billionth of all epsilon is none either."""
+    users = cells_by_user(range(people), [3] * people, (4, 4))
+    for release, epsilon in ((LeastCostPartition(), 3e-6), (LeastCostPartition(1e-9), 20.0)):
+        run = release.release(users, epsilon, np.random.default_rng(1))
+        assert run.facts == {"buckets": 1}
+        assert (run.density == 1 / 16).all()
+        assert run.claim.epsilon == epsilon
+
+
 def test_without_epsilon_for_the_shape_the_map_is_one_leaf() -> None:
     users, _ = town((8, 8), 1)
     tree = Quadtree((8, 8))
