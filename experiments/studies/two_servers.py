@@ -79,7 +79,8 @@ def two_servers(
                 folder=out / model / city.name.replace(" ", "-"),
             )  # fmt: skip
             for at, errors in errors_of(table).items():
-                found.setdefault(at, {}).update(errors)
+                means = {label: np.log(each.mean(axis=0)) for label, each in errors.items()}
+                found.setdefault(at, {}).update(means)
     parts = {
         "two-servers-errors": error_table(found),
         "two-servers-intervals": interval_table(inside),
@@ -112,7 +113,7 @@ def error_table(found: Mapping[Setting, Mapping[str, Array]]) -> str:
     Parameters
     ----------
     found : mapping of Setting to mapping of label to (3,) array
-        Logarithms of mean errors, as :func:`experiments.studies.levels.errors_of` gives them.
+        Logarithms of mean errors, one a metric.
     """
     rows = []
     for users in USERS:

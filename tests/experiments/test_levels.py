@@ -18,6 +18,7 @@ from experiments.studies.levels import (
     shown,
 )
 from experiments.towns import towns
+from ldpspatial.release.central import CentralQuadtree, Wavelets
 
 
 def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
@@ -65,7 +66,9 @@ def test_a_choice_by_the_other_repeats_has_no_luck() -> None:
 def test_no_release_is_played_twice_under_two_names() -> None:
     for model in FAMILIES:
         labels = releases_of(model, 32)
-        assert max(getattr(release, "depth", 0) for release in labels.values()) <= 5
+        trees = [each for each in labels.values() if isinstance(each, CentralQuadtree | Wavelets)]
+        assert max((tree.depth for tree in trees), default=0) <= 5
+        assert {label.partition(":")[0] for label in labels} == set(FAMILIES[model])
         assert "uniform grid: 64 parts" not in labels
         assert len(set(map(repr, labels.values()))) == len(labels)
     assert len(releases_of("central-levels", 32)) < len(releases_of("central-levels", 256))

@@ -120,11 +120,11 @@ def test_expectations_are_said_once_and_in_words() -> None:
 @pytest.mark.parametrize(
     ("name", "cells", "releases"),
     [
-        ("normal", 5, [Dam(), Mdsw()]),
-        ("normal", 15, [Dam(), Mdsw(smoothing=False), Mdsw()]),
-        ("mnormal", 5, [Dam(), Mdsw()]),
-        ("mnormal", 15, [Dam(), Mdsw()]),
-        ("szipf", 15, [Mdsw(), Dam()]),
+        ("normal", 5, [Dam(), Mdsw(fine=False)]),
+        ("normal", 15, [Dam(), Mdsw(smoothing=False, fine=False), Mdsw(fine=False)]),
+        ("mnormal", 5, [Dam(), Mdsw(fine=False)]),
+        ("mnormal", 15, [Dam(), Mdsw(fine=False)]),
+        ("szipf", 15, [Mdsw(fine=False), Dam()]),
         ("normal", 15, [Dam(), KRr()]),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
