@@ -23,7 +23,7 @@ QUICK = tests/test_imports.py $(CLIENT:%=tests/client/test_%.py) $(ROOMS:%=tests
 TYPESCRIPT = client_sdk/typescript
 DEBIAN = chromium curl e2fsprogs haproxy nginx-light openjdk-17-jre-headless openssl postgresql
 
-.PHONY: demo quick test check system test-pythons bench clean
+.PHONY: demo quick test collected check system test-pythons bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/ldpspatial demo
@@ -31,8 +31,15 @@ demo: $(VENV)/.runtime
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 $(QUICK)
 
-test: check
+# Bytecode is written first, whatever the environment says of it: the runners and some hundred short
+# processes that tests start would each compile all sources anew. The linters take the other core.
+test: $(VENV)/.dev
+	$(BIN)/python -m compileall -q -j 2 ldpspatial client_sdk/python experiments tests/support
+	$(MAKE) -j 2 check collected
 	$(BIN)/python -m pytest -n 3 --dist worksteal -rs
+
+collected: $(VENV)/.dev
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >/dev/null
 
 system:
 	apt-get update -q

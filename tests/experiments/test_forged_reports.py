@@ -127,6 +127,7 @@ def test_the_command_writes_a_line_for_every_setting(
     page = docs / "experiments" / "forged-reports.md"
     page.write_text("before\n<!-- forged-reports -->\n<!-- /forged-reports -->\nafter\n")
     monkeypatch.setattr(module, "DOCS", docs)
+    monkeypatch.setattr(module, "CELLS", 6)
     monkeypatch.setattr(module, "PEOPLE", (300,))
     monkeypatch.setattr(module, "EPSILONS", (6.0,))
     given = ["--data", str(cities(tmp_path)), "--repeats", "2", "--write"]

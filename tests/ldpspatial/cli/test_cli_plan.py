@@ -1,6 +1,7 @@
 """``ldpspatial plan``: what to expect, and which grid to take."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +202,7 @@ def test_bad_plans_are_refused_in_one_line(option: str, value: object, rule: str
     assert rule in refusal(*SMALL, option, value)
 
 
+@cache
 def series(answers: int, windows: int) -> list[str]:
     """Return the lines of a planned series below the advice."""
     result = run(*SMALL, "--cells", 5, "--windows", windows, "--answers", answers)

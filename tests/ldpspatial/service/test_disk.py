@@ -37,7 +37,7 @@ from tests.support.service import CELLS, COLLECTION, Server, lines, report, serv
 
 DOMAIN = OutputDomain(COLLECTION)
 BATCH = 200
-OVERWRITTEN = 150  # stores of which something was overwritten
+OVERWRITTEN = 75  # stores of which something was overwritten
 
 
 def some(n: int, seed: int) -> Records:

@@ -1,4 +1,4 @@
-"""10,000 devices, most of them in TypeScript, a network that fails them, collections that close.
+"""4,000 devices, most of them in TypeScript, a network that fails them, collections that close.
 
 Requests and answers are lost, cut, doubled, late, out of order, or answered by somebody else;
 clocks are wrong by up to years and turned meanwhile; apps are started anew between passes; outboxes
@@ -41,7 +41,8 @@ from tests.support.uploads import Clock, make
 ROOT = Path(__file__).parents[3]
 PYTHON = [sys.executable, "-m", "tests.support.fleet_devices"]
 TYPESCRIPT = ["node", "--no-warnings", "client_sdk/typescript/test/fleet.mjs"]
-DEVICES = 10_000
+# A slip that one device in 290 makes is seen with probability 1 - 1e-6.
+DEVICES = 4_000
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_a_fleet_in_a_storm_is_counted_exactly(folder: Path) -> None:
     assert given_up_and_counted(outcome) > 0
     verdicts = Counter(each.verdict for each in outcome.witness.exchanges)
     assert set(verdicts) - {"503"} == {STORED, "closed", "foreign", "malformed"}
-    assert sum(kept.counted.repeated for kept in outcome.books.kept.values()) > 100
+    assert sum(kept.counted.repeated for kept in outcome.books.kept.values()) > 40
     assert all(kept.counted.n > 0 for kept in outcome.books.kept.values())
 
 

@@ -89,11 +89,12 @@ def mutated(number: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_the_verdicts_on_100_000_reports_are_those_of_the_client() -> None:
+def test_the_verdicts_on_30_000_reports_are_those_of_the_client() -> None:
+    # A text in 2,200 that is judged otherwise is seen with probability 1 - 1e-6.
     chance = random.Random(3)  # noqa: S311
     digests = (COLLECTION.digest, OTHER.digest)
     accepted = 0
-    for start in range(0, 100_000, 1000):
+    for start in range(0, 30_000, 1000):
         texts = []
         for number in range(start, start + 1000):
             text = mutated(number)
@@ -103,7 +104,7 @@ def test_the_verdicts_on_100_000_reports_are_those_of_the_client() -> None:
                 text = HEX64.sub(digest, text, count=1)
             texts.append(text)
         accepted += len(stored(check(texts)))
-    assert 10_000 < accepted < 60_000
+    assert 3_000 < accepted < 18_000
 
 
 def test_good_lines_are_stored_whatever_stands_beside_them() -> None:

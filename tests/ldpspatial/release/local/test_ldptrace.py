@@ -16,7 +16,7 @@ from ldpspatial.places.users import Trails, UserCells, cells_by_user, user_cells
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local.sets.set_reports import on_simplex
-from ldpspatial.release.local.sets.unary import oue_counts
+from ldpspatial.release.local.sets.unary import counts_of_holders
 from ldpspatial.release.local.trajectories.heard_law import heard_law
 from ldpspatial.release.local.trajectories.ldptrace import (
     END,
@@ -125,10 +125,10 @@ def _bits(user: list[int], epsilon: float, runs: int, seed: int) -> np.ndarray:
     values = [(len(user) - 1, 0, 3, len(bins), share_of(epsilon, LENGTH_PART))]
     sizes = [4, *[domain.none + 1] * 3, 4]
     values += [(own, a, b, m, spent) for own, a, b, m in zip(first, *others, sizes, strict=True)]
-    for run in range(runs):
-        for own, a, b, size, loss in values:
-            bits = oue_counts(np.array([own]), size, loss, rng)
-            score[run] += loss * (bits[a] - bits[b])
+    for own, a, b, size, loss in values:
+        holds = np.tile(np.arange(size) == own, runs).astype(np.int64)
+        bits = counts_of_holders(holds, 1, loss, rng).reshape(runs, size)
+        score += loss * (bits[:, a] - bits[:, b])
     return score
 
 
