@@ -85,9 +85,12 @@ class LocalRelease(Release):
         Raises
         ------
         InputError
-            The release has no claim for ``epsilon``, or does not take such a map or such users.
+            The release has no claim for ``epsilon``, or does not take such a map or such users;
+            there is no user, whose number is public here.
         """
         check_run(users, epsilon, rng)
+        if len(users) == 0:
+            raise InputError("users must hold at least one user, got none")
         return self._release(users, float(epsilon), rng)
 
     @abstractmethod

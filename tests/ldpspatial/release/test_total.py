@@ -111,6 +111,13 @@ def test_the_only_user_inside_may_be_removed(name: str) -> None:
     assert shapes[0] == shapes[1] == shapes[2]
 
 
+@pytest.mark.parametrize("name", [n for n, each in releases().items() if each.model == "local"])
+def test_a_local_release_of_nobody_names_the_users(name: str) -> None:
+    nobody = cells_by_user([], [], (5, 5))
+    with pytest.raises(InputError, match=r"^users must hold at least one user, got none$"):
+        releases()[name].release(nobody, 1.0, np.random.default_rng(1))
+
+
 def test_side_data_are_total_as_well() -> None:
     # Everybody has the property, nobody has it, one differs: two counts a leaf.
     shapes = set()

@@ -190,9 +190,3 @@ def test_bad_epsilons(epsilon: float) -> None:
     ):
         with pytest.raises(InputError, match="epsilon must"):
             call()
-
-
-def test_nobody_is_refused() -> None:
-    nobody = cells_by_user([], np.zeros(0, int), (5, 5))
-    with pytest.raises(InputError, match="n must be a whole number from 1 on, got 0"):
-        SemGeoI().release(nobody, 1.0, np.random.default_rng(0))
