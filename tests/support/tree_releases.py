@@ -116,7 +116,7 @@ def check_bad_input(release: LocalRelease) -> None:
         with pytest.raises(InputError, match="epsilon must"):
             release.local_privacy(2, epsilon)
     nobody = cells_by_user(np.zeros(0, int), np.zeros(0, int), (2, 2))
-    with pytest.raises(InputError, match="n must be a whole number from 1 on, got 0"):
+    with pytest.raises(InputError, match="users must hold at least one user, got none"):
         release.release(nobody, 1.0, np.random.default_rng(1))
     with pytest.raises(InputError, match="cells must be smaller"):
         release.local_privacy(200, 1.0)
