@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk import ParameterError
+from client_sdk import NotAskedError, ParameterError
 from client_sdk.rounds import Ask, ProtocolError, SigningKey, Told, visit
 from client_sdk.rounds.enrolment import (
     Certificate,
@@ -76,8 +76,14 @@ class Scene:
             Certificate.issue(DIRECTORY, DIGEST, 10 + number, key).to_bytes()
             for number, key in enumerate(self.session.keys)
         ]
+        self.asked_where = 0
+
+        def where() -> tuple[float, float]:
+            self.asked_where += 1
+            return HERE
+
         self.visit: Generator[Ask, Told, bool] = visit(
-            self.session.participants[0], lambda: HERE, DIRECTORY.public
+            self.session.participants[0], where, DIRECTORY.public
         )
         self.ask = next(self.visit)
 
@@ -157,6 +163,25 @@ def test_neighbours_are_those_that_the_directory_enrolled_each_once(scene: Scene
     ask = scene.tell(200, b"".join(scene.certificates[1:]))
     assert ask.path.endswith("/1/0")
     scene.session.take(ask.body)  # its shares
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_no_position_is_read_after_the_round_has_closed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    scene.until_keys()
+    scene.session.take(scene.tell(200, b"".join(scene.certificates[1:])).body)
+    for number in range(1, 5):
+        scene.session.take(scene.session.answer(number))
+    scene.session.close()
+    scene.tell(204)
+    if late:
+        set_clock(monkeypatch, START + 10**9)
+        with pytest.raises(NotAskedError, match="not open by its clock"):
+            scene.tell(200, scene.session.inbox[0])
+    else:
+        assert scene.tell(200, scene.session.inbox[0]).path.endswith("/2/0")
+    assert scene.asked_where == (0 if late else 1)
 
 
 @pytest.mark.parametrize("which", [(1, 2, 3), (1, 2, 3, 3), (1, 2, 3, 0)])

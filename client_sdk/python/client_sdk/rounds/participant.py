@@ -215,7 +215,7 @@ class Participant:
             raise ParameterError(f"session must be {SESSION_BYTES} bytes, got {shown(session)}")
         terms = asked.terms(session)
         number = whole_number("number", number, 0, asked.clients - 1)
-        self._check_open()
+        self.check_open()
         here = {"session": session.hex(), "round": asked.digest, "number": number}
         # The document of a round that cannot be begun is not kept: many would fill the disk.
         _check_new(self._state(), here)
@@ -353,7 +353,7 @@ class Participant:
             if state["step"] != step - 1:
                 raise ProtocolError(f"this device does not answer round {step.value} now")
             if step in (Step.SHARE, Step.MASK):
-                self._check_open()
+                self.check_open()
             if identities is not None:
                 state["identities"] = sorted([n, key.hex()] for n, key in identities.items())
             client = self._client(state, document)
@@ -428,7 +428,14 @@ class Participant:
         private = bytes.fromhex(state["identity"])
         return SigningKey(lambda _: private)
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Refuse where :meth:`is_open` is false, so that no position is read in vain.
+
+        Raises
+        ------
+        NotAskedError
+            The round of this device is not open by its clock.
+        """
         if not self.is_open():
             raise NotAskedError(
                 "the round of this device is not open by its clock: ask is_open before a position "

@@ -126,6 +126,7 @@ def visit(
             if step == Step.SHARE:
                 answer = yield from _shared(participant, message, seat, own, directory)
             elif step == Step.MASK:
+                participant.check_open()  # before a position is read
                 answer = participant.mask(message, *where())
             elif step == Step.CONFIRM:
                 answer = participant.confirm(message)
