@@ -5,7 +5,12 @@ import ot
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from ldpspatial import StampChannel
+from ldpspatial.estimation.influence import most_likely
+
 Array = NDArray[np.float64]
+
+SETTLING = 600  # steps of SQUAREM
 
 
 def fitted(matrix: Array, law: Array, steps: int = 4_000) -> Array:
@@ -68,14 +73,7 @@ def climbed(matrix: Array, density: Array, share: float, forged: Array, rounds: 
     value, moved = reached(forged)
     for _ in range(rounds):
         weights = prices(density, moved, cost)
-        kept = moved > 1e-9
-        part = matrix[:, kept]
-        predicted = matrix @ moved
-        seen = (law + share * forged) / predicted**2
-        curvature = part.T @ (part * seen[:, None])
-        ridge = 1e-9 * np.trace(curvature) / kept.sum()
-        wanted = weights[kept] - weights @ moved
-        slope = part @ np.linalg.solve(curvature + ridge * np.eye(kept.sum()), wanted) / predicted
+        slope = _slope(matrix, law + share * forged, moved, weights)
         corner = np.eye(len(forged))[slope.argmax()]
         tries = [(1 - step) * forged + step * corner for step in (1.0, 0.3, 0.05)]
         best = max(tries, key=lambda sent: reached(sent)[0])
@@ -84,3 +82,53 @@ def climbed(matrix: Array, density: Array, share: float, forged: Array, rounds: 
         forged = best
         value, moved = reached(forged)
     return forged
+
+
+def swayed(
+    channel: StampChannel,
+    density: Array,
+    share: float,
+    weights: Array,
+    forged: Array,
+    rounds: int = 30,
+) -> tuple[Array, Array]:
+    """Return a forgery whose fit has a larger share of a region, and the fit, by steepest ascent.
+
+    Each step moves a part of what is sent to the output cell that adds most to weights.f.
+    """
+    matrix = channel.matrix()
+    law = (1 - share) * (matrix @ density)
+
+    def reached(sent: Array, near: Array) -> Array:
+        counts = np.zeros(channel.output_shape)
+        counts[channel.support] = law + share * sent
+        start = 0.9 * near + 0.1 / near.size  # EM fills no cell that is empty
+        fit = most_likely(channel, counts, start.reshape(channel.input_shape), SETTLING)
+        return np.asarray(fit.ravel() / fit.sum())
+
+    moved = reached(forged, density)
+    for _ in range(rounds):
+        slope = _slope(matrix, law + share * forged, moved, weights)
+        corner = np.eye(len(forged))[slope.argmax()]
+        for step in (1.0, 0.5, 0.2, 0.07, 0.02):
+            sent = (1 - step) * forged + step * corner
+            there = reached(sent, moved)
+            if weights @ there > weights @ moved + 1e-6:
+                break
+        else:
+            break
+        forged, moved = sent, there
+    return forged, moved
+
+
+def _slope(matrix: Array, law: Array, moved: Array, weights: Array) -> Array:
+    """Return what reports of each output cell add to weights.f at a fit, up to scale."""
+    kept = moved > 1e-9
+    part = matrix[:, kept]
+    predicted = matrix @ moved
+    curvature = part.T @ (part * (law / predicted**2)[:, None])
+    ridge = 1e-9 * np.trace(curvature) / kept.sum()
+    wanted = weights[kept] - weights @ moved
+    return np.asarray(
+        part @ np.linalg.solve(curvature + ridge * np.eye(kept.sum()), wanted) / predicted
+    )

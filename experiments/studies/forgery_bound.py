@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import response_table
-from experiments.optimised_forgers import climbed, fitted, fitting
+from experiments.optimised_forgers import climbed, fitted, fitting, swayed
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, wasserstein
@@ -100,6 +100,12 @@ def attacked(epsilon: float, share: float, density: Array) -> Attacked:
     fits = [moved_to(each) for each in sent]
     moved = [wasserstein(density, each) for each in fits]
     shares = [float((quarter * each).sum()) for each in fits]
+    for sign in (-1, 1):
+        wanted = sign * quarter.ravel()
+        single = sent[int(np.argmax(sign * np.array(shares[:SINGLE])))]
+        for start in (single, np.full(len(single), 1 / len(single))):
+            _, fit = swayed(channel, density.ravel(), share, wanted, start)
+            shares.append(float(quarter.ravel() @ fit))
     worst = sent[int(np.argmax(moved))]
     return Attacked(
         best=max(moved),

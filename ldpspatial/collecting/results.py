@@ -137,6 +137,11 @@ def write_npz(
     instance("collection", collection, Collection)
     maps = _maps(collection.grid, estimate, uncertainty)
     side = collection.table.cells + 2 * collection.table.radius
+    if estimate.of_all < 1:
+        raise InputError(
+            "estimate must be of all who reported, got one of the people in an area "
+            f"(of_all = {estimate.of_all:.3g}): write the whole one, and cut it after reading"
+        )
     if estimate.counts.shape != (side, side):
         raise InputError(
             f"estimate.counts must have the shape {(side, side)} of the collection's output "

@@ -150,6 +150,9 @@ class Estimate:
         What only this estimator reports.
     samples : (S, d, d) array or None
         Maps drawn from the posterior, where the estimator has one.
+    of_all : float in (0, 1]
+        Part of those who reported whom density and samples are of: 1 but for those of an area.
+        Counts are of all.
 
     Raises
     ------
@@ -167,6 +170,7 @@ class Estimate:
     estimator: Estimator
     details: "DataclassInstance | None" = None
     samples: Array | None = field(default=None, repr=False)
+    of_all: float = 1.0
 
     def __post_init__(self) -> None:
         counts = check_counts(self.channel, self.counts)
@@ -183,6 +187,7 @@ class Estimate:
             "converged": true_or_false("converged", self.converged),
             "counts": counts,
             "samples": _samples(self.samples, density.shape),
+            "of_all": number_in("of_all", self.of_all, "(0, 1]"),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -428,6 +428,7 @@ RECORDS = {
             "estimator": (None, 3, "em", lp.EM),
             "details": (3, "text", {"a": 1}, lp.EM),
             "samples": (3, "text", [], [0.5], np.full((2, 2), 0.25), np.full((2, 5, 5), 1.5)),
+            "of_all": number(0, -0.1, 1.1, nan),
         },
     ),
 }

@@ -1,4 +1,4 @@
-"""The least share of a region over the fits that forgeries can lead to, by linear programs."""
+"""The least share of a region over the set that is proved to hold all fits, by linear programs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,25 +7,34 @@ from scipy.optimize import linprog
 Array = NDArray[np.float64]
 
 
-def least_share(matrix: Array, weights: Array, law: Array, slack: float, rounds: int) -> float:
-    """Return the least weights.f over M^T(law / M f) <= slack, by linear programs of its cuts."""
-    size = matrix.shape[1]
+def least_share(matrix: Array, weights: Array, law: Array, share: float, rounds: int) -> float:
+    """Return the least weights.f where M^T((r + k w)^2 / M f) <= 1, by linear programs of cuts.
+
+    r and r + k are the roots of what is sent of an output cell if no forger sends it, and if all
+    do. Of x^2 / y a tangent plane, which lies below, is 2 (x / y at it) x - (x / y at it)^2 y.
+    """
+    outputs, cells = matrix.shape
+    root = np.sqrt((1 - share) * law)
+    added = np.sqrt(root**2 + share) - root
     above: list[Array] = []
     limits: list[Array] = []
-    predicted = law
+    slopes = (root + added / outputs) / law
+    sums = np.zeros((2, cells + outputs))
+    sums[0, :cells] = sums[1, cells:] = 1
     for _ in range(rounds):
-        ratio = law / predicted
-        # The constraint is convex in f, so its tangent holds for all f that fulfil it.
-        above.append(-(matrix.T * (ratio / predicted)) @ matrix)
-        limits.append(slack - 2 * matrix.T @ ratio)
+        steep = matrix.T * slopes
+        above.append(np.hstack([-(steep * slopes) @ matrix, 2 * steep * added]))
+        limits.append(1 - 2 * steep @ root)
         found = linprog(
-            weights,
+            np.append(weights, np.zeros(outputs)),
             A_ub=np.vstack(above),
             b_ub=np.concatenate(limits),
-            A_eq=np.ones((1, size)),
-            b_eq=[1],
+            A_eq=sums,
+            b_eq=np.ones(2),
         )
-        predicted = matrix @ found.x
-        if (matrix.T @ (law / predicted)).max() <= slack * (1 + 1e-5):
+        predicted = matrix @ found.x[:cells]
+        sent = root + added * found.x[cells:]
+        slopes = sent / predicted
+        if (matrix.T @ (sent * slopes)).max() <= 1 + 1e-5:
             break
     return float(found.fun)

@@ -36,7 +36,8 @@ def people_in_area(estimate: Estimate, area: ArrayLike) -> tuple[Estimate, float
     -------
     Estimate
         Density and samples are those of the people in the area, and sum to 1. In cells that the
-        area cuts every sample has a part of its own. Counts are still those of all reports.
+        area cuts every sample has a part of its own. Counts are still those of all reports, and
+        ``of_all`` is the area's share: intervals by counts, those of fisher, refuse such a map.
     float in (0, 1]
         By the mean of the samples.
 
@@ -61,7 +62,7 @@ def people_in_area(estimate: Estimate, area: ArrayLike) -> tuple[Estimate, float
     weights = number_array("area", area, shape, "[0, 1]", bools=True)
     samples = samples_of(estimate)
     mean = samples.mean(0)
-    share = float((mean * weights).sum())
+    share = min(float((mean * weights).sum() / mean.sum()), 1.0)
     if share < LEAST:
         raise InputError(f"area must hold people, but its share of them is {share:.1e}")
     held = samples * _parts(weights, len(samples), estimate.counts)
@@ -70,7 +71,8 @@ def people_in_area(estimate: Estimate, area: ArrayLike) -> tuple[Estimate, float
     density = estimate.density * weights
     if not density.sum():
         density = mean * weights
-    return replace(estimate, density=density / density.sum(), samples=held), share
+    density = density / density.sum()
+    return replace(estimate, density=density, samples=held, of_all=share * estimate.of_all), share
 
 
 def _parts(weights: Array, count: int, counts: Array) -> Array:

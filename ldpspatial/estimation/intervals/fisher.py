@@ -54,6 +54,11 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
             "method must not be fisher where the channel knows only the reports that came: ask "
             "for shares of regions, which have method scores"
         )
+    if estimate.of_all < 1:
+        raise InputError(
+            "method must be posterior for a map of the people in an area, which the counts of all "
+            f"reports do not tell alone, got 'fisher' for a map of {estimate.of_all:.3g} of them"
+        )
     if max(shape) > FISHER_CELLS:
         raise InputError(
             f"method fisher takes at most {FISHER_CELLS} cells a side, got {max(shape)}: "

@@ -1,14 +1,16 @@
 """Shares of the people in an area: what is around it is left out."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from client_sdk import Grid, response_table
-from ldpspatial import Estimate, Field, StampChannel
+from client_sdk import Collection, Grid, response_table
+from ldpspatial import Estimate, Field, StampChannel, cell_intervals, region_share
 from ldpspatial.collecting.region_shares import region_shares
+from ldpspatial.collecting.results import write_npz
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
 from ldpspatial.estimation.intervals.area import people_in_area
@@ -123,6 +125,35 @@ def test_people_outside_who_report_from_the_edge_spoil_no_share_of_an_area() -> 
 def test_areas_without_people_or_of_another_map_are_refused(area: Array, rule: str) -> None:
     with pytest.raises(InputError, match=rule):
         people_in_area(sampled(), area)
+
+
+def test_intervals_by_counts_are_refused_for_a_map_of_an_area() -> None:
+    within, share = people_in_area(sampled(), box(1, 5))
+    assert within.of_all == share < 1
+    rule = (
+        r"method must be posterior for a map of the people in an area, .* a map of 0\.\d+ of them"
+    )
+    for asked in (
+        lambda: region_share(within, box(1, 2), method="fisher"),
+        lambda: cell_intervals(within, method="fisher"),
+    ):
+        with pytest.raises(InputError, match=rule):
+            asked()
+    assert region_share(within, box(1, 2)).upper < 1
+    again, _ = people_in_area(within, box(1, 2))
+    assert again.of_all == pytest.approx((SAMPLES * box(1, 2)).sum((1, 2)).mean(), rel=0.02)
+    everybody, _ = people_in_area(sampled(), box(0, 6))
+    assert everybody.of_all == 1
+    region_share(everybody, box(1, 2), method="fisher")
+
+
+def test_a_map_of_an_area_is_not_written_as_one_of_all(tmp_path: Path) -> None:
+    within, _ = people_in_area(sampled(), box(1, 5))
+    collection = Collection.create("plane", Grid.plane(0, 0, 6, 6), epsilon=3.5, mechanism="dam")
+    with pytest.raises(
+        InputError, match="estimate must be of all who reported, got one of the peo"
+    ):
+        write_npz(tmp_path / "estimate.npz", collection, within)
 
 
 def test_shares_of_an_area_take_samples() -> None:

@@ -1,0 +1,260 @@
+"""What no forgery can pass, proved from the weights of the table.
+
+Of all reports a share s is forged. The others are of density f0, with distribution g0 = M f0, and
+the fit f is that of maximum likelihood to (1 - s) g0 + s w, w what the forgers send. By the
+conditions of Karush, Kuhn and Tucker M^T(((1 - s) g0 + s w) / M f) <= 1 in every cell. Both proofs
+replace what is forged by less than it, and so find a convex set that holds all fits.
+
+For the share of a region (:func:`least_share`), with r = sqrt((1 - s) g0) and k = sqrt((1 - s) g0 +
+s) - r, by output cell: (1 - s) g0 + s w >= (r + k w)^2 for w in [0, 1], with equality at both ends.
+So every fit has
+
+    M^T((r + k w)^2 / M f) <= 1    for some distribution w,
+
+which is convex in f and w together, as x^2 / y is.
+
+For W2 (:func:`most_moved`) what is forged adds s e^-eps at least, as no two entries of a row of M
+differ by more than the factor e^eps: M^T(g0 / M f) <= (1 - s e^-eps) / (1 - s). The dual with the
+weights of one disk tells how much forgers can take from each disk, in closed form; what they took
+may lie anywhere. For how far maps of the smaller set above are from f0 no proof is known that is
+short of looking everywhere: W2 is convex in the map, and the largest value of a convex function may
+hide in any corner of the set.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.signal import fftconvolve
+from scipy.special import logsumexp
+
+from client_sdk import ResponseTable
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.protocol import operators
+from ldpspatial.metrics import Transport, transport
+
+Array = NDArray[np.float64]
+
+SCALE = (
+    5.0  # of b and a where the search of the dual starts; the fewer forgers, the larger the best
+)
+SMOOTHINGS = (0.03, 0.003, 0.0003)  # of least values, as shares of the weights' range
+DUAL_STEPS = 500  # with each of these
+ROUNDED = 1e-9  # sums of d^2 numbers are rounded by far less
+TRANSPORT_SIDE = 40  # blocks a side of the maps whose distance is part of the proof
+NEAR_THE_MOST = 1.02  # the proof looks for the worst place up to this factor
+OFF_DISK = 1.5 ** np.arange(-20, 21)  # weights of all reports beside those of one output cell
+
+
+def least_share(weights: Array, channel: StampChannel, density: Array, share: float) -> float:
+    """Return a number that weights.f of no fit is below; the best that a search of the dual finds.
+
+    Take b >= 0 on outputs and a >= 0 on cells. With A = M a the module's inequality says
+    sum A (r + k w)^2 / M f <= sum a, and b M f + A (r + k w)^2 / M f >= 2 sqrt(b A) (r + k w). As
+    weights.f >= min(weights - M^T b) + b.Mf,
+
+        weights.f >= min(weights - M^T b) + 2 r.sqrt(b A) + 2 min(k sqrt(b A)) - sum a.
+
+    Any a and b are a proof; the search is by their square roots.
+
+    Parameters
+    ----------
+    weights : (d, d) array
+    channel : StampChannel
+    density : (d, d) array
+        Of those who are honest.
+    share : float in (0, 1)
+        Forged, of all reports.
+    """
+    spread = float(np.ptp(weights))
+    if not spread:
+        return float(weights.min())
+    bound = _dual(weights / spread, channel, density, share)
+    x = np.full(int(channel.support.sum()) + density.size, np.sqrt(SCALE))
+    best = float(weights.min()) / spread
+    for width in SMOOTHINGS:
+        x = minimize(
+            lambda x, width: bound(x, width)[1:], x, args=(width,), jac=True, method="L-BFGS-B",
+            options={"maxiter": DUAL_STEPS, "maxcor": 20},
+        ).x  # fmt: skip
+        best = max(best, bound(x, width)[0])
+    return best * spread - ROUNDED
+
+
+def _dual(
+    weights: Array, channel: StampChannel, density: Array, share: float
+) -> Callable[[Array, float], tuple[float, float, Array]]:
+    """Return the bound of :func:`least_share` as a function of roots of b and a, and a width.
+
+    It returns the bound, and with minus signs what is smooth of it and the gradient of that.
+    """
+    forward, adjoint = operators(channel)
+    support = channel.support
+    base = 0.9 * density + 0.1 / density.size
+    law = (1 - share) * np.maximum(channel.forward(density)[support], 0)
+    honest = np.sqrt(law)
+    forged = np.sqrt(law + share) - honest
+
+    def bound(x: Array, width: float) -> tuple[float, float, Array]:
+        b = np.zeros(support.shape)
+        b[support] = x[: honest.size] ** 2
+        a = base * x[honest.size :].reshape(base.shape) ** 2
+        moved = np.sqrt(np.maximum(forward(a)[support], 0))  # FFTs leave values just below 0
+        roots = np.abs(x[: honest.size]) * moved
+        rest = weights - adjoint(b)
+        sent = 2 * roots * forged
+        fixed = 2 * float(honest @ roots) - float(a.sum())
+        low, at = _soft_least(rest, width)
+        few, by = _soft_least(sent, width)
+        slope = 2 * (honest + by * forged)
+        of_b = np.sign(x[: honest.size]) * moved * slope
+        of_b -= 2 * forward(at)[support] * x[: honest.size]
+        ratio = np.zeros(support.shape)
+        ratio[support] = np.divide(
+            roots * slope, 2 * moved**2, out=np.zeros_like(roots), where=moved > 0
+        )
+        of_a = 2 * (adjoint(ratio) - 1) * base * x[honest.size :].reshape(base.shape)
+        gradient = np.concatenate([of_b, of_a.ravel()])
+        return float(rest.min() + sent.min()) + fixed, -(low + few + fixed), -gradient
+
+    return bound
+
+
+def _soft_least(values: Array, width: float) -> tuple[float, Array]:
+    """Return a smooth value just below the least one, and its gradient."""
+    total = float(logsumexp(-values / width))
+    return -width * total, np.exp(-values / width - total)
+
+
+def most_moved(channel: StampChannel, density: Array, share: float) -> float:
+    """Return a W2 in cells that no fit of forged reports is beyond.
+
+    Let k be the part of the channel that tells of the place: the distribution of report minus cell
+    given that the report is not of the even part. W2(f, k f) is at most k's root mean square
+    length, and k f = (M f - q) / (1 - q N) is at least what :func:`_least_reports` leaves of it.
+    """
+    corner = _to_one_cell(density)
+    table = channel.table
+    base = table.base_weight / table.total_weight
+    told = 1 - base * table.output_size
+    if told <= 0:
+        return corner
+    law = channel.forward(density)
+    least = np.where(channel.support, _least_reports(channel, density, law, share), 0.0)
+    left = np.maximum(least - base, 0) / told * channel.support
+    if left.sum() < 0.02:  # next to nothing is known to stay
+        return corner
+    offsets = np.arange(-table.radius, table.radius + 1)
+    squares = offsets[:, None] ** 2 + offsets**2
+    blur = float(np.sqrt((_lift(table) * squares).sum() / told))
+    return min(corner, blur + _farthest(np.pad(density, table.radius), left))
+
+
+def _to_one_cell(density: Array) -> float:
+    """Return the W2 of the map to the worst of all maps: W2^2 is convex, so to one cell."""
+    places = np.arange(len(density))
+    squared = 0.0
+    for axis in (0, 1):
+        mass = density.sum(axis=1 - axis)
+        # A convex function of the cell: largest at an end.
+        squared += max(float(mass @ (places - end) ** 2) for end in (0, places[-1]))
+    return float(np.sqrt(squared))
+
+
+def _least_reports(channel: StampChannel, density: Array, law: Array, share: float) -> Array:
+    """Return what M f of no fit is below, by output cell.
+
+    With b >= 0 on outputs and a >= 0 on cells, A = M a: b M f + A g0 / M f >= 2 sqrt(b A g0), and
+    the second sums to slack * sum a at most. For one output cell y, b is 1 at y and beta more
+    everywhere, and a = tau ((1 - theta) f0 + theta at the cell of the square nearest to y). The
+    best tau is known, and leaves -beta + T^2 / slack, T = sum sqrt(b g0 A). Table's weights are
+    rounded down to two levels, which T only falls by.
+    """
+    table = channel.table
+    base = table.base_weight / table.total_weight
+    lifts = _lift(table)
+    high = lifts >= lifts.max() / 2
+    lift = float(lifts[high].min())
+    radius = table.radius
+    nearest = np.clip(np.arange(-radius, table.cells + radius), 0, table.cells - 1)
+    off = np.abs(np.arange(-radius, table.cells + radius) - nearest) + radius
+    inside = high[np.ix_(off, off)]
+    slack = _slack(channel, share)
+    law = law * channel.support
+    best = np.zeros(law.shape)
+    for theta in (0.0, *np.minimum(np.sqrt(share) * np.geomspace(0.01, 10, 13), 1)):
+        outer = np.sqrt(law * np.maximum((1 - theta) * law + theta * base, 0))
+        inner = np.sqrt(law * np.maximum((1 - theta) * law + theta * (base + lift), 0))
+        more = fftconvolve(inner - outer, high.astype(float), "valid")
+        everywhere = (outer.sum() + more)[np.ix_(nearest, nearest)] - 1e-12
+        own = np.where(inside, inner, outer)
+        for beta in OFF_DISK * max(float(law.max()), base):
+            total = np.sqrt(beta) * everywhere + (np.sqrt(beta + 1) - np.sqrt(beta)) * own
+            best = np.maximum(best, total**2 / slack - beta)
+    return best
+
+
+def _lift(table: ResponseTable) -> Array:
+    """Return (2b + 1, 2b + 1) probabilities above those of the even part, by offset."""
+    lift = np.zeros((2 * table.radius + 1,) * 2)
+    for (row, col), weight in table.weights.items():
+        lift[row + table.radius, col + table.radius] = weight - table.base_weight
+    return lift / table.total_weight
+
+
+def _farthest(density: Array, left: Array) -> float:
+    """Return the most that W2(density, left + mass anywhere) can be, the rest of a unit of mass.
+
+    Convex in where that mass is, so it is largest with all of it in one cell. A plan for one cell
+    is a plan for any other, with the ends of the paths moved there: an upper bound for all cells at
+    once. Worst cells are solved until none is left that could be much worse than those solved.
+    """
+    side = -(-len(density) // TRANSPORT_SIDE)
+    off = (side - 1) / np.sqrt(2) * 2  # both maps are moved to the middles of their blocks
+    source = pooled(density, TRANSPORT_SIDE)
+    stays = pooled(left, TRANSPORT_SIDE)
+    free = 1 - stays.sum()
+    squared = np.full(source.shape, np.inf)
+    found = 0.0
+    cell = (0, 0)
+    for _ in range(source.size):
+        target = stays.copy()
+        target[cell] += free
+        plan = transport(source, target, certify=False)
+        found = max(found, plan.value)
+        part = float(free / target[cell])
+        squared = np.minimum(squared, _with_ends_moved(plan, cell, part, source.shape))
+        row, col = np.unravel_index(squared.argmax(), squared.shape)
+        cell = (int(row), int(col))
+        if squared[cell] <= (NEAR_THE_MOST * found) ** 2:
+            break
+    return float(side * np.sqrt(squared.max() + 1e-9) + off)
+
+
+def _with_ends_moved(
+    plan: Transport, cell: tuple[int, int], part: float, shape: tuple[int, ...]
+) -> Array:
+    """Return the cost of a plan where this part of all that arrives at a cell goes to another."""
+    arrives = (plan.targets == cell).all(axis=1)
+    paths = ((plan.sources - plan.targets) ** 2).sum(axis=1)
+    fixed = float((plan.mass * np.where(arrives, 1 - part, 1) * paths).sum())
+    sources = plan.sources[arrives]
+    mass = part * plan.mass[arrives]
+    by_axis = [
+        ((np.arange(shape[axis])[:, None] - sources[:, axis]) ** 2) @ mass for axis in (0, 1)
+    ]
+    return np.asarray(fixed + by_axis[0][:, None] + by_axis[1])
+
+
+def _slack(channel: StampChannel, share: float) -> float:
+    """Return what M^T(g0 / M f) is at most, in every cell, for a fit f with forgeries."""
+    return (1 - share / float(channel.table.max_ratio())) / (1 - share)
+
+
+def pooled(density: Array, blocks: int) -> Array:
+    """Return a map's mass in blocks of equal sides, at most so many a side."""
+    side = -(-len(density) // blocks)
+    count = -(-len(density) // side)
+    padded = np.pad(density, (0, count * side - len(density)))
+    return np.asarray(padded.reshape(count, side, count, side).sum((1, 3)))
