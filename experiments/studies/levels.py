@@ -1,8 +1,8 @@
 """The recommended central and distributed releases beside their rivals at their best, by map.
 
-Ours has an aim, chosen by what is asked: "distance" where it is W2, "cells" where it is L1 or MSE. Every
-rival has its parameter chosen in hindsight: for each setting the one with the least mean
-error over all repeats, which no user could know. Of many, the least mean of few repeats is also
+Ours has an aim, by what is asked: "distance" where it is W2, "cells" where it is L1 or MSE. Every
+rival has its parameter chosen in hindsight: for each setting the one with the least mean error over
+all repeats, which no user could know. Of many, the least mean of few repeats is also
 the luckiest, so one row chooses by the other repeats; and one row allows a single choice for all
 errors, as a map is one map. What was tuned on a city is not measured on it, and the towns were
 drawn after tuning had ended.

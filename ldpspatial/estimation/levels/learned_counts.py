@@ -12,7 +12,7 @@ of the noise:
 
 - many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
 - some: half of the mean, half of the people that shares told (``shares.py``);
-- next to none (less than ``NONE``): those alone. What the nodes of a level have in common is then little.
+- next to none (less than ``NONE``): those alone. A law has next to nothing to be learned from.
 
 Counts far above the noise are taken as they are. The numbers were set on six cities
 (docs/experiments/levels.md).
