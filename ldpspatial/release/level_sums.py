@@ -16,15 +16,14 @@ alone. No one division of epsilon is good for everything, so a release has an *a
 
 "cells", how many people single cells hold (L1, MSE):
 
-- All of epsilon goes to single cells, or to the finest level whose nodes hold ``IN_CELL`` / epsilon
-  people in the mean. That is next to nothing: what is learned from all nodes tells more than
-  sums of larger ones would.
+- All of epsilon goes to single cells, however few people there are: what is learned from all of
+  them tells nearly as much as sums of larger nodes, which hide the one cell where many are.
 
 The numbers were set on six cities (docs/experiments/levels.md).
 """
 
 from collections.abc import Callable, Sequence
-from math import floor, log, sqrt
+from math import log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -41,7 +40,6 @@ Aim = Literal["distance", "cells"]
 PER_NODE = 9.0
 FEW = 700.0
 LEAST = 2  # the first level at least: sixteen nodes
-IN_CELL = 0.1
 DIVIDED = 2.0
 WORTH = 0.5
 
@@ -65,28 +63,26 @@ def planned(
     --------
     >>> planned(2_000.0, 1_000_000, 6), planned(500.0, 7, 6), planned(1e9, 7, 6)
     ((4, [800000, 100000, 100000]), (3, [7]), (6, [7]))
-    >>> planned(2_000.0, 1_000_000, 6, "cells"), planned(-3.0, 7, 6, "cells")
-    ((6, [1000000]), (2, [7]))
+    >>> planned(2_000.0, 1_000_000, 6, "cells")
+    (6, [1000000])
     """
-    first = first_level(people_per_noise, depth, aim)
-    if aim == "cells" or people_per_noise < FEW:
+    if aim == "cells":
+        return depth, [micro]
+    first = first_level(people_per_noise, depth)
+    if people_per_noise < FEW:
         return first, [micro]
     return first, budget_parts(micro, depth - first + 1)
 
 
-def first_level(people_per_noise: float, depth: int, aim: Aim = "distance") -> int:
-    """Return the first level to ask.
+def first_level(people_per_noise: float, depth: int) -> int:
+    """Return the first level to ask where the aim is distance.
 
     Examples
     --------
     >>> [first_level(people, 6) for people in (-3.0, 200.0, 15_000.0, 1e9)]
     [2, 2, 5, 6]
-    >>> [first_level(people, 9, "cells") for people in (-3.0, 200.0, 15_000.0, 1e9)]
-    [2, 5, 8, 9]
     """
-    each = PER_NODE if aim == "distance" else IN_CELL
-    finest = log(max(people_per_noise, each) / each, 4)
-    wanted = round(finest) if aim == "distance" else floor(finest)
+    wanted = round(log(max(people_per_noise, PER_NODE) / PER_NODE, 4))
     return min(max(wanted, LEAST), depth)
 
 

@@ -38,7 +38,7 @@ class DistributedLevels(OneVisit):
         Shards, drop-outs and modulus. Noise is added a shard, so the first level follows from the
         noise of all of them together.
     aim : {"distance", "cells"}
-        What the map is for, as there. "cells" is one round on single cells, unless people are few.
+        What the map is for, as there. "cells" is one round, as long as there are cells.
 
     Raises
     ------
