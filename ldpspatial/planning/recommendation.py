@@ -1,11 +1,13 @@
 """What to collect with where nothing favours another choice: chosen without looking at any data."""
 
-from typing import Literal, overload
+from typing import Literal, get_args, overload
 
 from client_sdk import Collection, Grid
+from ldpspatial.errors import InputError
 from ldpspatial.planning.grid_size import recommended_cells
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import DistributedLevels
+from ldpspatial.release.level_sums import Aim
 from ldpspatial.release.local import Disk
 from ldpspatial.release.local.disks.disk_radius import FOR_USERS, disk_squared_radius
 from ldpspatial.release.release import Release
@@ -21,10 +23,14 @@ def recommended(
 
 
 @overload
-def recommended(cells: int, epsilon: float, n_users: int, model: str) -> Release: ...
+def recommended(
+    cells: int, epsilon: float, n_users: int, model: str, aim: Aim = "distance"
+) -> Release: ...
 
 
-def recommended(cells: int, epsilon: float, n_users: int, model: str = "local") -> Release:
+def recommended(
+    cells: int, epsilon: float, n_users: int, model: str = "local", aim: Aim = "distance"
+) -> Release:
     """Return the release to take for this grid, epsilon and number of users, whoever is trusted.
 
     - "local", nobody: a plain disk whose real radius minimises a linearised W2 risk
@@ -50,6 +56,10 @@ def recommended(cells: int, epsilon: float, n_users: int, model: str = "local") 
     model : {"local", "distributed", "central"}
         Their claims differ in whom they protect against and in which neighbours they compare
         (docs/releases.md): equal epsilons are not equal privacy.
+    aim : {"distance", "cells"}
+        What the map is for: where people are, in W2 and by regions, or how many there are in single
+        cells, in L1 and MSE. With noisy sums no one division of epsilon is best for both
+        (docs/experiments/levels.md). The local release is for "distance" alone.
 
     Returns
     -------
@@ -66,13 +76,19 @@ def recommended(cells: int, epsilon: float, n_users: int, model: str = "local") 
     >>> recommended(cells=64, epsilon=3.5, n_users=10_000)
     Disk(rule='field', squared_radius=135)
     >>> recommended(cells=64, epsilon=3.5, n_users=10_000, model="central")
-    CentralLevels()
+    CentralLevels(aim='distance')
     """
     one_of("model", model, MODELS)
+    one_of("aim", aim, get_args(Aim))
     square = disk_squared_radius(cells, epsilon, n_users)  # checks the arguments as well
     if model == "local":
+        if aim != "distance":
+            raise InputError(
+                f"aim must be distance where model is local, got {aim!r}: no report of a disk "
+                "can be asked for cells alone"
+            )
         return Disk(squared_radius=square)
-    return CentralLevels() if model == "central" else DistributedLevels()
+    return CentralLevels(aim) if model == "central" else DistributedLevels(aim=aim)
 
 
 @input_errors()

@@ -1,23 +1,30 @@
 """How the levels of a quadtree are asked for sums, whoever draws the noise.
 
 One rule for the central and the distributed model, which looks at noisy sums and public numbers
-alone:
+alone. No one division of epsilon is good for everything, so a release has an *aim*.
+
+"distance", how far people on the map are from where they are (W2, and the people of regions):
 
 - The first level asked is that whose nodes hold about ``PER_NODE`` / epsilon people in the mean: as
   fine as a uniform grid may be before noise takes over (Qardaji et al., ICDE 2013, section IV).
-- It gets two thirds of epsilon, and the finer levels share the rest evenly. Where people crowd,
-  the sums of single cells are still worth having: a last level with next to nothing of epsilon
-  would leave the largest cells to guesswork.
+- It gets four fifths of epsilon, and the finer levels share the rest evenly. Where there are fewer
+  than ``FEW`` / epsilon people, it gets all.
 - Nodes are divided whose sum exceeds ``DIVIDED`` standard deviations of the noise of the next
   level. All of a level are disjoint, so a level costs its epsilon once, however many they are.
 - Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
   of epsilon goes into a second measurement of the level.
+
+"cells", how many people single cells hold (L1, MSE):
+
+- All of epsilon goes to single cells, however few people there are: what is learned from all of
+  them tells nearly as much as sums of larger nodes, which hide the one cell where many are.
 
 The numbers were set on six cities (docs/experiments/levels.md).
 """
 
 from collections.abc import Callable, Sequence
 from math import log, sqrt
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,35 +35,68 @@ from ldpspatial.places.quadtree import Quadtree
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> what was measured
+Aim = Literal["distance", "cells"]
 
-PER_NODE = 8.0
+PER_NODE = 9.0
+FEW = 700.0
+LEAST = 2  # the first level at least: sixteen nodes
 DIVIDED = 2.0
-WORTH = 0.25
+WORTH = 0.5
 
 
-def first_level(people_per_noise: float, depth: int) -> int:
-    """Return the first level to ask, from the number of people over the scale 1 / epsilon of noise.
+def planned(
+    people_per_noise: float, micro: int, depth: int, aim: Aim = "distance"
+) -> tuple[int, list[int]]:
+    """Return the first level to ask, and the millionths of it and of those below it.
+
+    Parameters
+    ----------
+    people_per_noise : float
+        Number of people over the scale 1 / epsilon of noise.
+    micro : int >= 1
+        Millionths of epsilon, of which none is left over.
+    depth : int >= 1
+        Level of single cells.
+    aim : {"distance", "cells"}
 
     Examples
     --------
-    >>> [first_level(people, 6) for people in (-3.0, 100.0, 10_000.0, 1e9)]
-    [1, 2, 5, 6]
+    >>> planned(2_000.0, 1_000_000, 6), planned(500.0, 7, 6), planned(1e9, 7, 6)
+    ((4, [800000, 100000, 100000]), (3, [7]), (6, [7]))
+    >>> planned(2_000.0, 1_000_000, 6, "cells")
+    (6, [1000000])
     """
-    wanted = log(max(people_per_noise, PER_NODE) / PER_NODE, 4)
-    return min(max(round(wanted), 1), depth)
+    if aim == "cells":
+        return depth, [micro]
+    first = first_level(people_per_noise, depth)
+    if people_per_noise < FEW:
+        return first, [micro]
+    return first, budget_parts(micro, depth - first + 1)
+
+
+def first_level(people_per_noise: float, depth: int) -> int:
+    """Return the first level to ask where the aim is distance.
+
+    Examples
+    --------
+    >>> [first_level(people, 6) for people in (-3.0, 200.0, 15_000.0, 1e9)]
+    [2, 2, 5, 6]
+    """
+    wanted = round(log(max(people_per_noise, PER_NODE) / PER_NODE, 4))
+    return min(max(wanted, LEAST), depth)
 
 
 def budget_parts(micro: int, levels: int) -> list[int]:
-    """Divide millionths: two thirds to the first level, the rest evenly to those below it.
+    """Divide millionths: four fifths to the first level, the rest evenly to those below it.
 
     Levels that would get less than a millionth are left out.
 
     Examples
     --------
     >>> budget_parts(1_000_000, 3), budget_parts(3, 6), budget_parts(7, 1)
-    ([666667, 166667, 166666], [2, 1], [7])
+    ([800000, 100000, 100000], [3], [7])
     """
-    first = -(-2 * micro // 3) if levels > 1 else micro
+    first = -(-4 * micro // 5) if levels > 1 else micro
     each, over = divmod(micro - first, max(levels - 1, 1))
     below = [each + (k < over) for k in range(levels - 1)]
     return [first, *(part for part in below if part)]

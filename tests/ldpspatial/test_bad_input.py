@@ -735,6 +735,7 @@ TOP = {
             "epsilon": (21, *POSITIVE),
             "n_users": whole(1, 10**12),
             "model": NAME,
+            "aim": NAME,
         },
     ),
     "recommended_collection": Row(
@@ -1508,6 +1509,7 @@ FIELDS: dict[str, Bad] = {
     "people": optional(whole(0)),
     "growth": number(0, -1, 17, inf),
     "basis": NAME,
+    "aim": NAME,
     "negatives": NAME,
     "rounding": NAME,
     "width": whole(2),

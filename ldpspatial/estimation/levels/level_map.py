@@ -12,6 +12,8 @@ to weigh the sums of the second. On the way down, the people of a node go to its
 - What comes out is drawn to the nearest shares that are not negative. A node's people stay its
   people, so that noise below does not add up where nobody is, as it does where negative cells are
   cut off one by one.
+- On the finest level of which every node was measured, people are told again by the law of counts
+  that is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.learned_counts`).
 
 A node without children spreads its people evenly.
 """
@@ -24,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.levels.learned_counts import learned_counts
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import shared
 from ldpspatial.places.quadtree import Quadtree
@@ -183,7 +186,10 @@ def _down(
     """Hand each node's people to its children, and those of the last ones to their cells."""
     density = np.zeros(tree.shape)
     people = np.maximum(sums[0], LEAST)
+    whole = _finest_whole(tree, levels)
     for step, level in enumerate(levels):
+        if step == whole:
+            people = learned_counts(tree, level, sums[step], people)
         areas = _areas(tree, level)
         divided = np.zeros(len(people), bool)
         if step < len(children):
@@ -203,6 +209,16 @@ def _down(
         people[inner[inner >= 0]] = given[inner >= 0]
     found: Array = density / density.sum()
     return found
+
+
+def _finest_whole(tree: Quadtree, levels: Sequence[NoisyLevel]) -> int:
+    """Return the finest level of which all nodes were measured, -1 for none."""
+    measured = [
+        level.level
+        for level in levels
+        if np.isfinite(level.variance) and len(level.nodes) == np.prod(tree.sides(level.level))
+    ]
+    return max(measured, default=-1)
 
 
 def _areas(tree: Quadtree, level: NoisyLevel) -> Array:

@@ -1,7 +1,7 @@
 """The recommended central release: sums on the levels of a quadtree, combined by least squares."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.level_sums import budget_parts, first_level, measure
+from ldpspatial.release.level_sums import Aim, measure, planned
 from ldpspatial.release.release import Released
-from ldpspatial.validate import MICRO
+from ldpspatial.validate import MICRO, one_of
 
 Ints = NDArray[np.int64]
 
@@ -25,13 +25,24 @@ FOR_ALL = 32  # one part of epsilon in so many is for the number of people, whic
 
 @dataclass(frozen=True)
 class CentralLevels(CentralRelease):
-    """Noisy sums from the level that epsilon and the people allow, and finer where they crowd.
+    """Noisy sums on the levels that epsilon and the people allow, for one of two aims.
 
-    Nothing is to be chosen: the number of people is measured with a 32nd of epsilon, the rest goes
-    as :mod:`ldpspatial.release.level_sums` says, and the map is least squares with shrunken shares
-    (:mod:`ldpspatial.estimation.levels`). ``Released.levels`` has what intervals need
-    (:func:`ldpspatial.level_intervals`). Every number of users has a map, none as well: uniform
-    but for noise.
+    Nothing is to be tuned: the number of people is measured with a 32nd of epsilon, the rest goes
+    as :mod:`ldpspatial.release.level_sums` says, and the map is made of all sums by what is
+    learned from them (:mod:`ldpspatial.estimation.levels`). ``Released.levels`` has what intervals
+    need (:func:`ldpspatial.level_intervals`). Every number of users has a map, none as well:
+    uniform but for noise.
+
+    Attributes
+    ----------
+    aim : {"distance", "cells"}
+        What the map is for: where people are (W2, regions), from a coarse level on and finer where
+        they crowd; or how many there are in single cells (L1, MSE), by sums of these alone.
+
+    Raises
+    ------
+    InputError
+        ``aim`` is neither.
 
     Facts of a run, all from noisy sums: the first level asked, the last one, and how many sums.
 
@@ -45,6 +56,11 @@ class CentralLevels(CentralRelease):
     """
 
     name: ClassVar[str] = "central-levels"
+
+    aim: Aim = "distance"
+
+    def __post_init__(self) -> None:
+        one_of("aim", self.aim, get_args(Aim))
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
         tree = Quadtree(users.shape)
@@ -65,8 +81,8 @@ class CentralLevels(CentralRelease):
         rest = micro_epsilon - of_all
         levels = [whole]
         if rest:
-            first = first_level(people * rest / MICRO, tree.depth)
-            levels = measure(tree, whole, first, budget_parts(rest, tree.depth - first + 1), ask)
+            first, parts = planned(people * rest / MICRO, rest, tree.depth, self.aim)
+            levels = measure(tree, whole, first, parts, ask)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {

@@ -27,6 +27,12 @@ def test_every_model_has_one() -> None:
     found = {model: recommended(64, 1.0, 1000, model) for model in ("distributed", "central")}
     assert found == {"distributed": DistributedLevels(), "central": CentralLevels()}
     assert all(release.model == model for model, release in found.items())
+    assert recommended(64, 1.0, 1000, "central", aim="cells") == CentralLevels("cells")
+    assert recommended(64, 1.0, 1000, "distributed", "cells") == DistributedLevels(aim="cells")
+    with pytest.raises(InputError, match="aim must be one of distance, cells, got 'both'"):
+        recommended(64, 1.0, 1000, "central", "both")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="aim must be distance where model is local"):
+        recommended(64, 1.0, 1000, "local", "cells")
     assert recommended(64, 1.0, 1000, model="local") == recommended(64, 1.0, 1000)
     with pytest.raises(InputError, match="model must be one of local, distributed, central"):
         recommended(64, 1.0, 1000, "shuffled")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 from math import sqrt
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,14 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ldpspatial import wasserstein
+from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.levels import level_intervals
 from ldpspatial.estimation.levels import NoisyLevel
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import Cohort, DistributedLevels
 from ldpspatial.release.distributed.levels.distributed_levels import answers
-from ldpspatial.release.level_sums import averaged, budget_parts, first_level, measure
+from ldpspatial.release.level_sums import (
+    Aim,
+    averaged,
+    budget_parts,
+    first_level,
+    measure,
+    planned,
+)
+from ldpspatial.release.registry import find_releases
 
 Ints = NDArray[np.int64]
 
@@ -35,6 +47,58 @@ def test_parts_are_all_of_epsilon(micro: int, levels: int) -> None:
 def test_the_first_level_exists(people: float, depth: int) -> None:
     assert 1 <= first_level(people, depth) <= depth
     assert first_level(people, depth) <= first_level(people + 1e6, depth)
+
+
+@given(
+    st.floats(-1e9, 1e12),
+    st.integers(1, 20_000_000),
+    st.integers(1, 14),
+    st.sampled_from(["distance", "cells"]),
+)
+def test_a_plan_spends_all_and_for_cells_at_once(
+    people: float, micro: int, depth: int, aim: Aim
+) -> None:
+    first, parts = planned(people, micro, depth, aim)
+    assert sum(parts) == micro
+    assert first + len(parts) - 1 <= depth
+    assert aim == "distance" or (first, parts) == (depth, [micro])
+
+
+def test_for_cells_all_of_epsilon_is_on_them() -> None:
+    users = town(20_000)
+    central = CentralLevels("cells").release(users, 1.0, np.random.default_rng(1))
+    summed = DistributedLevels(Cohort(20_000), "cells").release(
+        users, 1.0, np.random.default_rng(1)
+    )
+    for run, epsilon in ((central, 31 / 32), (summed, 1.0)):
+        assert run.levels is not None
+        asked = [level for level in run.levels.levels[1:] if level.variance < np.inf]
+        assert [(level.level, len(level.nodes)) for level in asked] == [(5, 1024)]
+        assert asked[0].variance == pytest.approx(noise_deviation(epsilon, 1) ** 2, rel=0.2)
+    assert summed.facts["rounds"] == 1
+    assert central.claim.epsilon == summed.claim.epsilon == 1.0
+
+
+def test_each_aim_is_better_at_what_it_is_for() -> None:
+    """10,000 people at epsilon .1, ten runs each."""
+    users = town(10_000, (64, 64))
+    truth = users.density
+    errors = {}
+    for aim in get_args(Aim):
+        rng = np.random.default_rng(1)
+        maps = [CentralLevels(aim).release(users, 0.1, rng).density for _ in range(10)]
+        far = np.mean([wasserstein(truth, each) for each in maps])
+        errors[aim] = far, np.mean([((truth - each) ** 2).sum() for each in maps])
+    assert errors["distance"][0] < 0.7 * errors["cells"][0]
+    assert errors["cells"][1] < 0.9 * errors["distance"][1]
+
+
+def test_an_unknown_aim_is_refused() -> None:
+    for release in (CentralLevels, DistributedLevels):
+        with pytest.raises(InputError, match="aim must be one of distance, cells, got 'both'"):
+            release(aim="both")  # type: ignore[arg-type]
+    central = find_releases(["central-levels:aim=cells"])
+    assert central == {"central-levels:aim=cells": CentralLevels("cells")}
 
 
 class Asked:
@@ -68,8 +132,8 @@ def test_where_nobody_crowds_the_rest_makes_the_level_surer() -> None:
     whole = NoisyLevel(0, np.array([0]), np.array([41.0]), 0.0)
     found = measure(tree, whole, 2, budget_parts(1_000_000, 5), asked)
     assert [call[0] for call in asked.calls] == [2, 2]
-    assert [call[2] for call in asked.calls] == [666_667, 333_333]
-    assert found[-1].variance == pytest.approx(18 / 5, 1e-5)  # 2 / epsilon^2 each
+    assert [call[2] for call in asked.calls] == [800_000, 200_000]
+    assert found[-1].variance == pytest.approx(50 / 17, 1e-5)  # 2 / epsilon^2 each
 
 
 def test_measurements_are_averaged_by_inverse_variances() -> None:
@@ -175,7 +239,7 @@ def test_noise_is_that_of_the_claim() -> None:
             levels = release.release(users, 0.8, rng).levels
             assert levels is not None
             first = next(level for level in levels.levels[1:] if level.variance < np.inf)
-            if first.level == 1:
+            if first.level == 2:
                 seen.append(first.sums[-1] / sqrt(first.variance))
                 told.append(first.variance)
         found = np.array(seen)

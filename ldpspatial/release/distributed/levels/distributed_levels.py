@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 from scipy import sparse
@@ -14,13 +14,13 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
-from ldpspatial.release.level_sums import budget_parts, first_level, measure
-from ldpspatial.validate import MICRO
+from ldpspatial.release.level_sums import Aim, measure, planned
+from ldpspatial.validate import MICRO, one_of
 
 
 @dataclass(frozen=True)
 class DistributedLevels(OneVisit):
-    """Noisy sums from the level that epsilon and the clients allow, and finer where they crowd.
+    """Noisy sums on the levels that epsilon and the clients allow, for one of two aims.
 
     As :class:`ldpspatial.release.central.CentralLevels`, over sums that a server sees of shards of
     clients. How many clients there are is public, so nothing is spent on their number. A round a
@@ -37,6 +37,13 @@ class DistributedLevels(OneVisit):
     cohort : Cohort
         Shards, drop-outs and modulus. Noise is added a shard, so the first level follows from the
         noise of all of them together.
+    aim : {"distance", "cells"}
+        What the map is for, as there. "cells" is one round, as long as there are cells.
+
+    Raises
+    ------
+    InputError
+        A field breaks its rule.
 
     Examples
     --------
@@ -48,6 +55,12 @@ class DistributedLevels(OneVisit):
     """
 
     name: ClassVar[str] = "distributed-levels"
+
+    aim: Aim = "distance"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("aim", self.aim, get_args(Aim))
 
     def publish(
         self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
@@ -78,8 +91,8 @@ class DistributedLevels(OneVisit):
         if tree.depth:
             # None where so many fail that every sum is withheld.
             noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
-            first = first_level(sqrt(2) * clients / noise, tree.depth)
-            levels = measure(tree, whole, first, budget_parts(micro, tree.depth - first + 1), ask)
+            first, parts = planned(sqrt(2) * clients / noise, micro, tree.depth, self.aim)
+            levels = measure(tree, whole, first, parts, ask)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {

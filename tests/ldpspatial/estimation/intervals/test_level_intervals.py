@@ -82,10 +82,10 @@ def test_nobody_may_be_anywhere() -> None:
 CLIENTS_FAIL = Cohort(1500, drop_out=0.1, tolerated=0.2, colluding=0.1)
 RUNS = {
     "central": (CentralLevels(), 0.3),
-    "central, more": (CentralLevels(), 2.0),
+    "central, cells": (CentralLevels("cells"), 2.0),
     "distributed": (DistributedLevels(Cohort()), 2.0),
     "clients fail": (DistributedLevels(CLIENTS_FAIL), 0.3),
-    "clients fail, more": (DistributedLevels(CLIENTS_FAIL), 2.0),
+    "clients fail, cells": (DistributedLevels(CLIENTS_FAIL, "cells"), 2.0),
     "two servers": (TwoServers(Batch()), 0.3),
 }
 

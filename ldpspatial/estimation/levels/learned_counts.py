@@ -1,0 +1,139 @@
+"""How many people nodes hold, given noisy sums of all nodes of a level: empirical Bayes of counts.
+
+Most nodes of a map hold nobody or a few, and some hold many. What the counts of a level are like
+is learned from all of its sums: the law of counts whose mixture with the noise makes the sums
+likeliest (Kiefer and Wolfowitz 1956), on a grid of counts, by expectation maximisation. Each node
+then has a posterior of its own. Crowds lie beside crowds, so nodes are put into a few groups by how
+many people are around them, and each group learns a law of its own. Whole people are not presumed:
+where noise is less than half a person, the law finds by itself that counts are whole.
+
+What is taken of the posterior depends on how many people a node holds in the mean, over the scale
+of the noise:
+
+- many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
+- some: half of the mean, half of the people that shares told (``shares.py``);
+- next to none (less than ``NONE``): those alone. A law has next to nothing to be learned from.
+
+Counts far above the noise are taken as they are. The numbers were set on six cities
+(docs/experiments/levels.md).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from ldpspatial.estimation.levels.noisy_level import NoisyLevel
+from ldpspatial.estimation.levels.shares import nearest_shares
+from ldpspatial.places.quadtree import Quadtree
+
+Array = NDArray[np.float64]
+
+MANY, NONE = 0.5, 0.1
+FEWEST = 64  # nodes that a law is learned from
+GROUPS, IN_GROUP = 4, 100  # at most so many groups, each of at least so many nodes
+AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, in nodes
+GRID = 161  # counts that a law is made of
+FINEST = 16  # sums are rounded to the deviation of their noise over this
+EM_ROUNDS = 60
+LEAST = 1e-12  # of the law at each count, so that no sum is impossible
+
+
+def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array) -> Array:
+    """Return the people of each node, as many in all as before.
+
+    Parameters
+    ----------
+    tree : Quadtree
+    level : NoisyLevel
+        All of its nodes.
+    sums : (m,) array
+        Of the nodes, with noise at most that of the level.
+    people : (m,) array
+        What shares told, not negative.
+    """
+    total = float(people.sum())
+    scale = np.sqrt((level.variance + level.per_person) / 2)
+    few = len(people) < FEWEST or not np.isfinite(scale) or scale <= 0 or total <= 0
+    signal = 0.0 if few else total / len(people) / scale
+    if signal < NONE:
+        return people
+    found = np.empty(len(people))
+    ordered = np.argsort(around(tree, level, people), kind="stable")
+    for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
+        mean, median = posterior(sums[group], level.variance, level.per_person)
+        found[group] = median if signal >= MANY else (mean + people[group]) / 2
+    return _adding_up(found, total)
+
+
+def _adding_up(found: Array, total: float) -> Array:
+    """Return the nearest numbers that add up to the total, without any where there were none.
+
+    Not in proportion: what many small counts lack is no part of the largest.
+    """
+    held = found > 0
+    if not held.any():
+        held = np.ones(len(found), bool)
+    added: Array = nearest_shares(found[np.newaxis], np.array([total]), held[np.newaxis])[0]
+    return added
+
+
+def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
+    """Return the mean of the people in the nodes around each, itself left out."""
+    places = tree.positions(level.level, level.nodes)
+    grid = np.zeros(tree.sides(level.level))
+    grid.ravel()[places] = people
+    means = np.zeros(grid.shape)
+    for side in AROUND:
+        whole = ndimage.uniform_filter(grid, side, mode="nearest") * side**2
+        means += (whole - grid) / (side**2 - 1)
+    found: Array = means.ravel()[places]
+    return found
+
+
+def posterior(sums: Array, variance: float, per_person: float = 0.0) -> tuple[Array, Array]:
+    """Return mean and median of each count, given the sums of all: neither is negative.
+
+    Parameters
+    ----------
+    sums : (m,) array
+        Each with noise of this variance and as much again for each person, taken for Laplace's.
+    variance, per_person : float
+        Not both 0.
+
+    Examples
+    --------
+    >>> mean, median = posterior(np.array([0.1, -0.2, 0.0, -0.1, 0.0, 1000.4]), 0.02)
+    >>> mean.round(1).tolist(), median.tolist()
+    ([0.0, 0.0, 0.0, 0.0, 0.0, 1000.4], [0.0, 0.0, 0.0, 0.0, 0.0, 1000.4])
+    """
+    deviation = float(np.sqrt(variance + per_person))
+    counts = _counts(deviation, float(sums.max()))
+    # Sums that differ by little are one sum: as many of them are to be learned from as before.
+    step = deviation / FINEST
+    far = sums > counts[-1] - (4 * deviation if len(counts) == GRID else 0.0)
+    near = np.minimum(sums, counts[-1])
+    places, inverse, number = np.unique(
+        np.round(near / step).astype(np.int64), return_inverse=True, return_counts=True
+    )
+    spread = np.sqrt((variance + per_person * counts) / 2)
+    fit = -np.abs(places[:, np.newaxis] * step - counts) / spread - np.log(spread)
+    likely = np.exp(fit - fit.max(1, keepdims=True))
+    weights = np.full(len(counts), 1 / len(counts))
+    for _ in range(EM_ROUNDS):
+        whose = weights * likely
+        whose /= whose.sum(1, keepdims=True)
+        weights = number @ whose / len(sums) + LEAST
+    whose = weights * likely
+    whose /= whose.sum(1, keepdims=True)
+    mean = whose @ counts
+    median = counts[np.minimum((np.cumsum(whose, 1) < 0.5).sum(1), len(counts) - 1)]
+    return np.where(far, sums, mean[inverse]), np.where(far, sums, median[inverse])
+
+
+def _counts(deviation: float, most: float) -> Array:
+    """Return the counts of a law: from 0 in half scales of the noise, or in parts of a person."""
+    scale = deviation / np.sqrt(2)
+    step = 1 / np.ceil(2 / scale) if scale < 2 else scale / 2
+    number = int(min(max(most, 0.0) / step + 2, GRID))
+    counts: Array = step * np.arange(number)
+    return counts
