@@ -29,7 +29,8 @@ MOST_MIXING = 1.5
 FEWEST_EFFECTIVE = 3.0  # a chain
 LEAST_ACCEPTANCE = 0.2
 PAIRS = 8  # of chains, from opposite starts
-WIDE = 80  # side beyond which half of them have to do, so that a map takes seconds
+WAY = 3  # pairs on the way to where they start
+WIDE = 80  # side beyond which half and one of them have to do, so that a map takes seconds
 STAGES, STAGE, VISITS = 3, 8, 52  # trajectories: three times a stage, then those that are kept
 AGAIN = 1  # times that chains may go on where they have not mixed; more moved no map
 SAMPLES = 128  # maps kept
@@ -140,8 +141,8 @@ def sample(
     model = FieldModel(operators, counted, prior, known.log_public(operators), where)
     densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
     start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
-    pairs = PAIRS if operators.cells <= WIDE else PAIRS // 2
-    around = variational(model, mode(model, model.point_of(start)), rng, final=pairs)
+    way, pairs = (WAY, PAIRS) if operators.cells <= WIDE else (1, PAIRS // 2)
+    around = variational(model, mode(model, model.point_of(start)), rng, way, pairs)
     starts = around.centre + around.offsets
     trace: list[float] = []
 
