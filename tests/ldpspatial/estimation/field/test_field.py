@@ -20,10 +20,12 @@ from ldpspatial import (
 )
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputWarning
+from ldpspatial.estimation.field import barycentre as bands
 from ldpspatial.estimation.field import posterior as module
 from ldpspatial.estimation.field.mixing import mixing
+from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link
-from ldpspatial.estimation.field.sampler import Samples
+from ldpspatial.estimation.field.sampler import Samples, Whitening
 from ldpspatial.estimation.field.stacks import stack
 
 Array = NDArray[np.float64]
@@ -171,6 +173,25 @@ def test_the_map_alone_is_near_the_full_one_and_says_what_it_is(tmp_path: Path) 
     assert read.estimator == found.estimator
     assert read.details == found.details
     assert Field(map_alone=True) != Field()
+
+
+def test_a_barycentre_by_bands_is_that_of_the_whole_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    maps = np.random.default_rng(22).dirichlet(np.full(50 * 50, 0.1), 3).reshape(-1, 50, 50)
+    by_band = bands.barycentre(maps, rounds=3)
+    monkeypatch.setattr(bands, "BAND", 50)
+    np.testing.assert_allclose(by_band, bands.barycentre(maps, rounds=3), rtol=1e-9)
+
+
+def test_the_metric_of_chains_is_that_of_double_precision() -> None:
+    rng = np.random.default_rng(23)
+    model = FieldModel(
+        stack(CHANNEL), reports(drawn(rng), N, rng, CHANNEL)[None], FieldPrior(D)
+    )  # its matrix is small: counts as they are
+    point = 0.1 * rng.standard_normal((1, model.prior.size))
+    state = model.at(point)
+    exact = np.concatenate([model.metric(state, unit[None]) for unit in np.eye(model.prior.size)])
+    whitening = Whitening(model, point)
+    np.testing.assert_allclose(whitening.variances(), np.diag(np.linalg.inv(exact)), rtol=1e-3)
 
 
 def test_the_map_alone_takes_larger_blocks_on_wide_grids() -> None:
