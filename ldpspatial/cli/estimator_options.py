@@ -26,7 +26,7 @@ INTERVALS = ("auto", "posterior", "fisher", "none")
 RULE_HELP = (
     f"How to estimate: one of {', '.join(RULES)}. By default {FIELD}, a Bayesian model, in seconds "
     f"on any grid, with samples of what the reports leave open; {ROBUST} is the same without "
-    f"reports that the check of the fit takes for forged, {MAP_ALONE} its map in at most two "
+    f"reports that the check of the fit takes for forged, {MAP_ALONE} its map in about two "
     f"seconds and without samples. {QUICK} is a quick look; "
     f"{', '.join(STOPPING_RULES)} say when it stops, and only it takes --smoothing. "
     "Estimators of other packages go by the name that they registered, or by module:Name."

@@ -58,7 +58,7 @@ def estimate(
         takes, and where reports are sets or the channel is too large.
         "field": :class:`Field`, a Bayesian model with samples of what the reports leave open, in
         seconds on any grid. "robust": :class:`Robust`, the same without what the check of the fit
-        takes for forged. "map-alone": the field's map in at most two seconds, without samples.
+        takes for forged. "map-alone": the field's map in about two seconds, without samples.
         "em": a quick look, :class:`EM` that stops where "scaled" does.
         "scaled", "likelihood", "published" or a StoppingRule: :class:`EM` with that rule.
         Or another estimator: the name of an entry point, ``module:Name``, or the object itself,
