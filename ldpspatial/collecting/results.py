@@ -24,7 +24,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit, influence
 from ldpspatial.estimation.estimate import restored
-from ldpspatial.estimation.field.posterior import CONVERGED, MODE
+from ldpspatial.estimation.field.posterior import CONVERGED, MAP, MODE
 from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection
@@ -453,6 +453,8 @@ def samples_verdict(summary: dict[str, Any]) -> dict[str, str]:
     verdict = summary["estimator"].get("verdict", CONVERGED)
     if verdict == CONVERGED:
         return {}
+    if verdict == MAP:
+        return {"samples": "MAP: the map alone, whose chains are not judged; no samples"}
     why = "chains did not move" if verdict == MODE else "chains did not agree"
     return {"samples": f"{verdict.upper()}: {why}; intervals may be too narrow"}
 

@@ -50,7 +50,7 @@ class Robust(Field):
 
     Attributes
     ----------
-    point, support, prior
+    point, support, prior, map_alone
         As in :class:`Field`.
 
     Raises

@@ -31,7 +31,7 @@ SECRET = {"Cache-Control": "no-store"}
 PIECE_BYTES = 1 << 18  # of a file that is sent
 AGAIN_S = 1  # while a map is being made, which a request waits for by itself
 # The names that ldpspatial.estimation knows, without its imports: this process stays small.
-RULES = ("field", "robust", "em", "scaled", "likelihood", "published")
+RULES = ("field", "robust", "map-alone", "em", "scaled", "likelihood", "published")
 ENTRY_POINTS = "ldpspatial.estimators"
 MAP_OPTIONS = {
     "rule": RULES,

@@ -454,6 +454,7 @@ ESTIMATION = {
             "point": ("middle", "Mean", 3, None),
             "support": (*optional(MASSES), np.full((3, 3), 1.1), np.ones((3, 2))),
             "prior": (*optional(MASSES), np.ones((3, 2)), np.eye(3)[::-1] - np.diag([0, 1, 0])),
+            "map_alone": (None, 0, 1, "yes"),
         },
     ),
     "estimation.Robust": Row(
@@ -463,6 +464,7 @@ ESTIMATION = {
             "point": ("middle", "Mean", 3, None),
             "support": (*optional(MASSES), np.full((3, 3), 1.1), np.ones((3, 2))),
             "prior": (*optional(MASSES), np.ones((3, 2)), np.eye(3)[::-1] - np.diag([0, 1, 0])),
+            "map_alone": (None, 0, 1, "yes"),
         },
     ),
     "estimation.Field.fit_windows": Row(

@@ -261,7 +261,10 @@ def test_a_file_of_an_estimator_that_is_not_installed_is_read(tmp_path: Path) ->
             "tests.support.extensions:Choosy",
             "a class that is made without arguments, got Choosy at .* missing .* 'strength'",
         ),
-        ("nothing", "rule must be one of field, robust, em, scaled, likelihood, published"),
+        (
+            "nothing",
+            "rule must be one of field, robust, map-alone, em, scaled, likelihood, published",
+        ),
     ],
 )
 def test_what_leads_nowhere_is_refused(name: str, message: str) -> None:

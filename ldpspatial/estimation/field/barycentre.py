@@ -13,6 +13,7 @@ REGULARISATION = 0.5  # squared cells
 ROUNDS = 100
 LEAST = 1e-9  # of a map that a cell holds
 NEAREST_ZERO = 1e-200  # of a kernel; the floor of what is multiplied
+BAND = 48  # columns of a kernel that are multiplied at once
 CHANGE = 1e-3  # of a map, below which a round was the last
 
 
@@ -38,10 +39,23 @@ def barycentre(
     kernel = np.exp(-(offset**2) / REGULARISATION)
     kernel[kernel < NEAREST_ZERO] = 0.0  # products with denormal numbers take ten times as long
 
+    reach = np.flatnonzero(kernel[0])[-1]
+    bands = [
+        (slice(first, first + BAND), slice(max(0, first - reach), first + BAND + reach))
+        for first in range(0, cells, BAND)
+    ]
+
     def blur(values: Array) -> Array:
-        # As one product of long matrices, and one by one.
-        across = (values.reshape(-1, cells) @ kernel).reshape(-1, cells, cells)
-        return np.asarray(np.matmul(kernel, across))
+        # By bands of the kernel, which is 0 elsewhere: of long matrices, and one by one.
+        flat = values.reshape(-1, cells)
+        rows = np.empty_like(flat)
+        for to, near in bands:
+            np.matmul(flat[:, near], kernel[near, to], out=rows[:, to])
+        across = rows.reshape(-1, cells, cells)
+        found = np.empty_like(across)
+        for to, near in bands:
+            np.matmul(kernel[to, near], across[:, near], out=found[:, to])
+        return found
 
     inside = np.ones((cells, cells)) if where is None else where.astype(np.float64)
     maps = np.maximum(densities, LEAST) * inside

@@ -20,6 +20,7 @@ Operator = Callable[[Array], Array]
 
 FEWEST = 3_000  # reports of the first stage
 STAGE = 5.0  # times as many in each further one
+ROUGH = 2.0  # nats that are not worth another step on the way
 FARTHEST = 1.5  # standard deviations that the unknowns of the prior move in one step
 
 
@@ -147,7 +148,7 @@ def mode(model: FieldModel, start: Array) -> Array:
     share = min(1.0, FEWEST / float(model.n.mean()))
     point = start
     while True:
-        search = Search(gain=0.5 if share == 1.0 else 2.0)
+        search = Search(gain=ROUGH)
         point, _ = minimise(model.tempered(share), point, nowhere, search)
         if share == 1.0:
             return point
@@ -173,7 +174,7 @@ class Gaussian:
 
 
 def variational(
-    model: FieldModel, start: Array, rng: np.random.Generator, pairs: int = 3, final: int = 8,
+    model: FieldModel, start: Array, rng: np.random.Generator, pairs: int, final: int,
     rounds: int = 6,
 ) -> Gaussian:  # fmt: skip
     """Return the Gaussian, with the metric at its centre, that is closest to the posterior."""
@@ -192,7 +193,7 @@ def variational(
     centre = start
     last = np.inf
     settled = False
-    search = Search(steps=6, unknowns_free=True)
+    search = Search(steps=6, gain=ROUGH, unknowns_free=True)
     for turn in range(rounds):
         before = centre[-HYPERS:]
         offsets = draw(centre, pairs, 0.1)

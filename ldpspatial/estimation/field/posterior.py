@@ -22,19 +22,51 @@ from ldpspatial.estimation.result import Progress
 
 Array = NDArray[np.float64]
 
-VERDICTS = CONVERGED, MODE, UNTRUSTED = "converged", "mode", "untrusted"
+VERDICTS = CONVERGED, MODE, UNTRUSTED, MAP = "converged", "mode", "untrusted", "map"
 # Of R-hat. The mean of all chains is then off by a quarter of a standard deviation at most, and
 # samples of all of them have the spread between them, too.
 MOST_MIXING = 1.5
 FEWEST_EFFECTIVE = 3.0  # a chain
 LEAST_ACCEPTANCE = 0.2
-PAIRS = 8  # of chains, from opposite starts
-WIDE = 80  # side beyond which half of them have to do, so that a map takes seconds
-STAGES, STAGE, VISITS = 3, 8, 52  # trajectories: three times a stage, then those that are kept
-AGAIN = 1  # times that chains may go on where they have not mixed; more moved no map
+WIDE = 80  # side beyond which there are fewer chains, or larger blocks, so that a map takes seconds
 SAMPLES = 128  # maps kept
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
 STACK = 32  # maps that are looked at together
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far a posterior is sampled.
+
+    Attributes
+    ----------
+    way : int
+        Pairs of opposite points whose mean energy shows the way to where chains start.
+    rounds : int
+        Of that way at most.
+    pairs : int
+        Of chains, from opposite starts.
+    stages, stage, visits : int
+        Trajectories: so many times a stage, then those that are kept.
+    again : int
+        Times that chains may go on where they have not mixed; more than one moved no map.
+    maps : int
+        That are kept.
+    """
+
+    way: int = 3
+    rounds: int = 6
+    pairs: int = 8
+    stages: int = 3
+    stage: int = 8
+    visits: int = 52
+    again: int = 1
+    maps: int = SAMPLES
+
+
+FULL = Effort()
+FULL_WIDE = replace(FULL, way=1, pairs=4)
+ALONE = Effort(way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
 @dataclass(frozen=True)
@@ -43,9 +75,10 @@ class Posterior:
 
     Attributes
     ----------
-    verdict : {"converged", "mode", "untrusted"}
+    verdict : {"converged", "mode", "untrusted", "map"}
         "converged": the chains agree with each other. "mode": they do not, and the map and its
-        samples come from the Gaussian around the mode. "untrusted": neither was found.
+        samples come from the Gaussian around the mode. "untrusted": neither was found. "map": the
+        map alone was asked for, from chains that are too short to be judged.
     mixing : float
         Largest split R-hat of what maps say; 1 where chains agree.
     effective : float
@@ -72,7 +105,7 @@ class Posterior:
         Of the fields of two windows that follow each other; 1 for a single one.
     fit : str
         Id of the samples. Estimates with the same one were fitted together, and their k-th samples
-        are one draw. Empty in files of before.
+        are one draw. Empty where there are none, and in files of before.
     outside : float
         Nats by which people outside the support explain the counts better, beyond chance; the worst
         of the windows. Above 0 the support is wrong, or reports are forged.
@@ -103,22 +136,22 @@ class Found:
     ----------
     maps : (S, W, d, d) array
         Expected shares by cell of those who reported, one for each sample of the posterior.
-    samples : (S, W, d, d) array
-        The same drawn: whole numbers of users over their number.
+    samples : (S, W, d, d) array or None
+        The same drawn: whole numbers of users over their number. None for the map alone.
     posterior : Posterior
     trace : tuple of float
         Mean log-likelihood of the chains after each trajectory, of all windows together.
     """
 
     maps: Array
-    samples: Array
+    samples: Array | None
     posterior: Posterior
     trace: tuple[float, ...]
 
 
 def sample(
     channel: Channel, operators: Stack, counts: Array, known: Known, point: str,
-    progress: Progress | None,
+    progress: Progress | None, alone: bool = False,
 ) -> Found:  # fmt: skip
     """Sample, or hand over to the mode.
 
@@ -132,6 +165,8 @@ def sample(
     point : str
     progress : callable, optional
         Sees each trajectory.
+    alone : bool
+        Whether the map is all that is wanted.
     """
     rng = generator_of(counts)
     where = known.where(operators)
@@ -140,8 +175,9 @@ def sample(
     model = FieldModel(operators, counted, prior, known.log_public(operators), where)
     densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
     start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
-    pairs = PAIRS if operators.cells <= WIDE else PAIRS // 2
-    around = variational(model, mode(model, model.point_of(start)), rng, final=pairs)
+    effort = ALONE if alone else FULL if operators.cells <= WIDE else FULL_WIDE
+    at_mode = mode(model, model.point_of(start))
+    around = variational(model, at_mode, rng, effort.way, effort.pairs, effort.rounds)
     starts = around.centre + around.offsets
     trace: list[float] = []
 
@@ -151,7 +187,7 @@ def sample(
             progress(len(trace), fit)
 
     try:
-        samples = _walked(model, prior, around.centre[-HYPERS:], starts, rng, told)
+        samples = _walked(model, prior, around.centre[-HYPERS:], starts, rng, told, effort)
     except (ValueError, np.linalg.LinAlgError):  # no step from here is finite
         here = model.at(starts)
         hypers = np.nan_to_num(starts[None, :, -HYPERS:])
@@ -159,23 +195,27 @@ def sample(
     posterior = _judged(samples, prior, operators, known, point)
     if posterior.verdict != MODE:
         every = samples.densities.reshape(-1, *prior.shape)
-        chosen = np.linspace(0, len(every) - 1, SAMPLES).round().astype(int)
+        chosen = np.linspace(0, len(every) - 1, effort.maps).round().astype(int)
         maps = every[chosen]
     else:
         maps, posterior = _handed_over(model, around, start, posterior)
     whole = [_histograms(channel, operators, known, *each) for each in zip(
         counts, maps.swapaxes(0, 1), strict=True)]  # fmt: skip
+    expected = np.stack(whole, axis=1)
+    outside = max(gain_of_outside(channel, each, known.support) for each in counts)
+    posterior = replace(posterior, outside=outside)
+    if alone:
+        verdict = UNTRUSTED if posterior.verdict == UNTRUSTED and not _moved(samples) else MAP
+        return Found(expected, None, replace(posterior, verdict=verdict), tuple(trace))
     drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
     users = np.stack(drawn, axis=1)
-    outside = max(gain_of_outside(channel, each, known.support) for each in counts)
     digest = hashlib.sha256(users.tobytes()).hexdigest()
-    posterior = replace(posterior, fit=digest, outside=outside)
-    return Found(np.stack(whole, axis=1), users, posterior, tuple(trace))
+    return Found(expected, users, replace(posterior, fit=digest), tuple(trace))
 
 
 def _walked(
     model: FieldModel, prior: FieldPrior, hypers: Array, starts: Array, rng: np.random.Generator,
-    told: Told,
+    told: Told, effort: Effort,
 ) -> Samples:  # fmt: skip
     """Return where chains went, until they agree or have gone on once.
 
@@ -188,12 +228,12 @@ def _walked(
     shares = 1 - np.clip(variances, 0.0, 1.0).reshape(prior.shape)
     centred = model.with_prior(prior.centred(shares, hypers))
     chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
-    chains.adapt(STAGES, STAGE, told)
+    chains.adapt(effort.stages, effort.stage, told)
     visits: list[Samples] = []
-    for turn in range(1 + AGAIN):
-        visits.append(chains.visit(VISITS, told))
+    for turn in range(1 + effort.again):
+        visits.append(chains.visit(effort.visits, told))
         samples = Samples.joined(visits[(turn + 1) // 2 :])  # without the first half, the way there
-        if _verdict(samples) == CONVERGED:
+        if turn == effort.again or _verdict(samples) == CONVERGED:
             break
     return samples
 
@@ -226,9 +266,14 @@ def _judged(
     )  # fmt: skip
 
 
+def _moved(samples: Samples) -> bool:
+    """Return whether chains moved."""
+    return samples.acceptance >= LEAST_ACCEPTANCE and bool(np.isfinite(samples.fits).all())
+
+
 def _verdict(samples: Samples) -> str:
     """Return whether chains moved, and agree."""
-    if samples.acceptance < LEAST_ACCEPTANCE or not np.isfinite(samples.fits).all():
+    if not _moved(samples):
         return MODE
     largest, fewest = mixing(samples)
     agree = largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE * samples.fits.shape[1]

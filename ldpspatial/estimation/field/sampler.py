@@ -18,7 +18,6 @@ Array = NDArray[np.float64]
 Told = Callable[[float], None]  # sees the mean log-likelihood after each trajectory
 
 DENSE_WAVES = 256
-COLUMNS = 64  # of the metric that are found at once
 JITTER = 0.3  # of the length of a step, so that no orbit closes on itself
 LEAPS = 14  # steps of a trajectory
 TOGETHER = 70_000  # numbers of points whose gradients are found at once: about a cache
@@ -48,8 +47,9 @@ class Whitening:
         metric = np.zeros((len(self._kept),) * 2)
         state = model.at(points)
         metric[-HYPERS:, -HYPERS:] = state.spectrum.information().mean(0)
-        for k in range(len(points)):
-            metric += self._information(model, state.rows(slice(k, k + 1))) / len(points)
+        rough = model.single()
+        for point in points.astype(np.float32):
+            metric += self._information(rough, rough.at(point[None])) / len(points)
         lower = linalg.cholesky(metric + np.eye(len(metric)), lower=True)
         self._lower = lower
         self._inverse = linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
@@ -59,14 +59,14 @@ class Whitening:
     def _information(self, model: FieldModel, state: State) -> Array:
         support = np.broadcast_to(model.operators.support, model.counts.shape)
         weight = np.sqrt((model.n / state.reports[0])[support])
-        rows = []
-        for first in range(0, len(self._kept), COLUMNS):
-            kept = self._kept[first : first + COLUMNS]
-            units = np.zeros((len(kept), model.prior.size))
+        pushed = np.empty((len(self._kept), np.count_nonzero(support)))
+        together = max(1, TOGETHER // model.prior.size)
+        for first in range(0, len(self._kept), together):
+            kept = self._kept[first : first + together]
+            units = np.zeros((len(kept), model.prior.size), np.float32)
             units[np.arange(len(kept)), kept] = 1.0
-            rows.append(model.jacobian(state, units)[:, support] * weight)
-        pushed = np.concatenate(rows)
-        return np.asarray(pushed @ pushed.T)
+            pushed[first : first + together] = model.jacobian(state, units)[:, support] * weight
+        return np.asarray(pushed @ pushed.T)  # of a square, whatever was rounded
 
     def variances(self) -> Array:
         """Return (m,) variances that the metric promises."""

@@ -103,8 +103,14 @@ def _entries(channel: Channel) -> int:
     return prod(channel.input_shape) * int(channel.support.sum())
 
 
-def stack(channel: Channel) -> Stack:
+def stack(channel: Channel, most: int | None = None) -> Stack:
     """Return the quickest form of a channel.
+
+    Parameters
+    ----------
+    channel : Channel
+    most : int, optional
+        Blocks along a side, beyond which those of a disk are made larger than is exact.
 
     Raises
     ------
@@ -116,7 +122,8 @@ def stack(channel: Channel) -> Stack:
         raise InputError(f"channel must take densities of d x d cells with rule field, got {shape}")
     entries = _entries(channel)
     if isinstance(channel, StampChannel) and entries > DENSE_ENTRIES:
-        return Stamped(channel, block_side(shape[0], channel.table.radius))
+        least = 1 if most is None else -(-shape[0] // most)
+        return Stamped(channel, max(least, block_side(shape[0], channel.table.radius)))
     if entries > MATRIX_LIMIT:
         raise InputError(
             f"channel must have at most {MATRIX_LIMIT:,} pairs of a cell and a report with rule "

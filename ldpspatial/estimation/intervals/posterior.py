@@ -11,6 +11,8 @@ these (docs/ranges.md). They are no theorem: a map unlike all of these, such as 
 in a few cells, may lie outside more often.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,7 +50,9 @@ def samples_of(estimate: Estimate) -> Array:
             "method must not be posterior where the channel knows only the reports that came: ask "
             "for shares of regions, which have method scores"
         )
-    return np.asarray(Field().fit(estimate.channel, estimate.counts).samples)
+    known = estimate.estimator if isinstance(estimate.estimator, Field) else Field()
+    field = replace(known, map_alone=False)
+    return np.asarray(field.fit(estimate.channel, estimate.counts).samples)
 
 
 def posterior(estimate: Estimate, level: float) -> Uncertainty:

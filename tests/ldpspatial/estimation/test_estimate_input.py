@@ -61,7 +61,7 @@ def test_bad_counts_are_refused(counts: object, message: str) -> None:
         estimate(CHANNEL, counts, "em")  # type: ignore[arg-type]
 
 
-NAMES = "field, robust, em, scaled, likelihood, published"
+NAMES = "field, robust, map-alone, em, scaled, likelihood, published"
 
 
 @pytest.mark.parametrize(
