@@ -39,8 +39,8 @@ from ldpspatial.release.release import Release
 CELLS = 64
 EPSILONS = (0.5, 1.0, 2.0, 3.5, 5.0)
 SMALL_EPSILONS = (0.02, 0.1)  # what shuffled local reports come to; too little for one report
-# The recommended release of each model, and what papers have. Where clients are asked for sums, a tenth
-# of them fails and a tenth colludes.
+# The recommended release of each model, and what papers have. Where clients are asked for sums, a
+# tenth of them fails and a tenth colludes.
 RELEASES: dict[str, Release] = {
     "recommended": Recommended(),
     "dam": Dam(),

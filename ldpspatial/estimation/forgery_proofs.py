@@ -24,9 +24,9 @@ hide in any corner of the set.
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.signal import fftconvolve
 from scipy.special import logsumexp
 
 from client_sdk import ResponseTable
@@ -186,7 +186,7 @@ def _least_reports(channel: StampChannel, density: Array, law: Array, share: flo
     for theta in (0.0, *np.minimum(np.sqrt(share) * np.geomspace(0.01, 10, 13), 1)):
         outer = np.sqrt(law * np.maximum((1 - theta) * law + theta * base, 0))
         inner = np.sqrt(law * np.maximum((1 - theta) * law + theta * (base + lift), 0))
-        more = fftconvolve(inner - outer, high.astype(float), "valid")
+        more = scipy.signal.fftconvolve(inner - outer, high.astype(float), "valid")
         everywhere = (outer.sum() + more)[np.ix_(nearest, nearest)] - 1e-12
         own = np.where(inside, inner, outer)
         for beta in OFF_DISK * max(float(law.max()), base):

@@ -1,8 +1,8 @@
 """Upper tails of the sums that the check of the fit looks at. Arrays only, nothing is checked."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import gamma, norm
 
 Array = NDArray[np.float64]
 
@@ -14,7 +14,7 @@ def gamma_tail(statistic: float, mean: float, variance: float) -> float:
     """Return the probability of more than ``statistic`` under the gamma law with these moments."""
     if not variance > 0:
         return 1.0
-    return float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
+    return float(scipy.stats.gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
 
 
 def upper_tail(deviations: Array, skewness: Array) -> Array:
@@ -24,10 +24,12 @@ def upper_tail(deviations: Array, skewness: Array) -> Array:
     mirrored: sums of multinomial counts have this shape before they are normal.
     """
     shape = 4 / np.maximum(np.abs(skewness), HARDLY_SKEW) ** 2
-    right = gamma.sf(shape + deviations * np.sqrt(shape), shape)
-    left = gamma.cdf(shape - deviations * np.sqrt(shape), shape)
+    right = scipy.stats.gamma.sf(shape + deviations * np.sqrt(shape), shape)
+    left = scipy.stats.gamma.cdf(shape - deviations * np.sqrt(shape), shape)
     skew = np.where(skewness > 0, right, left)
-    return np.asarray(np.where(np.abs(skewness) > HARDLY_SKEW, skew, norm.sf(deviations)))
+    return np.asarray(
+        np.where(np.abs(skewness) > HARDLY_SKEW, skew, scipy.stats.norm.sf(deviations))
+    )
 
 
 def least_of_many(p_values: Array, covariance: Array) -> float:
@@ -41,5 +43,5 @@ def least_of_many(p_values: Array, covariance: Array) -> float:
     factor = vectors * np.sqrt(np.maximum(values, 0)) / spread
     normal = np.random.default_rng(0).standard_normal((NORMAL_DRAWS, len(values)))
     largest = (normal @ factor.T).max(axis=1)
-    number = -1 / norm.logcdf(largest).mean()
+    number = -1 / scipy.stats.norm.logcdf(largest).mean()
     return float(-np.expm1(number * np.log1p(-min(float(p_values.min()), 1 - 1e-16))))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
+import scipy
 
 from ldpspatial.validate import MAX_EPSILON, number_in, whole_number
 
@@ -203,11 +203,15 @@ def _dominating_pair(epsilon0: float, n: int, share: float) -> tuple[Array, Arra
     zeros = bits[rung] - ones
     # How likely the outcome is beside fair bits: 2 (r a + b) / ((r + 1) (a + b)), at most 2.
     beside = 2 * (ratio * ones + zeros) / ((ratio + 1) * bits[rung])
-    masses = weights[rung] * binom.pmf(ones, bits[rung], 0.5) * beside
+    masses = weights[rung] * scipy.stats.binom.pmf(ones, bits[rung], 0.5) * beside
     # ln((r a + b) / (a + r b)), exact also where r is near 1.
     losses = np.log1p(gain * (ones - zeros) / (ones + ratio * zeros))
     # The tail is that of fair bits; the outcome is at most twice as likely (beside).
-    return masses, losses, missing + 2 * float((weights * binom.sf(most, bits, 0.5)).sum())
+    return (
+        masses,
+        losses,
+        missing + 2 * float((weights * scipy.stats.binom.sf(most, bits, 0.5)).sum()),
+    )
 
 
 def _least_blanket(epsilon0: float) -> float:
@@ -227,14 +231,14 @@ def _rungs(people: int, share: float) -> tuple[Ints, Array, float]:
     low = max(math.floor(mean - (_REACH + 1) * math.sqrt(mean)), 0)
     high = min(math.ceil(mean + (_REACH + 1) * math.sqrt(mean)) + 50, people)
     counts = np.arange(low, high + 1)
-    weights = binom.pmf(counts, people, share)
+    weights = scipy.stats.binom.pmf(counts, people, share)
     # More clones than high count as high, rounded down. Fewer than low would have to be rounded up,
     # which is not safe: their mass is left out, and callers add it to delta.
-    weights[-1] += binom.sf(high, people, share)
+    weights[-1] += scipy.stats.binom.sf(high, people, share)
     digits_off = np.maximum(np.frexp(counts)[1] - _DIGITS, 0)
     rungs, at = np.unique(counts >> digits_off << digits_off, return_inverse=True)
     masses: Array = np.bincount(at, weights).astype(np.float64)
-    return rungs.astype(np.int64), masses, float(binom.cdf(low - 1, people, share))
+    return rungs.astype(np.int64), masses, float(scipy.stats.binom.cdf(low - 1, people, share))
 
 
 def _ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
@@ -267,8 +271,8 @@ def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> f
     last = np.minimum(np.ceil(others * letter).astype(np.int64) + half, others)
     # Of the reports, the one in question may be one of b: more than `last` are `last` others.
     # Beyond all others there is nothing to leave out: where all are b, a is 0.
-    above = np.where(last < others, binom.sf(last - 1, others, letter), 0.0)
-    missing += float((weights * (binom.cdf(first - 1, others, letter) + above)).sum())
+    above = np.where(last < others, scipy.stats.binom.sf(last - 1, others, letter), 0.0)
+    missing += float((weights * (scipy.stats.binom.cdf(first - 1, others, letter) + above)).sum())
 
     rung, b = _ranges(first, last)
     m = others[rung] + 1
@@ -276,10 +280,12 @@ def _blanket_delta(epsilon0: float, n: int, epsilon: float, blanket: float) -> f
     # As a + b + rest = m, the difference in the docstring is gain a - loss.
     loss = m * math.expm1(epsilon) + math.exp(epsilon) * gain * b
     least = np.floor(loss / gain) + 1  # of a, for the difference to be positive
-    tail = binom.sf(least - 1, left, given)
+    tail = scipy.stats.binom.sf(least - 1, left, given)
     # E[a; a >= k] of a binomial (n, p) is n p P(a' >= k - 1), a' of n - 1 and p.
-    mean = left * given * binom.sf(least - 2, left - 1, given)  # of a, where it is no less
+    mean = (
+        left * given * scipy.stats.binom.sf(least - 2, left - 1, given)
+    )  # of a, where it is no less
     # A mean of what is no less than 0: below it is rounding, where the two terms nearly cancel.
     excess = np.maximum(gain * mean - loss * tail, 0.0)
-    sums = weights[rung] * binom.pmf(b, m, letter) * excess * share / m
+    sums = weights[rung] * scipy.stats.binom.pmf(b, m, letter) * excess * share / m
     return float(sums.sum()) * (1 + _ROUNDING) + missing

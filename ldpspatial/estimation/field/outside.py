@@ -10,8 +10,8 @@ people, or places that the reports hardly tell from others, passes.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.channels.reach import disk_radius
@@ -45,7 +45,7 @@ def gain_of_outside(channel: Channel, counts: Array, support: Array | None) -> f
     _walk(free)
     gain = free.log_likelihood - within.log_likelihood
     told_apart = max(np.count_nonzero(~inside) / (disk_radius(channel) ** 2 + 1), 1.0)
-    by_chance = float(chi2.isf(FALSE_ALARM, told_apart)) / 2
+    by_chance = float(scipy.stats.chi2.isf(FALSE_ALARM, told_apart)) / 2
     # Where a report can come from no cell of the support, no density there explains it at all.
     return max(gain - by_chance, 0.0) if np.isfinite(gain) else float(counts.sum())
 

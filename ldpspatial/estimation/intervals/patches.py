@@ -21,8 +21,8 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from ldpspatial.estimation.intervals.interval import WITHIN
 
@@ -77,5 +77,5 @@ class Patches:
     @staticmethod
     def _sums(values: Array, window: Array) -> Array:
         """Return the sums of (d, d) values over the window around each cell."""
-        summed = fftconvolve(values, window, mode="same")
+        summed = scipy.signal.fftconvolve(values, window, mode="same")
         return np.asarray(np.maximum(summed, 0.0))  # rounding alone goes below

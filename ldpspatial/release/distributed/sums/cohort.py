@@ -11,8 +11,9 @@ from fractions import Fraction
 from math import floor, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.claims import PrivacyClaim
@@ -153,7 +154,7 @@ class Cohort:
             # E[V; V >= t] for binomial V of n and p is n p P(V' >= t - 1), V' of n - 1 and p.
             stays = 1 - self.drop_out
             others = self.threshold(size) - 1
-            mean = size * stays * stats.binom.sf(others - 1, size - 1, stays)
+            mean = size * stays * scipy.stats.binom.sf(others - 1, size - 1, stays)
             shares += number * mean / self.honest(size)
         return noise_deviation(epsilon, sensitivity) * sqrt(shares)
 

@@ -20,7 +20,6 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from ot.utils import proj_simplex
 
 from ldpspatial.channels.protocol import on_density, on_ratio
 from ldpspatial.errors import InputError
@@ -288,6 +287,8 @@ def _privacy_of_means(own: float, apart: float, epsilon: float, sizes: Array) ->
 
 def on_simplex(shares: Array) -> Array:
     """Return the density closest to these shares in the 2-norm, shaped like them."""
+    from ot.utils import proj_simplex  # noqa: PLC0415 (half a second that few need)
+
     nearest = np.asarray(proj_simplex(np.ascontiguousarray(shares).ravel()))
     # The projection sums to 1 up to rounding only.
     return np.asarray(nearest / nearest.sum()).reshape(shares.shape)

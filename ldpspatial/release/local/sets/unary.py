@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from ldpspatial.privacy.whole_draws import TwoWeights, binomial, coins, two_weights
 from ldpspatial.release.local.sets.frequencies import share_variance, unbiased_shares
@@ -84,7 +84,7 @@ def size_law(size: int, own: float, other: float) -> Array:
 
     ``own`` and ``other`` are the probabilities of the user's own value and of any other one.
     """
-    others = binom.pmf(np.arange(size), size - 1, other)
+    others = scipy.stats.binom.pmf(np.arange(size), size - 1, other)
     law = np.zeros(size + 1)
     law[1:] += own * others
     law[:-1] += (1 - own) * others

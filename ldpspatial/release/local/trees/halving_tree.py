@@ -15,7 +15,6 @@ from math import log
 
 import numpy as np
 from numpy.typing import NDArray
-from ot.utils import proj_simplex
 from scipy.sparse import csr_array
 
 from ldpspatial.privacy.local_privacy import cell_distances
@@ -248,6 +247,8 @@ def _shares(values: Array, masses: Array) -> Array:
         # The projection does not see a shift; on the simplex of mass m it is m times that of v / m.
         scaled = (values - values.max(axis=0)) / masses
     # What is 1 or more below the largest is 0 after projection, however far below it is.
+    from ot.utils import proj_simplex  # noqa: PLC0415 (half a second that few need)
+
     return np.asarray(proj_simplex(np.maximum(scaled, -1.0)))
 
 
