@@ -1,22 +1,48 @@
 """The slow twin of the law of counts: one sum and one count at a time."""
 
-from collections.abc import Sequence
-from math import exp, sqrt
+from collections.abc import Callable, Sequence
+from math import comb, exp, sqrt
 
 
 def posterior(
     sums: Sequence[float], counts: Sequence[float], variance: float, per_person: float, rounds: int
 ) -> list[tuple[float, float]]:
     """Return mean and median of each count under the law that makes the sums likeliest."""
-    scales = [sqrt((variance + per_person * count) / 2) for count in counts]
+
+    def density(seen: float, count: float) -> float:
+        scale = sqrt((variance + per_person * count) / 2)
+        return exp(-abs(seen - count) / scale) / scale
+
+    return by_law(sums, counts, density, rounds)
+
+
+def in_steps(
+    sums: Sequence[int], counts: Sequence[int], p: float, counted: float, rounds: int
+) -> list[tuple[float, float]]:
+    """Return the same where a share of the people is counted, under noise of the law p^|z|."""
+
+    def probability(seen: float, count: float) -> float:
+        size = int(count)
+        return sum(
+            comb(size, k) * counted**k * (1 - counted) ** (size - k) * p ** abs(seen - k)
+            for k in range(size + 1)
+        )
+
+    return by_law(sums, counts, probability, rounds)
+
+
+def by_law(
+    sums: Sequence[float],
+    counts: Sequence[float],
+    likely: Callable[[float, float], float],
+    rounds: int,
+) -> list[tuple[float, float]]:
+    """Return mean and median of each count, given how likely each sum is under each count."""
     law = [1 / len(counts)] * len(counts)
     for last in range(rounds + 1):
         each = []
         for seen in sums:
-            fit = [
-                weight * exp(-abs(seen - count) / scale) / scale
-                for weight, count, scale in zip(law, counts, scales, strict=True)
-            ]
+            fit = [weight * likely(seen, count) for weight, count in zip(law, counts, strict=True)]
             each.append([one / sum(fit) for one in fit])
         if last < rounds:
             law = [sum(one[k] for one in each) / len(sums) for k in range(len(counts))]

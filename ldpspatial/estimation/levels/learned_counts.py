@@ -4,8 +4,10 @@ Most nodes of a map hold nobody or a few, and some hold many. What the counts of
 is learned from all of its sums: the law of counts whose mixture with the noise makes the sums
 likeliest (Kiefer and Wolfowitz 1956), on a grid of counts, by expectation maximisation. Each node
 then has a posterior of its own. Crowds lie beside crowds, so nodes are put into a few groups by how
-many people are around them, and each group learns a law of its own. Whole people are not presumed:
-where noise is less than half a person, the law finds by itself that counts are whole.
+many people are around them, and each group learns a law of its own. Where noise is in whole people
+and mostly 0, counts are whole, and a sum has its exact law: of noise and of who was counted.
+Elsewhere whole people are not presumed: where noise is less than half a person, the law finds by
+itself that counts are whole.
 
 What is taken of the posterior depends on how many people a node holds in the mean, over the scale
 of the noise:
@@ -19,6 +21,7 @@ Counts far above the noise are taken as they are. The numbers were set on six ci
 """
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -27,6 +30,7 @@ from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.places.quadtree import Quadtree
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MANY, NONE = 0.5, 0.1
 FEWEST = 64  # nodes that a law is learned from
@@ -35,6 +39,8 @@ AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, i
 GRID = 161  # counts that a law is made of
 FINEST = 16  # sums are rounded to the deviation of their noise over this
 EM_ROUNDS = 60
+WHOLE = 12  # counts of a law of whole people; of more, too few nodes have just as many
+MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which half of it is 0
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 
 
@@ -60,7 +66,7 @@ def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array
     found = np.empty(len(people))
     ordered = np.argsort(around(tree, level, people), kind="stable")
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
-        mean, median = posterior(sums[group], level.variance, level.per_person)
+        mean, median = posterior(sums[group], level.variance, level.per_person, level.step)
         found[group] = median if signal >= MANY else (mean + people[group]) / 2
     return _adding_up(found, total)
 
@@ -90,7 +96,9 @@ def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
     return found
 
 
-def posterior(sums: Array, variance: float, per_person: float = 0.0) -> tuple[Array, Array]:
+def posterior(
+    sums: Array, variance: float, per_person: float = 0.0, step: float = 0.0
+) -> tuple[Array, Array]:
     """Return mean and median of each count, given the sums of all: neither is negative.
 
     Parameters
@@ -99,6 +107,9 @@ def posterior(sums: Array, variance: float, per_person: float = 0.0) -> tuple[Ar
         Each with noise of this variance and as much again for each person, taken for Laplace's.
     variance, per_person : float
         Not both 0.
+    step : float
+        Noise is in whole multiples of this, 0 for steps too small to matter. Where most noise is 0
+        its law in whole steps is taken.
 
     Examples
     --------
@@ -107,17 +118,23 @@ def posterior(sums: Array, variance: float, per_person: float = 0.0) -> tuple[Ar
     ([0.0, 0.0, 0.0, 0.0, 0.0, 1000.4], [0.0, 0.0, 0.0, 0.0, 0.0, 1000.4])
     """
     deviation = float(np.sqrt(variance + per_person))
-    counts = _counts(deviation, float(sums.max()))
+    stepwise = 0 < variance < MOSTLY_NONE * step**2
+    most = float(sums.max())
+    counts = _whole(most) if stepwise else _counts(deviation, most)
+    cut = len(counts) == (WHOLE if stepwise else GRID)
     # Sums that differ by little are one sum: as many of them are to be learned from as before.
-    step = deviation / FINEST
-    far = sums > counts[-1] - (4 * deviation if len(counts) == GRID else 0.0)
+    rounded = step if stepwise else deviation / FINEST
+    far = sums > counts[-1] - (4 * deviation if cut else 0.0)
     near = np.minimum(sums, counts[-1])
     places, inverse, number = np.unique(
-        np.round(near / step).astype(np.int64), return_inverse=True, return_counts=True
+        np.round(near / rounded).astype(np.int64), return_inverse=True, return_counts=True
     )
-    spread = np.sqrt((variance + per_person * counts) / 2)
-    fit = -np.abs(places[:, np.newaxis] * step - counts) / spread - np.log(spread)
-    likely = np.exp(fit - fit.max(1, keepdims=True))
+    if stepwise:
+        likely = _likely_steps(places, counts, variance / step**2, 1 / (1 + per_person))
+    else:
+        spread = np.sqrt((variance + per_person * counts) / 2)
+        fit = -np.abs(places[:, np.newaxis] * rounded - counts) / spread - np.log(spread)
+        likely = np.exp(fit - fit.max(1, keepdims=True))
     weights = np.full(len(counts), 1 / len(counts))
     for _ in range(EM_ROUNDS):
         whose = weights * likely
@@ -130,6 +147,22 @@ def posterior(sums: Array, variance: float, per_person: float = 0.0) -> tuple[Ar
     return np.where(far, sums, mean[inverse]), np.where(far, sums, median[inverse])
 
 
+def _likely_steps(steps: Ints, counts: Array, variance: float, counted: float) -> Array:
+    """Return the likelihood of each sum in steps given each count, the largest of each sum 1.
+
+    A step is a person who was counted, as a share ``counted`` of them is; the noise is discrete
+    Laplace's of this variance, 2 p / (1 - p)^2.
+    """
+    half = 1 + 1 / variance
+    p = half - np.sqrt(half**2 - 1)
+    each = np.arange(len(counts))
+    present = scipy.stats.binom.pmf(each, counts[:, np.newaxis], counted)
+    noise = p ** np.abs(steps[:, np.newaxis] - each).astype(np.float64)
+    likely = noise @ present.T
+    found: Array = likely / likely.max(1, keepdims=True)
+    return found
+
+
 def _counts(deviation: float, most: float) -> Array:
     """Return the counts of a law: from 0 in half scales of the noise, or in parts of a person."""
     scale = deviation / np.sqrt(2)
@@ -137,3 +170,8 @@ def _counts(deviation: float, most: float) -> Array:
     number = int(min(max(most, 0.0) / step + 2, GRID))
     counts: Array = step * np.arange(number)
     return counts
+
+
+def _whole(most: float) -> Array:
+    """Return the counts of a law of whole people."""
+    return np.arange(min(int(max(most, 0.0)) + 2, WHOLE), dtype=np.float64)

@@ -34,6 +34,32 @@ def test_posteriors_are_those_of_the_slow_twin(variance: float, per_person: floa
     assert median == pytest.approx([each[1] for each in twin])
 
 
+@pytest.mark.parametrize("counted", [1.0, 0.9])
+def test_posteriors_of_whole_steps_are_those_of_the_slow_twin(counted: float) -> None:
+    rng = np.random.default_rng(6)
+    p = 0.04
+    there = rng.binomial(np.minimum(rng.poisson(rng.gamma(0.4, 2, 60)), 7), counted)
+    steps = there + rng.geometric(1 - p, 60) - rng.geometric(1 - p, 60)
+    counts = range(int(steps.max() / counted) + 2)
+    twin = naive_counts.in_steps(steps.tolist(), counts, p, counted, EM_ROUNDS)
+    variance = 2 * p / (1 - p) ** 2 / counted**2
+    mean, median = posterior(steps / counted, variance, (1 - counted) / counted, 1 / counted)
+    assert mean == pytest.approx([each[0] for each in twin], abs=1e-6)
+    assert median == pytest.approx([each[1] for each in twin])
+
+
+def test_noise_in_whole_people_is_not_taken_for_laplaces() -> None:
+    """Where few cells hold anybody, the exact law has half of the other's L1 at epsilon 2.5."""
+    rng = np.random.default_rng(7)
+    truth = rng.poisson(rng.gamma(0.03, 10, 4096))
+    p = np.exp(-2.5)
+    noise = rng.geometric(1 - p, 4096) - rng.geometric(1 - p, 4096)
+    variance = 2 * p / (1 - p) ** 2
+    _, exact = posterior((truth + noise).astype(np.float64), variance, 0.0, 1.0)
+    _, other = posterior((truth + noise).astype(np.float64), variance)
+    assert np.abs(exact - truth).sum() < 0.7 * np.abs(other - truth).sum()
+
+
 def level_of(truth: Array, scale: float, seed: int) -> tuple[Quadtree, NoisyLevel, NoisyLevel]:
     """Return a level of single cells with Laplace noise, and the whole."""
     tree = Quadtree((truth.shape[0], truth.shape[1]))
