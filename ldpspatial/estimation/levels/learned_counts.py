@@ -39,7 +39,9 @@ AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, i
 GRID = 161  # counts that a law is made of
 FINEST = 16  # sums are rounded to the deviation of their noise over this
 EM_ROUNDS = 60
-WHOLE = 12  # counts of a law of whole people; of more, too few nodes have just as many
+# Counts of a law of whole people, where all are counted and where some fail. Of more people a sum
+# tells by itself; the medians of many would err to one side.
+WHOLE, WHOLE_OF_SOME = 12, 5
 MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which half of it is 0
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 
@@ -120,8 +122,9 @@ def posterior(
     deviation = float(np.sqrt(variance + per_person))
     stepwise = 0 < variance < MOSTLY_NONE * step**2
     most = float(sums.max())
-    counts = _whole(most) if stepwise else _counts(deviation, most)
-    cut = len(counts) == (WHOLE if stepwise else GRID)
+    longest = (WHOLE_OF_SOME if per_person else WHOLE) if stepwise else GRID
+    counts = _whole(most, longest) if stepwise else _counts(deviation, most)
+    cut = len(counts) == longest
     # Sums that differ by little are one sum: as many of them are to be learned from as before.
     rounded = step if stepwise else deviation / FINEST
     far = sums > counts[-1] - (4 * deviation if cut else 0.0)
@@ -172,6 +175,6 @@ def _counts(deviation: float, most: float) -> Array:
     return counts
 
 
-def _whole(most: float) -> Array:
+def _whole(most: float, longest: int) -> Array:
     """Return the counts of a law of whole people."""
-    return np.arange(min(int(max(most, 0.0)) + 2, WHOLE), dtype=np.float64)
+    return np.arange(min(int(max(most, 0.0)) + 2, longest), dtype=np.float64)

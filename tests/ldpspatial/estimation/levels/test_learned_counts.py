@@ -38,7 +38,7 @@ def test_posteriors_are_those_of_the_slow_twin(variance: float, per_person: floa
 def test_posteriors_of_whole_steps_are_those_of_the_slow_twin(counted: float) -> None:
     rng = np.random.default_rng(6)
     p = 0.04
-    there = rng.binomial(np.minimum(rng.poisson(rng.gamma(0.4, 2, 60)), 7), counted)
+    there = rng.binomial(np.minimum(rng.poisson(rng.gamma(0.4, 2, 60)), 2), counted)
     steps = there + rng.geometric(1 - p, 60) - rng.geometric(1 - p, 60)
     counts = range(int(steps.max() / counted) + 2)
     twin = naive_counts.in_steps(steps.tolist(), counts, p, counted, EM_ROUNDS)
