@@ -20,6 +20,8 @@ Counts far above the noise are taken as they are. The numbers were set on six ci
 (docs/experiments/levels.md).
 """
 
+from math import ceil
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -39,9 +41,10 @@ AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, i
 GRID = 161  # counts that a law is made of
 FINEST = 16  # sums are rounded to the deviation of their noise over this
 EM_ROUNDS = 60
-# Counts of a law of whole people, where all are counted and where some fail. Of more people a sum
-# tells by itself; the medians of many would err to one side.
-WHOLE, WHOLE_OF_SOME = 12, 5
+WHOLE = 12  # counts of a law of whole people; of more, too few nodes have just as many
+# Where some fail, sums above this are people as they are: many medians would err to one side.
+FEW_OF_SOME = 2
+FAR = 4  # deviations of the noise from the largest count of a law
 MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which half of it is 0
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 
@@ -122,12 +125,14 @@ def posterior(
     deviation = float(np.sqrt(variance + per_person))
     stepwise = 0 < variance < MOSTLY_NONE * step**2
     most = float(sums.max())
-    longest = (WHOLE_OF_SOME if per_person else WHOLE) if stepwise else GRID
+    longest = GRID
+    if stepwise:
+        longest = FEW_OF_SOME + ceil(FAR * deviation) + 1 if per_person else WHOLE
     counts = _whole(most, longest) if stepwise else _counts(deviation, most)
     cut = len(counts) == longest
     # Sums that differ by little are one sum: as many of them are to be learned from as before.
     rounded = step if stepwise else deviation / FINEST
-    far = sums > counts[-1] - (4 * deviation if cut else 0.0)
+    far = sums > counts[-1] - (FAR * deviation if cut else 0.0)
     near = np.minimum(sums, counts[-1])
     places, inverse, number = np.unique(
         np.round(near / rounded).astype(np.int64), return_inverse=True, return_counts=True
