@@ -82,7 +82,7 @@ def test_a_prior_of_the_same_reports_is_refused(place: Path) -> None:
     [
         (
             ("--rule", "em", "--support", "land.csv"),
-            "--support and --prior need --estimator field or robust.",
+            "--support and --prior need --estimator field, robust or map-alone.",
         ),
         (("--rule", "field", "--prior-column", "pop"), "--prior-column needs --prior."),
         (("--rule", "field", "--prior-layer", "pop"), "--prior-layer needs --prior."),

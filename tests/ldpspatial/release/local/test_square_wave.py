@@ -249,5 +249,5 @@ def test_sizes_that_are_none_are_refused(field: str, cells: int, radius: int | N
 
 
 def test_no_user_is_refused() -> None:
-    with pytest.raises(InputError, match="reports, got 0"):
+    with pytest.raises(InputError, match="at least one user, got none"):
         SquareWave().release(row_of(np.array([], int), 3), 1.0, np.random.default_rng(1))
