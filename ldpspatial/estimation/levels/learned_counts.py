@@ -5,7 +5,7 @@ is learned from all of its sums: the law of counts whose mixture with the noise 
 likeliest (Kiefer and Wolfowitz 1956), on a grid of counts, by expectation maximisation. Each node
 then has a posterior of its own. Crowds lie beside crowds, so nodes are put into a few groups by how
 many people are around them, and each group learns a law of its own. Where noise is in whole people
-and mostly 0, counts are whole, and a sum has its exact law: of noise and of who was counted.
+and mostly 0, counts are whole, and a sum has a law in steps: of noise and of who was counted.
 Elsewhere whole people are not presumed: where noise is less than half a person, the law finds by
 itself that counts are whole.
 
@@ -45,7 +45,7 @@ WHOLE = 12  # counts of a law of whole people; of more, too few nodes have just 
 # Where some fail, sums above this are people as they are: many medians would err to one side.
 FEW_OF_SOME = 2
 FAR = 4  # deviations of the noise from the largest count of a law
-MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which half of it is 0
+MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which seven tenths of it are 0
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 
 
@@ -158,14 +158,15 @@ def posterior(
 def _likely_steps(steps: Ints, counts: Array, variance: float, counted: float) -> Array:
     """Return the likelihood of each sum in steps given each count, the largest of each sum 1.
 
-    A step is a person who was counted, as a share ``counted`` of them is; the noise is discrete
-    Laplace's of this variance, 2 p / (1 - p)^2.
+    A step is a person who was counted, as a share ``counted`` of them is; the noise is taken for
+    discrete Laplace's of this variance, 2 p / (1 - p)^2. That is exact for one shard without spare
+    noise.
     """
-    half = 1 + 1 / variance
-    p = half - np.sqrt(half**2 - 1)
+    p = 1 / (1 + 1 / variance + np.sqrt((2 + 1 / variance) / variance))
     each = np.arange(len(counts))
     present = scipy.stats.binom.pmf(each, counts[:, np.newaxis], counted)
-    noise = p ** np.abs(steps[:, np.newaxis] - each).astype(np.float64)
+    # Sums below 0 tell as much as 0 does, and would be too unlikely for floats.
+    noise = p ** np.abs(np.maximum(steps, 0)[:, np.newaxis] - each).astype(np.float64)
     likely = noise @ present.T
     found: Array = likely / likely.max(1, keepdims=True)
     return found

@@ -15,8 +15,15 @@ import pytest
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.release.central.central_levels import CentralLevels
 from ldpspatial.release.central.sparse_emd import SparseEmd
-from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort, ManyLocations, SideData
+from ldpspatial.release.distributed import (
+    AdaptiveHierarchical,
+    Cohort,
+    DistributedLevels,
+    ManyLocations,
+    SideData,
+)
 from ldpspatial.release.registry import releases
 from ldpspatial.release.release import Release
 
@@ -33,6 +40,8 @@ VARIANTS = {
         cohort=Cohort(shard_size=5), schedule="even"
     ),
     "sparse-emd, one node": SparseEmd(keep=1),
+    "central-levels, cells": CentralLevels(aim="cells"),
+    "distributed-levels, cells": DistributedLevels(aim="cells"),
 }
 PRIVATE = {
     **{name: each for name, each in releases().items() if each.model in ("central", "distributed")},

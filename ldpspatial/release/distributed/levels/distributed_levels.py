@@ -24,8 +24,8 @@ class DistributedLevels(OneVisit):
 
     As :class:`ldpspatial.release.central.CentralLevels`, over sums that a server sees of shards of
     clients. How many clients there are is public, so nothing is spent on their number. A round a
-    level; each client answers every round by the node that it is in, or by zeros where that node
-    is not asked for.
+    level, or two of the last one; each client answers every round by the node that it is in, or by
+    zeros where that node is not asked for.
 
     Where clients fail, in each round others are summed up. As long as who fails does not depend on
     where they are, and is drawn afresh in each round, a sum over f of the clients errs by a

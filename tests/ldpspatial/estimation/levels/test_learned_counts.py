@@ -60,6 +60,20 @@ def test_noise_in_whole_people_is_not_taken_for_laplaces() -> None:
     assert np.abs(exact - truth).sum() < 0.7 * np.abs(other - truth).sum()
 
 
+def test_a_sum_far_below_nobody_is_nobody() -> None:
+    """Noise of next to none is not expected to give one: no float may overflow where it does."""
+    mean, median = posterior(np.array([-25.0, 0.0, 1.0, 1.0, 2.0]), 1e-14, 0.0, 1.0)
+    assert mean.round(6).tolist() == median.tolist() == [0.0, 0.0, 1.0, 1.0, 2.0]
+
+
+def test_where_some_fail_many_are_taken_as_they_are_summed() -> None:
+    """One and two are learned, also beside 30 sums of three and of twelve that are not."""
+    seen = np.array([0.0] * 90 + [1 / 0.9] * 5 + [10 / 3] * 30 + [12 / 0.9] * 30)
+    _, median = posterior(seen, 0.05, 1 / 9, 1 / 0.9)
+    assert median[95:].tolist() == seen[95:].tolist()
+    assert set(median[:95].tolist()) == {0.0, 1.0}
+
+
 def level_of(truth: Array, scale: float, seed: int) -> tuple[Quadtree, NoisyLevel, NoisyLevel]:
     """Return a level of single cells with Laplace noise, and the whole."""
     tree = Quadtree((truth.shape[0], truth.shape[1]))
