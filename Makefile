@@ -39,7 +39,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 3 --dist worksteal -rs
 
 collected: $(VENV)/.dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only >/dev/null
+	out=$$(PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only 2>&1) || \
+		{ echo "$$out" | tail -n 60; exit 1; }
 
 system:
 	apt-get update -q

@@ -119,8 +119,8 @@ def estimator_options(command: Command) -> Command:
             click.option(
                 "--support",
                 type=click.Path(path_type=Path),
-                help="Where people can be, for rule field: regions as the command ranges reads "
-                "them, or the share of each cell (columns row, col, share).",
+                help="Where people can be, for field, robust and map-alone: regions as the command "
+                "ranges reads them, or the share of each cell (columns row, col, share).",
             ),
             click.option(
                 "--support-layer", help="Layer of --support, where a GIS file has several."
@@ -128,9 +128,9 @@ def estimator_options(command: Command) -> Command:
             click.option(
                 "--prior",
                 type=click.Path(path_type=Path),
-                help="A public map, for rule field: an earlier estimate.npz or another map of "
-                "cells, a table of towns or venues with latitude and longitude, or polygons with "
-                "their people. How much it says of these people is learned.",
+                help="A public map, for field, robust and map-alone: an earlier estimate.npz or "
+                "another map of cells, a table of towns or venues with latitude and longitude, or "
+                "polygons with their people. How much it says of these people is learned.",
             ),
             click.option("--prior-layer", help="Layer of --prior, where a GIS file has several."),
             click.option("--prior-column", help="Which numbers of --prior to read."),

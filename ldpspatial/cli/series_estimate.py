@@ -59,7 +59,8 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     Windows lend each other what they have in common: maps are nearer to the truth than from their
     own reports alone, and changes have intervals ("ldpspatial ranges --since"). Windows without
     reports are named and get no map; those on either side of one count as if they followed each
-    other. With another --estimator than field each window is estimated by itself.
+    other. With another --estimator than field, robust and map-alone each window is estimated by
+    itself.
 
     \b
     Writes into --out:

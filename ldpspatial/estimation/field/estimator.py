@@ -62,7 +62,7 @@ class Field(Estimator):
         of these people is learned: its logarithm gets an exponent. It must not be made of the
         counts that are to be fitted.
     map_alone : bool
-        Whether the map is all that is wanted, in about two seconds or less on any grid: from four
+        Whether the map is all that is wanted, in about two seconds or less on most grids: from four
         short chains, on blocks where the map has more than 80 cells a side. There are no samples,
         and so no intervals of their own, and nothing says whether chains agree.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.field.posterior import Posterior
 from ldpspatial.estimation.intervals.posterior import samples_of
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.validate import instance, number_array
@@ -67,12 +68,18 @@ def people_in_area(estimate: Estimate, area: ArrayLike) -> tuple[Estimate, float
         raise InputError(f"area must hold people, but its share of them is {share:.1e}")
     held = samples * _parts(weights, len(samples), estimate.counts)
     sums = held.sum((1, 2), keepdims=True)
+    details = estimate.details
+    if not sums.all() and isinstance(details, Posterior):
+        # Samples with nobody in the area are left out, so the k-th is no longer that of one fit.
+        details = replace(details, fit="")
     held = held[sums[:, 0, 0] > 0] / sums[sums > 0][:, None, None]
     density = estimate.density * weights
     if not density.sum():
         density = mean * weights
     density = density / density.sum()
-    return replace(estimate, density=density, samples=held, of_all=share * estimate.of_all), share
+    of_all = share * estimate.of_all
+    inside = replace(estimate, density=density, samples=held, of_all=of_all, details=details)
+    return inside, share
 
 
 def _parts(weights: Array, count: int, counts: Array) -> Array:

@@ -151,6 +151,11 @@ def change_intervals(
             f"earlier must have the shape {after.density.shape} of later, "
             f"got {before.density.shape}"
         )
+    if (before.of_all < 1) != (after.of_all < 1):
+        raise InputError(
+            "earlier and later must both be of all people, or both of those in an area "
+            f"(of_all), got {before.of_all:g} and {after.of_all:g}"
+        )
     together = _of_one_fit(before, after)
     samples_differ = together and bool(np.any(before.samples != after.samples))
     if np.array_equal(before.counts, after.counts) and not samples_differ:

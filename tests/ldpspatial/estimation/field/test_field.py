@@ -449,3 +449,35 @@ def test_what_a_field_does_not_take_is_refused() -> None:
         replace(found, samples=np.full((3, D, D), 2.0))
     with pytest.raises(InputError, match="samples must"):
         replace(found, samples=np.zeros((3, D)))
+
+
+def test_a_file_of_a_map_alone_says_where_it_lacks_what_the_map_was_made_with(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(24)
+    support = np.ones((D, D), bool)
+    support[0, :2] = False
+    truth = drawn(rng) * support
+    counts = reports(truth / truth.sum(), N, rng, CHANNEL)
+    collection = Collection.create("noon", Grid.from_bounds(52.0, 13.0, 0.1, D), 2)
+    public = np.arange(1.0, D * D + 1).reshape(D, D)
+    for field in (Field(map_alone=True, support=support), Field(map_alone=True, prior=public)):
+        found = field.fit(CHANNEL, counts)
+        assert cell_intervals(found, method="posterior").upper.shape == (D, D)
+        write_npz(tmp_path / "map.npz", collection, found)
+        _, read = read_estimate(tmp_path / "map.npz")
+        with pytest.raises(InputError, match="samples where it was made with a support or a prior"):
+            cell_intervals(read, method="posterior")
+
+
+def test_intervals_say_that_their_field_is_not_to_be_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(25)
+    found = estimate(CHANNEL, reports(drawn(rng), N, rng, CHANNEL), "em")
+    fitted = Field().fit(CHANNEL, found.counts)
+    assert fitted.details is not None
+    bad = replace(fitted, details=replace(fitted.details, verdict="untrusted"))
+    monkeypatch.setattr(Field, "fit", lambda *_: bad)
+    with pytest.warns(InputWarning, match="not to be trusted"):
+        cell_intervals(found, method="posterior")

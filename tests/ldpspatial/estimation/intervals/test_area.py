@@ -8,7 +8,14 @@ import pytest
 from numpy.typing import NDArray
 
 from client_sdk import Collection, Grid, response_table
-from ldpspatial import Estimate, Field, StampChannel, cell_intervals, region_share
+from ldpspatial import (
+    Estimate,
+    Field,
+    StampChannel,
+    cell_intervals,
+    region_share,
+    share_change,
+)
 from ldpspatial.collecting.region_shares import region_shares
 from ldpspatial.collecting.results import write_npz
 from ldpspatial.errors import InputError
@@ -159,3 +166,25 @@ def test_a_map_of_an_area_is_not_written_as_one_of_all(tmp_path: Path) -> None:
 def test_shares_of_an_area_take_samples() -> None:
     with pytest.raises(InputError, match="method must be posterior for shares of an area"):
         region_shares(sampled(), [Region("a", box(0, 2))], 0.95, "fisher", area=np.ones((6, 6)))
+
+
+def test_a_change_is_of_all_people_or_of_those_in_an_area() -> None:
+    later = dataclasses.replace(sampled(), samples=SAMPLES[::-1])
+    inside, _ = people_in_area(later, box(1, 5))
+    with pytest.raises(InputError, match=r"both be of all people.*got 1 and 0\."):
+        share_change(sampled(), inside, box(1, 2))
+
+
+def test_samples_without_people_in_the_area_end_what_they_share_with_another_window() -> None:
+    """The k-th sample of one window is no longer drawn with the k-th of the other."""
+    first = Field().fit(sampled().channel, sampled().counts)
+    assert first.samples is not None
+    assert first.facts["fit"]
+    emptied = first.samples.copy()
+    emptied[3, :2] = 0
+    inside, _ = people_in_area(dataclasses.replace(first, samples=emptied), box(0, 2))
+    assert inside.samples is not None
+    assert len(inside.samples) == len(emptied) - 1
+    assert not inside.facts["fit"]
+    whole, _ = people_in_area(first, box(0, 2))
+    assert whole.facts["fit"] == first.facts["fit"]
