@@ -11,7 +11,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit, influence
 from ldpspatial.estimation.estimate import restored
+from ldpspatial.estimation.field import Field
+from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.posterior import CONVERGED, MAP, MODE
 from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.files.atomic import replacing
@@ -121,7 +123,8 @@ def write_npz(
     Arrays: ``density`` (d, d) float64; ``counts`` (d + 2b, d + 2b) int64, output cell (row, col)
     at [row + b, col + b]; ``trace`` float64, log-likelihood in nats at the start and after each
     step; with an uncertainty ``lower`` and ``upper`` (d, d) float64; ``samples`` (S, d, d) float32,
-    where the estimator draws from a posterior.
+    where the estimator draws from a posterior; ``support`` and ``prior`` (d, d) float64,
+    where the field was given them.
 
     Scalars: ``collection`` (the canonical document), ``digest``, ``n``, ``log_likelihood``,
     ``iterations``, ``converged``, ``rule``; with an uncertainty ``level`` and ``method``; and what
@@ -177,6 +180,9 @@ def write_npz(
         entries |= {"level": uncertainty.level, "method": uncertainty.method}
     if estimate.samples is not None:
         entries["samples"] = estimate.samples.astype(np.float32)
+    if isinstance(estimate.estimator, Field):
+        known = vars(estimate.estimator.known)
+        entries |= {name: value for name, value in known.items() if value is not None}
     with replacing(path) as stream:
         np.savez_compressed(stream, **entries)
 
@@ -324,6 +330,9 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
             if fault := _fault_of_path(iterations, trace, likelihood):
                 raise ValueError(fault)
             estimator, details = restored(rule, told)
+            if isinstance(estimator, Field):
+                support, prior = (held.get(each.name) for each in fields(Known))
+                estimator = replace(estimator, support=support, prior=prior)
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(

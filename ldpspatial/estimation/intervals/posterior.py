@@ -13,7 +13,6 @@ in a few cells, may lie outside more often.
 
 import warnings
 from dataclasses import replace
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from ldpspatial.channels.reach import disk_radius
 from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.field import Field
-from ldpspatial.estimation.field.posterior import UNTRUSTED, Posterior
+from ldpspatial.estimation.field.posterior import UNTRUSTED
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     is_conditional,
@@ -44,7 +43,7 @@ def samples_of(estimate: Estimate) -> Array:
     ------
     InputError
         There are none, and the field does not take the channel, or nobody measured its intervals
-        there; or the map was made with a support or a prior that its file does not hold.
+        there.
 
     Warns
     -----
@@ -59,11 +58,6 @@ def samples_of(estimate: Estimate) -> Array:
             "for shares of regions, which have method scores"
         )
     known = estimate.estimator if isinstance(estimate.estimator, Field) else Field()
-    if _lacks_side_information(known, estimate.details):
-        raise InputError(
-            "estimate must hold samples where it was made with a support or a prior and read from "
-            "a file: estimate again with the estimator field, which keeps them"
-        )
     found = replace(known, map_alone=False).fit(estimate.channel, estimate.counts)
     if found.facts["verdict"] == UNTRUSTED:
         warnings.warn(
@@ -73,17 +67,6 @@ def samples_of(estimate: Estimate) -> Array:
             stacklevel=2,
         )
     return np.asarray(found.samples)
-
-
-def _lacks_side_information(field: Field, details: object) -> bool:
-    """Tell whether a map was made with a support or a prior that its estimator lacks by now.
-
-    Without a support all cells, or blocks of them, are possible, which is a square number.
-    """
-    if not isinstance(details, Posterior):
-        return False
-    cut = isqrt(details.possible) ** 2 != details.possible
-    return (cut and field.support is None) or (details.exponent != 0 and field.prior is None)
 
 
 def posterior(estimate: Estimate, level: float) -> Uncertainty:
