@@ -12,7 +12,7 @@ from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.comparison.compare import compare as play
 from ldpspatial.comparison.curves import by_promise, error_curve
-from ldpspatial.comparison.folder import earlier_root, with_earlier
+from ldpspatial.comparison.folder import check_labels, earlier_root, with_earlier
 from ldpspatial.comparison.release_file import read_releases
 from ldpspatial.comparison.results import parts, write_results
 from ldpspatial.comparison.runs import TRUTHS
@@ -155,6 +155,7 @@ def compare(**options: Any) -> None:
     if options["shuffle_delta"]:
         _check_accountant(options["shuffle_delta"])
     wanted = _wanted(options["names"], options["release_file"])
+    check_labels(out, wanted)
     with progress("read positions") as (stage, advance):
         people = read_points(
             options["points"], options["lat"], options["lon"], options["user"],

@@ -184,8 +184,10 @@ def status(store: str, digest: str) -> None:
     async def act(opened: "Store") -> list[list[str]]:
         from ldpspatial.service.rounds.tables import has_rounds  # noqa: PLC0415
 
-        if not await has_rounds(opened.database):
-            return []
+        known = "SELECT digest FROM round_campaigns WHERE digest = $1"
+        here = await has_rounds(opened.database) and await opened.database.read(known, digest)
+        if not here:
+            raise InputError("campaign must be one that the store has")
         sql = (
             "SELECT r.number, r.state, COALESCE(SUM(s.asked), 0), COALESCE(SUM(s.survivors), 0) "
             "FROM round_rounds r LEFT JOIN round_sessions s "

@@ -2,12 +2,13 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from ldpspatial.comparison.runs import SCHEMA, Row
 from ldpspatial.errors import InputError
+from ldpspatial.release.release import Release
 from ldpspatial.validate import file_path
 
 SETTINGS = "comparison.json"
@@ -152,25 +153,45 @@ def table_of(rows: Iterable[Row]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
 
 
-def with_earlier(path: str | os.PathLike[str], table: pa.Table) -> pa.Table:
-    """Return a table with the other runs of its folder below: what stands there as a whole.
+def check_labels(path: str | os.PathLike[str], wanted: Mapping[str, Release]) -> None:
+    """Refuse a label that stands for another release, or other parameters, in a folder.
 
-    Under a label that was given to several settings of a release, the runs of the last one count:
-    those of ``table``, or else what was finished last.
+    Tables and figures hold all runs of a folder, and a label is all that they show of a release.
+
+    Raises
+    ------
+    InputError
+        A label is taken.
     """
-    lines = (file_path("folder", path, "folder") / RUNS).read_text().splitlines()
-    rows = [json.loads(line)["row"] for line in lines]
-    asked = table.to_pylist()
-    last = {row["release"]: row["parameters"] for row in [*rows, *asked]}
-    seeds = {row["seed"] for row in asked}
-    others = {
-        row["seed"]: row
-        for row in rows
-        if row["seed"] not in seeds and row["parameters"] == last[row["release"]]
-    }
+    try:
+        held = {row["release"]: row["parameters"] for row in _finished(path)}
+    except (ValueError, KeyError, TypeError):
+        return  # damaged: who reads the runs says which line
+    for label, release in wanted.items():
+        if held.get(label, repr(release)) != repr(release):
+            raise InputError(
+                f"releases must have labels of their own: {label!r} is {held[label]} in {path}, "
+                f"and {release!r} now; give it another label in a file of releases, or take a new "
+                "folder"
+            )
+
+
+def with_earlier(path: str | os.PathLike[str], table: pa.Table) -> pa.Table:
+    """Return a table with the other runs of its folder below: what stands there as a whole."""
+    seeds = set(table["seed"].to_pylist())
+    others = {row["seed"]: row for row in _finished(path) if row["seed"] not in seeds}
     order = ("release", "cells", "users", "epsilon", "repeat")
     below = sorted(others.values(), key=lambda row: [row[name] for name in order])
     return pa.concat_tables([table, table_of(below)])
+
+
+def _finished(path: str | os.PathLike[str]) -> list[Row]:
+    """Return the rows of a folder in the order in which they came, or none where it is new."""
+    file = file_path("folder", path, "folder") / RUNS
+    if not file.exists():
+        return []
+    lines = file.read_bytes().split(b"\n")[:-1]  # a crash may have cut off what follows
+    return [json.loads(line)["row"] for line in lines]
 
 
 def earlier_root(path: str | os.PathLike[str]) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpspatial.errors import InputError
 from ldpspatial.release.parameters import label_of, split, with_parameters
-from ldpspatial.release.registry import find_releases
+from ldpspatial.release.registry import find_releases, releases
 from ldpspatial.release.release import Release
 from ldpspatial.validate import file_path, shown
 
@@ -70,6 +70,10 @@ def _entry(entry: object) -> tuple[str, Release]:
     label = entry.get(LABEL, label_of(release, name, usual))
     if not isinstance(label, str) or not label:
         raise InputError(f"{LABEL} must be a text, got {shown(label)}")
+    if not label.isprintable():
+        raise InputError(f"{LABEL} must be one line of a table, got {shown(label)}")
+    if label != name and label in releases():
+        raise InputError(f"{LABEL} must not be the name of another release, got {label!r}")
     return label, release
 
 

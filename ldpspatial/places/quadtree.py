@@ -5,6 +5,10 @@ divides that square into 4^i equal nodes; level 0 is the whole of it, and nodes 
 are cells. Cells beyond the map hold nothing, whatever the data, so nodes wholly beyond it do not
 exist: the shape of the map decides that, and nothing else.
 
+On a map of 33 cells a side that leaves slivers of one cell, and other nodes twice as wide as they
+need be. An *even* tree stretches the map over the whole square instead, to the cell: nodes of a
+level differ by a cell at most, and where the side is a power of two nothing changes.
+
 A node has three names:
 
 - (level, row, column), row 0 the south and column 0 the west;
@@ -12,8 +16,8 @@ A node has three names:
 - its number in Z order, which interleaves the bits of row and column: the prefix, read in base 4.
   The children of node c are 4c..4c+3, and the leaves below a node follow each other.
 
-Trees that are cut by halves, so that nodes of a level differ by a cell at most whatever the side of
-the map, are another thing: ``ldpspatial/release/local/trees/halving_tree.py``.
+Trees that are cut by halves, axis by axis, are another thing:
+``ldpspatial/release/local/trees/halving_tree.py``.
 """
 
 from dataclasses import dataclass
@@ -22,7 +26,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.validate import map_shape, whole_number
+from ldpspatial.validate import map_shape, true_or_false, whole_number
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,6 +45,8 @@ class Quadtree:
     ----------
     shape : (rows, columns)
         Of the map, in cells.
+    even : bool
+        Whether the map is stretched over the whole square.
 
     Raises
     ------
@@ -50,6 +56,8 @@ class Quadtree:
     Examples
     --------
     >>> tree = Quadtree((3, 5))
+    >>> Quadtree((5, 5), even=True).areas(1).tolist(), Quadtree((5, 5)).areas(1).tolist()
+    ([[9.0, 6.0], [6.0, 4.0]], [[16.0, 4.0], [4.0, 1.0]])
     >>> tree.depth, [tree.sides(level) for level in range(4)]
     (3, [(1, 1), (1, 2), (2, 3), (3, 5)])
     >>> tree.index(np.array([0, 14]), 2).tolist(), tree.numbers(2).tolist()
@@ -57,9 +65,11 @@ class Quadtree:
     """
 
     shape: tuple[int, int]
+    even: bool = False
 
     def __post_init__(self) -> None:
         map_shape("shape", self.shape)
+        true_or_false("even", self.even)
 
     @property
     def depth(self) -> int:
@@ -67,40 +77,41 @@ class Quadtree:
         return (int(max(self.shape)) - 1).bit_length()
 
     def block(self, level: int) -> int:
-        """Return the side of a level's nodes, in cells."""
-        whole_number("level", level, 0, self.depth)
+        """Return the side of a level's nodes, in cells; of a tree that is not even."""
+        self._check(level)
         return 1 << (self.depth - level)
 
     def sides(self, level: int) -> tuple[int, int]:
         """Return the rows and columns of a level's nodes."""
-        block = self.block(level)
-        return -(-self.shape[0] // block), -(-self.shape[1] // block)
+        self._check(level)
+        rows, columns = (len(self._starts(level, side)) for side in self.shape)
+        return rows, columns
 
     def areas(self, level: int) -> Array:
         """Return how many cells of the map lie in each node, shape ``sides(level)``."""
-        block = self.block(level)
-        # Only the last node along an axis may reach beyond the map.
-        heights, widths = (
-            np.minimum(block, side - block * np.arange(number, dtype=np.float64))
-            for side, number in zip(self.shape, self.sides(level), strict=True)
-        )
-        return np.outer(heights, widths)
+        self._check(level)
+        heights, widths = (self._lengths(level, side) for side in self.shape)
+        return np.outer(heights, widths).astype(np.float64)
 
     def index(self, cells: Ints, level: int) -> Ints:
         """Return in which node of a level cells lie; both row by row (row * columns + column)."""
-        rows, columns = np.divmod(cells, self.shape[1])
-        block = self.block(level)
-        places: Ints = rows // block * self.sides(level)[1] + columns // block
+        width = self.sides(level)[1]
+        row, column = (
+            self._rank(self._node_of(each, level), level)
+            for each in np.divmod(cells, self.shape[1])
+        )
+        places: Ints = row * width + column
         return places
 
     def holds(self, node: Node) -> bool:
         """Tell whether a node exists: it has a cell inside the map."""
-        level, row, column = node
-        depth = self.depth
-        if not 0 <= level <= depth:
+        level, *place = node
+        if not 0 <= level <= self.depth:
             return False
-        block = 1 << (depth - level)
-        return 0 <= row * block < self.shape[0] and 0 <= column * block < self.shape[1]
+        return all(
+            bool(each >= 0 and self._has_cell(each, level, side))
+            for each, side in zip(place, self.shape, strict=True)
+        )
 
     def children(self, node: Node) -> tuple[Node, ...]:
         """Return the quadrants of a node that exist."""
@@ -124,7 +135,7 @@ class Quadtree:
         >>> tree.positions(2, tree.numbers(2)).tolist()
         [0, 1, 3, 4, 2, 5]
         """
-        row, column = _apart(numbers, level)
+        row, column = (self._rank(each, level) for each in _apart(numbers, level))
         places: Ints = row * self.sides(level)[1] + column
         return places
 
@@ -147,9 +158,9 @@ class Quadtree:
         """
         grid = np.full(self.sides(level), missing)
         grid.ravel()[self.positions(level, numbers)] = values
-        block = self.block(level)
-        cells: Array = np.repeat(np.repeat(grid, block, axis=0), block, axis=1)
-        return cells[: self.shape[0], : self.shape[1]]
+        heights, widths = (self._lengths(level, side) for side in self.shape)
+        cells: Array = np.repeat(np.repeat(grid, heights, axis=0), widths, axis=1)
+        return cells
 
     def pooled(self, level: int, numbers: Ints, values: Array, over: np.ufunc = np.add) -> Array:
         """Return the sum of a map's values in each node, or their least or largest.
@@ -168,28 +179,67 @@ class Quadtree:
         >>> Quadtree((2, 3)).pooled(1, np.array([0, 1]), np.arange(6.0).reshape(2, 3))
         array([8., 7.])
         """
-        block = self.block(level)
-        rows, columns = (np.arange(0, side, block) for side in self.shape)
+        self._check(level)
+        rows, columns = (self._starts(level, side) for side in self.shape)
         grid = over.reduceat(over.reduceat(values, rows, axis=0), columns, axis=1)
         found: Array = grid.ravel()[self.positions(level, numbers)]
         return found
 
     def leaf_numbers(self, cells: Ints) -> Ints:
         """Return the number of each cell (row * columns + column) among the leaves."""
-        row, column = np.divmod(cells, self.shape[1])
-        return _interleaved(row, column, self.depth)
+        row, column = (self._node_of(each, self.depth) for each in np.divmod(cells, self.shape[1]))
+        numbers: Ints = _interleaved(row, column, self.depth)
+        return numbers
 
     def cells_below(self, level: int, number: int) -> tuple[slice, slice]:
         """Return the rows and columns of a node's cells, as far as the map goes."""
-        block = self.block(level)
-        row, column = (block * place for place in _apart(number, level))
-        rows, columns = self.shape
-        return slice(row, min(row + block, rows)), slice(column, min(column + block, columns))
+        self._check(level)
+        rows, columns = (
+            slice(self._first(place, level), min(self._first(place + 1, level), side))
+            for place, side in zip(_apart(number, level), self.shape, strict=True)
+        )
+        return rows, columns
+
+    def _check(self, level: int) -> None:
+        whole_number("level", level, 0, self.depth)
+
+    @property
+    def _span(self) -> int:
+        """How many cells lie along the square."""
+        return int(max(self.shape)) if self.even else 1 << self.depth
+
+    def _node_of(self, cells: Codes, level: int) -> Codes:
+        """Return the row of the node of cells of these rows, or the column of columns."""
+        return (cells << level) // self._span
+
+    def _first(self, places: Codes, level: int) -> Codes:
+        """Return the first cell along an axis that does not lie before these nodes."""
+        return -((-places * self._span) >> level)
+
+    def _has_cell(self, places: Codes, level: int, side: int) -> Any:
+        """Tell which nodes along an axis hold a cell; of an even tree leaves may be without."""
+        first = self._first(places, level)
+        return (first < side) & (self._node_of(first, level) == places)
+
+    def _rank(self, places: Codes, level: int) -> Codes:
+        """Return how many nodes along an axis exist before these."""
+        return self._first(places, level) if level == self.depth else places
+
+    def _starts(self, level: int, side: int) -> Ints:
+        """Return the first cell of each node along an axis."""
+        cells = np.arange(side, dtype=np.int64)
+        return np.flatnonzero(np.diff(self._node_of(cells, level), prepend=-1))
+
+    def _lengths(self, level: int, side: int) -> Ints:
+        """Return how many cells each node along an axis holds."""
+        return np.diff(self._starts(level, side), append=side)
 
     def _existing(self, level: int, numbers: Ints) -> Ints:
         row, column = _apart(numbers, level)
-        rows, columns = self.sides(level)
-        return numbers[(row < rows) & (column < columns)]
+        rows, columns = self.shape
+        held = self._has_cell(row, level, rows) & self._has_cell(column, level, columns)
+        existing: Ints = numbers[held]
+        return existing
 
 
 def quadrants(node: Node) -> tuple[Node, Node, Node, Node]:

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 ROUNDS = 8  # of the moment equation for the variance of shares; it settles in three or four
 FEWEST = 4  # nodes that a mixture is learned from
+ALIKE = 0.06  # of a quarter, what the areas of equal children may differ by: 2 and 3 cells a side
 # Of the mixture: centres and deviations of shares. The first is for children where nobody is.
 CENTRES = np.array(
     [0, 0.02, 0.05, 0.09, 0.14, 0.2, 0.25, 0.3, 0.37, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
@@ -46,7 +47,7 @@ def shared(people: Array, shares: Array, sums: Array, variances: Array) -> Array
         Of the children, and of their noise.
     """
     wanted = _drawn_to_uniform(people, shares, sums, variances)
-    equal = (shares == 0.25).all(1) & (people > 0)
+    equal = (np.abs(shares - 0.25) <= ALIKE).all(1) & (people > 0)
     if np.count_nonzero(equal) >= FEWEST:
         wanted[equal] = _learned(people[equal], sums[equal], variances[equal])
     return nearest_shares(wanted, people, shares > 0)

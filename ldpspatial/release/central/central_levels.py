@@ -63,7 +63,7 @@ class CentralLevels(CentralRelease):
         one_of("aim", self.aim, get_args(Aim))
 
     def _run(self, users: UserCells, micro_epsilon: int, source: Entropy) -> Released:
-        tree = Quadtree(users.shape)
+        tree = Quadtree(users.shape, even=True)
         pyramid = Pyramid(tree, *unit_sums(users))
 
         def ask(level: int, nodes: Ints, micro: int) -> NoisyLevel:

@@ -67,7 +67,7 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     campaign = campaign_of(store)
     assert (campaign.rounds, campaign.micro_epsilon, campaign.round_seconds) == (3, 2 * 10**6, 3600)
     assert (campaign.most_clients, campaign.least_honest, campaign.server) == (100, 50, "any")
-    assert "No round of this campaign" in succeed("rounds", "status", store, "0" * 64).output
+    assert "campaign must be one that the store" in refusal("rounds", "status", store, "0" * 64)
     digest = opened(store)
     assert "No round of this campaign" in succeed("rounds", "status", store, digest).output
     hold_a_round(store, digest)

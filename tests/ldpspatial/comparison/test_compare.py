@@ -14,7 +14,7 @@ import pytest
 from client_sdk import Grid
 from ldpspatial.comparison import METRICS, compare, runs, scores
 from ldpspatial.comparison.compare import compare_people
-from ldpspatial.comparison.folder import RUNS, SETTINGS, earlier_root, with_earlier
+from ldpspatial.comparison.folder import RUNS, SETTINGS, check_labels, earlier_root, with_earlier
 from ldpspatial.comparison.runs import SCHEMA
 from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
@@ -190,11 +190,19 @@ def test_a_finished_folder_is_told_as_a_whole(tmp_path: Path) -> None:
     whole = with_earlier(tmp_path, more)
     assert whole.slice(0, 3) == more
     assert whole.slice(3) == first
-    # Under one label only the last setting counts, so that no curve is of two.
-    other = play(folder=tmp_path, releases={"blur": Blur(width=0.1)}, epsilons=[2.0])
-    whole = with_earlier(tmp_path, other)
-    assert whole.num_rows == 6
-    assert set(whole["parameters"].to_pylist()) == {"Blur(width=0.1)", "NonPrivate()"}
+
+
+def test_a_label_stands_for_one_release_in_a_folder(tmp_path: Path) -> None:
+    """Or the finished runs of one would vanish from tables, and a name stand for another one."""
+    check_labels(tmp_path / "new", {"blur": Blur()})
+    play(folder=tmp_path)
+    check_labels(tmp_path, {"blur": Blur(), "non-private": NonPrivate()})
+    for other in (Blur(width=0.1), NonPrivate()):
+        with pytest.raises(InputError, match=r"'blur' is Blur.* now; give it another label"):
+            check_labels(tmp_path, {"blur": other})
+    with (tmp_path / RUNS).open("ab") as stream:
+        stream.write(b'{"key": "cut')
+    check_labels(tmp_path, {"blur": Blur()})
 
 
 def test_settings_of_one_release_have_labels_that_tell_them_apart() -> None:

@@ -47,6 +47,11 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         ('[{"release": "sparse-emd", "keep": "3"}]', "keep must be a whole number, got '3'"),
         ('[{"release": "sparse-emd", "keep": true}]', "keep must be a whole number, got True"),
         ('[{"release": "dam", "label": 3}]', "label must be a text, got 3"),
+        ('[{"release": "dam", "label": "two\\nlines"}]', "label must be one line of a table"),
+        (
+            '[{"release": "dam", "label": "central-levels"}]',
+            "label must not be the name of another release, got 'central-levels'",
+        ),
         ('["dam", "dam"]', "entry 2 of .* must have another label, got 'dam' again"),
         ('[{"release": "dam", "radius": 2, "radius": 3}]', "an object has a field twice"),
     ],

@@ -118,3 +118,62 @@ def test_bad_shapes_and_levels_are_refused() -> None:
     for level in (-1, 3):
         with pytest.raises(InputError, match="level must be a whole number from 0 to 2, got"):
             Quadtree((4, 4)).block(level)
+
+
+# --- even trees
+
+
+def ranges(side: int, span: int, level: int) -> dict[int, list[int]]:
+    """Return the cells of each node along an axis, one cell at a time."""
+    found: dict[int, list[int]] = {}
+    for cell in range(side):
+        found.setdefault(cell * 2**level // span, []).append(cell)
+    return found
+
+
+@every_shape
+def test_even_trees_cut_the_map_into_nodes_of_like_sides(shape: tuple[int, int]) -> None:
+    tree, span = Quadtree(shape, even=True), max(shape)
+    assert tree.depth == Quadtree(shape).depth
+    cells = np.arange(shape[0] * shape[1])
+    values = np.random.default_rng(3).random(shape)
+    for level in range(tree.depth + 1):
+        rows, columns = (ranges(side, span, level) for side in shape)
+        nodes = tree.numbers(level)
+        expected = {(r, c): (rows[r], columns[c]) for r in rows for c in columns}
+        found = {node_of(digits(int(node), level))[1:]: node for node in nodes}
+        assert found.keys() == expected.keys()
+        assert tree.sides(level) == (len(rows), len(columns))
+        around = range(-1, 2**level + 1)
+        assert {(r, c) for r in around for c in around if tree.holds((level, r, c))} == set(found)
+        areas = tree.areas(level).ravel()[tree.positions(level, nodes)]
+        sums = tree.pooled(level, nodes, values)
+        map_ = tree.spread(level, nodes, sums / areas)
+        for place, (of_rows, of_columns) in expected.items():
+            at = int(np.flatnonzero(nodes == found[place])[0])
+            inside = tree.cells_below(level, int(found[place]))
+            assert [list(range(s.start, s.stop)) for s in inside] == [of_rows, of_columns]
+            assert areas[at] == len(of_rows) * len(of_columns)
+            assert sums[at] == pytest.approx(values[inside].sum())
+            assert map_[inside] == pytest.approx(sums[at] / areas[at])
+        index = tree.index(cells, level)
+        leaves = tree.leaf_numbers(cells) >> 2 * (tree.depth - level)
+        assert (nodes[np.argsort(tree.positions(level, nodes))][index] == leaves).all()
+        if level:
+            assert tree.numbers_below(level, tree.numbers(level - 1)).tolist() == nodes.tolist()
+        longest = max(len(each) for axis in (rows, columns) for each in axis.values())
+        assert longest <= -(-span // 2**level)
+
+
+def digits(number: int, level: int) -> str:
+    return "".join(str(number >> 2 * place & 3) for place in range(level - 1, -1, -1))
+
+
+@pytest.mark.parametrize("side", [1, 2, 4, 16])
+def test_even_trees_of_powers_of_two_are_the_others(side: int) -> None:
+    even, other = Quadtree((side, side), even=True), Quadtree((side, side))
+    cells = np.arange(side * side)
+    assert (even.leaf_numbers(cells) == other.leaf_numbers(cells)).all()
+    for level in range(other.depth + 1):
+        assert (even.areas(level) == other.areas(level)).all()
+        assert (even.index(cells, level) == other.index(cells, level)).all()

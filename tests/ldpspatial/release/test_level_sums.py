@@ -93,6 +93,22 @@ def test_each_aim_is_better_at_what_it_is_for() -> None:
     assert errors["cells"][1] < 0.9 * errors["distance"][1]
 
 
+@pytest.mark.parametrize("release", [CentralLevels(), DistributedLevels(Cohort())])
+def test_one_cell_more_a_side_costs_nothing(release: CentralLevels | DistributedLevels) -> None:
+    """Nodes are as wide on 33 cells as on 32: with slivers along the border W2 was 2 to 3.6 times.
+
+    Of eight runs each the ratio of means is 1.0 here, and its standard deviation below a tenth.
+    """
+    places = np.random.default_rng(0).normal(0.5, 0.13, (1000, 2)).clip(0, 0.999)
+    errors = []
+    for side in (32, 33):
+        row, column = (places * side).astype(int).T
+        users = cells_by_user(range(1000), row * side + column, (side, side))
+        runs = [release.release(users, 0.3, np.random.default_rng(seed)) for seed in range(8)]
+        errors.append(np.mean([wasserstein(users.density, r.density) / side for r in runs]))
+    assert errors[1] < 1.4 * errors[0]
+
+
 def test_an_unknown_aim_is_refused() -> None:
     for release in (CentralLevels, DistributedLevels):
         with pytest.raises(InputError, match="aim must be one of distance, cells, got 'both'"):

@@ -66,7 +66,7 @@ class DistributedLevels(OneVisit):
         self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
     ) -> Published:
         """Ask level after level, the same visit every time."""
-        tree = Quadtree(users.shape)
+        tree = Quadtree(users.shape, even=True)
         leaves = tree.leaf_numbers(cells)
         clients = len(cells)
         survivors: list[int] = []
