@@ -1,6 +1,7 @@
 """``rounds``: campaigns of secure sums, of which a server learns noisy totals and nothing else."""
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,8 @@ def rounds() -> None:
 @grid_options
 @click.option("--cells", type=int, default=64, show_default=True,
               help="Cells along a side, a power of two.")  # fmt: skip
-@click.option("--epsilon", type=float, required=True, help="What one person loses at most.")
+@click.option("--epsilon", type=click.FloatRange(1 / MILLION, 20), required=True,
+              help="What one person loses at most.")  # fmt: skip
 @click.option("--start", type=Moment(), required=True, help="When the first round opens.")
 @click.option("--every", type=Length(), required=True,
               help="How long a round is open: 90s, 30min, 6h, 1d.")  # fmt: skip
@@ -92,6 +94,8 @@ def new(name: str, out: Path, **options: Any) -> None:
     if grid is None:
         raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
     check_new(out)
+    if options["start"] + options["number"] * options["every"] <= time.time():
+        raise InputError("--start must leave a round that is not over yet: documents are final")
     clients = options["clients"]
     made = Campaign(
         name, grid, options["number"], options["start"], options["every"],

@@ -9,6 +9,7 @@ import click
 from ldpspatial.cli.documents import read_series
 from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.output import SERIES_RESULTS, progress, result_folder, show, show_table
+from ldpspatial.collecting.results import samples_verdict
 from ldpspatial.collecting.series_maps import SeriesMaps, write_series
 from ldpspatial.collecting.window_counts import count_windows
 
@@ -120,7 +121,8 @@ def _show(found: SeriesMaps) -> None:
         "too few reports": too_few or "none",
         "gaps": ", ".join(map(str, summary["gaps"])) or "none",
     }
-    if "correlation" in summary["estimator"]:
+    told |= samples_verdict(summary)
+    if "correlation" in summary["estimator"] and len(summary["windows"]) > 1:
         told["alike"] = f"correlation {summary['estimator']['correlation']:.2f} of one window's "
         told["alike"] += "field with the next's"
     show("", told)

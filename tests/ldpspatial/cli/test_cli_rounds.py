@@ -97,6 +97,14 @@ def test_what_cannot_be_opened_is_refused(store: Path, tmp_path: Path) -> None:
         "rounds", "new", "x", "--epsilon", 1, "--start", "2030-01-01T11:00Z", "--every", "1h",
         "--out", tmp_path / "x.json",
     )  # fmt: skip
+    assert "--start must leave a round" in refusal(
+        "rounds", "new", "x", "--plane", "0,0,8", "--epsilon", 1, "--start", "2020-01-01T11:00Z",
+        "--every", "1h", "--out", tmp_path / "x.json",
+    )  # fmt: skip
+    assert "'--epsilon': 0.0 is not in the range" in refusal(
+        "rounds", "new", "x", "--plane", "0,0,8", "--epsilon", 0, "--start", "2030-01-01T11:00Z",
+        "--every", "1h", "--out", tmp_path / "x.json",
+    )  # fmt: skip
     assert "64 hexadecimal digits" in refusal(
         "rounds", "open", store, document, "--directory", "abc", "--people", 10
     )
