@@ -21,6 +21,7 @@ Trees that are cut by halves, axis by axis, are another thing:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -71,7 +72,7 @@ class Quadtree:
         map_shape("shape", self.shape)
         true_or_false("even", self.even)
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """Level of single cells: 2^depth is the least power of two that holds the map."""
         return (int(max(self.shape)) - 1).bit_length()
@@ -84,7 +85,7 @@ class Quadtree:
     def sides(self, level: int) -> tuple[int, int]:
         """Return the rows and columns of a level's nodes."""
         self._check(level)
-        rows, columns = (len(self._starts(level, side)) for side in self.shape)
+        rows, columns = (self._number(level, side) for side in self.shape)
         return rows, columns
 
     def areas(self, level: int) -> Array:
@@ -105,13 +106,11 @@ class Quadtree:
 
     def holds(self, node: Node) -> bool:
         """Tell whether a node exists: it has a cell inside the map."""
-        level, *place = node
-        if not 0 <= level <= self.depth:
+        level, row, column = node
+        if not 0 <= level <= self.depth or row < 0 or column < 0:
             return False
-        return all(
-            bool(each >= 0 and self._has_cell(each, level, side))
-            for each, side in zip(place, self.shape, strict=True)
-        )
+        rows, columns = self.shape
+        return bool(self._has_cell(row, level, rows) and self._has_cell(column, level, columns))
 
     def children(self, node: Node) -> tuple[Node, ...]:
         """Return the quadrants of a node that exist."""
@@ -203,7 +202,7 @@ class Quadtree:
     def _check(self, level: int) -> None:
         whole_number("level", level, 0, self.depth)
 
-    @property
+    @cached_property
     def _span(self) -> int:
         """How many cells lie along the square."""
         return int(max(self.shape)) if self.even else 1 << self.depth
@@ -225,14 +224,18 @@ class Quadtree:
         """Return how many nodes along an axis exist before these."""
         return self._first(places, level) if level == self.depth else places
 
+    def _number(self, level: int, side: int) -> int:
+        """Return how many nodes along an axis hold a cell."""
+        return side if level == self.depth else self._node_of(side - 1, level) + 1
+
     def _starts(self, level: int, side: int) -> Ints:
         """Return the first cell of each node along an axis."""
-        cells = np.arange(side, dtype=np.int64)
-        return np.flatnonzero(np.diff(self._node_of(cells, level), prepend=-1))
+        nodes = np.arange(self._number(level, side), dtype=np.int64)
+        return nodes if level == self.depth else self._first(nodes, level)
 
     def _lengths(self, level: int, side: int) -> Ints:
         """Return how many cells each node along an axis holds."""
-        return np.diff(self._starts(level, side), append=side)
+        return np.diff(np.append(self._starts(level, side), side))
 
     def _existing(self, level: int, numbers: Ints) -> Ints:
         row, column = _apart(numbers, level)
