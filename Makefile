@@ -62,6 +62,7 @@ test-pythons:
 	done
 
 bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m experiments benchmarks
 
 clean:

@@ -28,7 +28,7 @@ BLOCKS = (
     ("device", client.device),
     ("ledger", ledger.ledger),
     ("many reports", client.many_reports),
-    ("em", server.em_against_dense),
+    ("em", server.em_against_others),
     ("large grids", server.large_grids),
     ("counting", server.counting),
     ("counting lines", server.counting_lines),
