@@ -20,11 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.estimation.intervals.interval import (
-    Uncertainty,
-    cut_to_shares,
-    standard_errors,
-)
+from ldpspatial.estimation.intervals.interval import Uncertainty, standard_errors
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
 from ldpspatial.validate import instance, number_in
 
@@ -46,11 +42,17 @@ class _Reach(NamedTuple):
     deviations: float
     half_step: float  # of the noise, in people
 
-    def people(self, variance: Array | float) -> Array:
+    def people(self, variance: float) -> float:
         """Return how many people an error of this variance may be."""
-        error = self.deviations * np.sqrt(np.maximum(variance, 0.0))
-        # Nothing is added to what is known exactly.
-        return np.asarray(error + np.where(error > 0, self.half_step, 0.0))
+        return self.deviations * sqrt(variance) + (self.half_step if variance > 0 else 0.0)
+
+
+class _Inside(NamedTuple):
+    """Least squares of the people inside, by region."""
+
+    mean: Array
+    variance: Array
+    with_all: Array  # covariance with the number of all people
 
 
 def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
@@ -132,11 +134,37 @@ def _share(found: LevelMap, inside: list[Array], reach: _Reach) -> tuple[float, 
     linear = _Linear(inside[-1], np.zeros(len(inside[-1])), np.zeros(len(inside[-1])))
     for step in range(len(found.children) - 1, -1, -1):
         linear = _above(found, step, linear, inside[step])
-    share = (linear.slope[0] * people + linear.base[0]) / people
-    # Of people inside less share times all people, which is what the error of a ratio is.
-    variance = linear.variance[0] + (linear.slope[0] - share) ** 2 * of_all
-    lower, upper = cut_to_shares(np.float64(share), reach.people(variance) / people)
-    return float(lower), float(upper)
+    slope = linear.slope[:1]
+    found_inside = _Inside(
+        slope * people + linear.base[:1], linear.variance[:1] + slope**2 * of_all, slope * of_all
+    )
+    lower, upper = _ends(found_inside, people, of_all, reach)
+    return float(lower[0]), float(upper[0])
+
+
+def _ends(inside: _Inside, people: float, of_all: float, reach: _Reach) -> tuple[Array, Array]:
+    """Return the shares s that noise leaves open: inside - s all is within its own reach of 0.
+
+    The variance is that at s and not at the estimate, whose total may by chance be far too large
+    (Fieller, "Some problems in interval estimation", JRSS B 1954). The ends are roots of a
+    quadratic equation. An estimate below 0 or above all people reaches inwards as if it were there.
+    """
+    mean, variance, with_all = inside
+    at = mean / people
+    # Nothing is added to what is known exactly.
+    error = variance - 2 * at * with_all + at**2 * of_all
+    half_step = np.where(error > 0, reach.half_step, 0.0)
+    spread = reach.deviations**2
+    square = people**2 - spread * of_all  # above 0: so many people that there are some
+
+    def root(center: Array, side: int) -> Array:
+        linear = center * people - spread * with_all
+        rest = linear**2 - square * (center**2 - spread * variance)
+        share = (linear + side * np.sqrt(np.maximum(rest, 0.0))) / square
+        return np.asarray(np.clip(share, 0, 1))
+
+    lower = root(np.minimum(mean, people) - half_step, -1)
+    return lower, root(np.maximum(mean, 0.0) + half_step, 1)
 
 
 def _above(found: LevelMap, step: int, below: _Linear, inside: Array) -> _Linear:
@@ -175,9 +203,7 @@ def _of_cells(found: LevelMap, reach: _Reach) -> tuple[Array, Array]:
         return lower, upper
     mean, variance, with_all = found.sums[0], found.variances[0], found.variances[0]
     for step, level in enumerate(found.levels):
-        share = mean / people
-        error = variance - 2 * share * with_all + share**2 * of_all
-        ends = cut_to_shares(share, reach.people(error) / people)
+        ends = _ends(_Inside(mean, variance, with_all), people, of_all, reach)
         last = step == len(found.children)
         divided = np.zeros(len(mean), bool) if last else divided_nodes(found, step)
         single = level.level == tree.depth
