@@ -246,7 +246,8 @@ class RoundDocument:
             "per user, one user's report replaced by zeros, the number of users public; "
             f"{server}{circle}, if at least {self.honest} honest clients are in a sum, which holds "
             f"if at most {self.colluding} of the at most {self.clients} clients of its session "
-            "collude, and nobody breaks X25519, HKDF-SHA256, ChaCha20-Poly1305 or Ed25519"
+            "collude, and nobody breaks X25519, HKDF-SHA256, HMAC-SHA256, "
+            "ChaCha20-Poly1305 or Ed25519"
         )
 
     @classmethod
