@@ -108,8 +108,6 @@ def test_a_process_killed_at_any_message_goes_on_with_the_very_same_bytes(
 ) -> None:
     """One device dies at every message, around the commit, and again before its answer is sent."""
     session = a_session(tmp_path)
-    ledger = Device.open(tmp_path / "0")._ledger
-    ledger.join(DOCUMENT.digest, DOCUMENT.to_json(), None)  # or the first commit would be this one
     for step in Step:
         with pytest.MonkeyPatch.context() as patch:
             dying(patch, when)
