@@ -154,8 +154,9 @@ def measured(document: RoundDocument, campaign: Campaign, one: Participant | Bar
 
     said = cost.of(text.encode(), lambda: one.begin(text, session, own))
     advert = KeyAdvert.from_bytes(said, terms)
+    identity = one.identity
     for each in near.values():
-        each.meet(one.identity, advert)
+        each.meet(identity, advert)
     listed = {own: advert.mask_key, **{k: each.mask_key for k, each in near.items()}}
     keys = KeyList(terms.digest, own, tuple(sorted(listed.items()))).to_bytes()
     cost.of(keys, lambda: one.share(keys, lambda numbers: {k: identities[k] for k in numbers}))
