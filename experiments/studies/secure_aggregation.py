@@ -21,7 +21,7 @@ from ldpspatial.release.distributed.sums.secure_aggregation import (
     play,
 )
 
-KEY_BITS, SHARE_BITS = 8 * 32, 8 * 33  # an X25519 public key, a number of our field
+KEY_BITS, SHARE_BITS = 8 * 32, 8 * 16  # an X25519 public key, a number of our field
 DROP_OUTS = (0, 10, 20, 30)  # percent
 LENGTH, BITS = 1000, 32
 

@@ -155,7 +155,7 @@ def _for_rounds() -> Json:
                 **_for_seat(
                     "getIdentities",
                     "Return the certificates of neighbours by their numbers, 4 bytes each.",
-                    {"200": _bytes("100 bytes each."), **_problems(*OF_BODIES)},
+                    {"200": _bytes("132 bytes each."), **_problems(*OF_BODIES)},
                     BYTES,
                 ),
                 "parameters": [session, seat],

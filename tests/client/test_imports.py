@@ -75,8 +75,8 @@ def test_public_names_are_pinned() -> None:
 
 def test_public_names_of_rounds_are_pinned() -> None:
     assert rounds.__all__ == [
-        "Ask", "Asked", "Campaign", "Client", "Neighbours", "NoiseShare", "Participant",
-        "ProtocolError", "RoundDocument", "SigningKey", "Step", "Terms", "Told",
+        "Ask", "Asked", "Campaign", "Client", "Identity", "Neighbours", "NoiseShare",
+        "Participant", "ProtocolError", "RoundDocument", "SigningKey", "Step", "Terms", "Told",
         "checked_modulus", "choose_neighbours", "client_vector", "visit",
     ]  # fmt: skip
     assert all(hasattr(rounds, name) for name in rounds.__all__)

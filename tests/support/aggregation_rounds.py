@@ -3,6 +3,7 @@
 import numpy as np
 
 from client_sdk.entropy import Entropy
+from client_sdk.rounds.messages import Revealed
 from client_sdk.rounds.primitives import seal
 from client_sdk.rounds.wire import Message
 from ldpspatial.release.distributed.sums.secure_aggregation import (
@@ -90,15 +91,21 @@ class Rounds:
         return client.reveal(message)  # type: ignore[arg-type]
 
 
+def revealed_of(
+    message: Revealed, clients: int, survivors: frozenset[int]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return shares of seeds and of mask keys by their owners, where all share with all."""
+    failed = [v for v in range(clients) if v not in survivors and v != message.client]
+    seeds = dict(zip(sorted(survivors), message.seeds, strict=True))
+    return seeds, dict(zip(failed, message.keys, strict=True))
+
+
 def sealing(plaintext: bytes) -> type[Client]:
     """Clients who seal this in the place of their shares."""
 
     class Cheat(Client):
         def _seal(self, receiver: int, seed_share: int, key_share: int) -> bytes:
             passage = self.terms.label("shares", self.number, receiver)
-            public = self._adverts[receiver].cipher_key
-            return seal(
-                self._cipher_pair.agree(public, self.terms.digest, passage), plaintext, passage
-            )
+            return seal(self._pairs[receiver].seals, plaintext, passage)
 
     return Cheat

@@ -78,8 +78,7 @@ class Session:
         self.session = session
         self.terms = document.terms(session)
         self.keys = [participant.identity for participant in participants]
-        everyone = self.keys + [bytes(32)] * (document.clients - len(self.keys))
-        self.server = Server(self.terms, everyone)
+        self.server = Server(self.terms, dict(enumerate(self.keys)))
         self.inbox: Mapping[int, bytes] = dict.fromkeys(range(len(participants)), b"")
         self.at = Step.ADVERTISE
 

@@ -11,6 +11,7 @@ from client_sdk.rounds import Asked, Campaign, Client, RoundDocument, SigningKey
 from client_sdk.rounds.shared import (
     Certificate,
     Confirmations,
+    Identity,
     KeyList,
     SharesIn,
     Survivors,
@@ -89,13 +90,12 @@ class Players:
     def __init__(self, document: RoundDocument, name: str, session: Session, seed: int = 0) -> None:
         self.document, self.name = document, name
         terms = document.terms(bytes.fromhex(name))
-        keys = [SigningKey(seeded(100 + number)) for number in session.seats]
+        keys = [Identity.draw(seeded(100 + number)) for number in session.seats]
         directory = {number: key.public for number, key in enumerate(keys)}
         for number, certificate in session.seats.items():
             assert certificate.identity == directory[number]
-        everyone = [directory.get(number, bytes(32)) for number in range(terms.clients)]
         self.clients = [
-            Client(terms, number, key, everyone, seeded(200 + seed + number))  # type: ignore[arg-type]
+            Client(terms, number, key, directory, seeded(200 + seed + number))  # type: ignore[arg-type]
             for number, key in enumerate(keys)
         ]
         rng = np.random.default_rng(seed)
@@ -132,7 +132,7 @@ class Seated:
 
     Attributes
     ----------
-    key : SigningKey
+    key : Identity
         Of their identity.
     session : str
     seat : int
@@ -141,7 +141,7 @@ class Seated:
         Bytes of a masked vector, and at most 256 more.
     """
 
-    key: SigningKey
+    key: Identity
     session: str
     seat: int
     token: str
@@ -158,7 +158,7 @@ async def with_a_session(
     directory = await open_directory(database, campaign.digest, 100)
     await open_campaign(database, campaign, directory, people=24, tolerated=0.2)
     document = a_round(campaign, people, people - 1, asked=Asked(levels=(level,)))
-    keys = [SigningKey(seeded(100 + number)) for number in range(people)]
+    keys = [Identity.draw(seeded(100 + number)) for number in range(people)]
     seats = {}
     for number, key in enumerate(keys):
         found = await enrol(database, campaign.digest, key.public)
@@ -182,7 +182,7 @@ async def a_session(
     directory = SigningKey(seeded(1))
     certificates = {
         number: Certificate.issue(
-            directory, CAMPAIGN.digest, number, SigningKey(seeded(100 + number)).public
+            directory, CAMPAIGN.digest, number, Identity.draw(seeded(100 + number)).public
         ).to_bytes()
         for number in range(seats)
     }

@@ -351,7 +351,14 @@ class Ledger:
         return row[1], None if row[2] is None else [int(k) for k in row[2].split()]
 
     @uninterrupted
-    def advance(self, name: str, step: Advance, limit: int, room: int = 0) -> str:
+    def advance(
+        self,
+        name: str,
+        step: Advance,
+        limit: int,
+        room: int = 0,
+        document: tuple[str, str] | None = None,
+    ) -> str:
         """Move what is kept under a name one step on, with what that spends, in one transaction.
 
         For whoever answers a server in several messages, one of which spends (client_sdk.rounds).
@@ -369,6 +376,8 @@ class Ledger:
             Most that may ever be spent under this name.
         room : int
             What must be left to spend, besides, if the state changes: for what comes later.
+        document : (str, str), optional
+            Digest and text of what is to be kept with the new state, as :meth:`join` keeps it.
 
         Returns
         -------
@@ -404,6 +413,8 @@ class Ledger:
                     books.put("spending", name, here + asked)
                     books.head = books.head._replace(spent=books.head.spent + asked)
                 if state != before:
+                    if document is not None and books.get("joined", document[0]) is None:
+                        books.put("joined", *document, None)
                     books.put("rounds", name, state)
                     books.commit()
         return state

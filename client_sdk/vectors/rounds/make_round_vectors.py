@@ -34,6 +34,7 @@ from client_sdk import Grid
 from client_sdk.rounds import (
     Asked,
     Campaign,
+    Identity,
     Neighbours,
     NoiseShare,
     RoundDocument,
@@ -42,17 +43,24 @@ from client_sdk.rounds import (
     Terms,
 )
 from client_sdk.rounds.client import Client
-from client_sdk.rounds.keys import key_statement, own_mask, pair_mask, seed_check
+from client_sdk.rounds.keys import (
+    key_statement,
+    mask_pair,
+    own_mask,
+    pair_keys,
+    pair_mask,
+    seed_check,
+    survivor_statement,
+)
 from client_sdk.rounds.masks import expand, pack
 from client_sdk.rounds.messages import (
     Confirmations,
-    KeyAdvert,
     KeyList,
     SharesIn,
     Survivors,
 )
-from client_sdk.rounds.primitives import KeyPair, derive, keystream, seal
-from client_sdk.rounds.shamir import PRIME, split
+from client_sdk.rounds.primitives import KeyPair, code, derive, keystream, seal
+from client_sdk.rounds.shamir import PRIME, draw, split
 from client_sdk.rounds.wire import Message
 from client_sdk.testing import StreamEntropy
 
@@ -107,8 +115,10 @@ def cryptography() -> Json:
     check_published()
     first, second = (KeyPair(StreamEntropy(name)(32)) for name in ("first", "second"))
     label = TERMS.label("pair mask", 0, 1)
-    advert = KeyAdvert(TERMS.digest, 1, bytes(32), second.public, bytes(64))
-    secret = int.from_bytes(StreamEntropy("secret")(32), "big")
+    keys = {0: bytes(range(32)), 1: bytes(range(32, 64)), 3: bytes(range(64, 96))}
+    told = survivor_statement(TERMS, frozenset({0, 1, 3}), keys)
+    on_circle = replace(TERMS, clients=6, neighbours=Neighbours(2, 2), honest_server=True)
+    secret = int.from_bytes(draw(StreamEntropy("secret")), "big")
     entropy = Recorded("polynomial")
     shares = split(secret, 3, [1, 2, 3, 4], entropy)
     return {
@@ -135,20 +145,43 @@ def cryptography() -> Json:
             for bits in (1, 20, 32, 33, 62)
         ],
         "own_mask": {
-            "client": 2, "seed": bytes(range(32)).hex(),
-            "residues": own_mask(TERMS, 2, bytes(range(32))).tolist(),
-            "seed_check": seed_check(TERMS, 2, bytes(range(32))).hex(),
+            "client": 2, "seed": bytes(range(16)).hex(),
+            "residues": own_mask(TERMS, 2, bytes(range(16))).tolist(),
+            "seed_check": seed_check(TERMS, 2, bytes(range(16))).hex(),
+        },
+        "mask_pair": {
+            "client": 2, "secret": bytes(range(16)).hex(),
+            "public": mask_pair(TERMS, 2, bytes(range(16))).public.hex(),
+        },
+        "pair_keys": {
+            "client": 1, "other": 0, "private": first.private.hex(),
+            "public": second.public.hex(), "mask_keys": {str(k): v.hex() for k, v in keys.items()},
+            **{
+                name: key.hex()
+                for name, key in pair_keys(TERMS, first, 1, 0, second.public, keys)
+                ._asdict()
+                .items()
+            },
+        },
+        "confirmed": {
+            "survivors": [0, 1, 3], "mask_keys": {str(k): v.hex() for k, v in keys.items()},
+            "statement": told.hex(), "key": bytes(range(32)).hex(),
+            "code": code(bytes(range(32)), told).hex(),
+        },
+        "confirmed_on_circle": {
+            "terms": _terms(on_circle), "survivors": [0, 4, 5],
+            "statement": survivor_statement(on_circle, frozenset({0, 4, 5}), keys).hex(),
         },
         "pair_mask": {
             "client": 0, "other": 1, "private": first.private.hex(),
             "public": second.public.hex(),
-            "residues": (pair_mask(TERMS, first, 0, advert) % TERMS.modulus).tolist(),
+            "residues": (pair_mask(TERMS, first, 0, 1, second.public) % TERMS.modulus).tolist(),
         },
         "sealed": {
-            "key": bytes(range(32)).hex(), "plaintext": bytes(66).hex(), "associated": label.hex(),
-            "result": seal(bytes(range(32)), bytes(66), label).hex(),
+            "key": bytes(range(32)).hex(), "plaintext": bytes(32).hex(), "associated": label.hex(),
+            "result": seal(bytes(range(32)), bytes(32), label).hex(),
         },
-        "key_statement": key_statement(TERMS, first.public, second.public).hex(),
+        "key_statement": key_statement(TERMS, first.public).hex(),
         "terms": _terms(TERMS),
     }  # fmt: skip
 
@@ -209,7 +242,7 @@ def documents() -> Json:
 
 def session() -> Json:
     """Return all messages of one session: client 3 fails before its vector arrives."""
-    identities = [_signer(StreamEntropy(f"identity {k}")(32).hex()) for k in range(4)]
+    identities = [Identity.draw(StreamEntropy(f"identity {k}")) for k in range(4)]
     directory = [identity.public for identity in identities]
     streams = [Recorded(f"client {k}") for k in range(4)]
     clients = [Client(TERMS, k, identities[k], directory, streams[k]) for k in range(4)]
@@ -225,13 +258,14 @@ def session() -> Json:
 
     digest = TERMS.digest
     adverts = [said(k, Step.ADVERTISE, None, clients[k].advertise()) for k in range(4)]
-    lists = [KeyList(digest, k, tuple(adverts)) for k in range(4)]  # type: ignore[arg-type]
+    keys = tuple((m.client, m.mask_key) for m in adverts)  # type: ignore[attr-defined]
+    lists = [KeyList(digest, k, keys) for k in range(4)]
     out = [said(k, Step.SHARE, lists[k], clients[k].share(lists[k])) for k in range(4)]
     inboxes = [
         SharesIn(
             digest,
             k,
-            tuple((m.client, dict(m.sealed)[k]) for m in out if m.client != k),  # type: ignore[attr-defined]
+            tuple((m.client, m.sealed[k - (k > m.client)]) for m in out if m.client != k),  # type: ignore[attr-defined]
         )
         for k in range(4)
     ]
@@ -239,14 +273,14 @@ def session() -> Json:
         vector = np.array(vectors[k], dtype=np.int64)
         said(k, Step.MASK, inboxes[k], clients[k].mask(inboxes[k], vector))
     told = [Survivors(digest, k, frozenset({0, 1, 2}), 4) for k in range(3)]
-    signed = [said(k, Step.CONFIRM, told[k], clients[k].confirm(told[k])) for k in range(3)]
-    signatures = tuple((m.client, m.signature) for m in signed)  # type: ignore[attr-defined]
+    confirmed_by = [said(k, Step.CONFIRM, told[k], clients[k].confirm(told[k])) for k in range(3)]
     for k in range(3):
-        confirmed = Confirmations(digest, k, signatures)
+        codes = [(m.client, m.codes[k - (k > m.client)]) for m in confirmed_by if m.client != k]  # type: ignore[attr-defined]
+        confirmed = Confirmations(digest, k, tuple(codes))
         said(k, Step.REVEAL, confirmed, clients[k].reveal(confirmed))
     return {
         "terms": _terms(TERMS),
-        "identities": [StreamEntropy(f"identity {k}")(32).hex() for k in range(4)],
+        "identities": [StreamEntropy(f"identity {k}")(64).hex() for k in range(4)],
         "entropy": [stream.used.hex() for stream in streams],
         "vectors": vectors,
         "messages": log,

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from client_sdk import ParameterError
-from client_sdk.rounds.shared import KEY_BYTES, ProtocolError, Step
+from client_sdk.rounds.shared import IDENTITY_BYTES, ProtocolError, Step
 from ldpspatial.service.database import Database
 from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
 from ldpspatial.service.problems import Problem, busy
@@ -70,7 +70,7 @@ class RoundApi:
     async def enrol(self, request: Request) -> Response:
         """Enrol an identity; return its certificate, the same for whoever asks again."""
         campaign = _digest(request)
-        identity = await self._body(request, KEY_BYTES)
+        identity = await self._body(request, IDENTITY_BYTES)
         try:
             found = await enrol(self._database, campaign, identity)
         except ParameterError as error:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from client_sdk.rounds import Campaign, RoundDocument
-from client_sdk.rounds.shared import Step, check_seat_request
+from client_sdk.rounds.shared import Step, check_directory, check_seat_request
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.adaptive.campaign_plan import CampaignPlan, SessionSum
 from ldpspatial.release.release import Released
@@ -27,7 +27,7 @@ from ldpspatial.service.database import ChangedStoreError, Database, Statement, 
 from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, unpacked
 from ldpspatial.service.rounds.tables import check_document, rows_of
-from ldpspatial.validate import instance
+from ldpspatial.validate import input_errors, instance
 
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
@@ -373,9 +373,11 @@ async def open_campaign(
     Raises
     ------
     InputError
-        The store has it, or a bad argument.
+        The store has it, ``directory`` is a key that anybody has, or another bad argument.
     """
     instance("campaign", campaign, Campaign)
+    with input_errors():
+        check_directory(directory)
     CampaignPlan(campaign, people, tolerated, calibration)  # or it says why not
     row = (
         campaign.digest, campaign.to_json(), directory, people, round(tolerated * MICRO),

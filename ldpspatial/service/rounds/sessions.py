@@ -18,7 +18,7 @@ import numpy as np
 
 from client_sdk.rounds import RoundDocument
 from client_sdk.rounds.shared import (
-    KEY_BYTES,
+    IDENTITY_BYTES,
     SESSION_BYTES,
     Certificate,
     Confirmation,
@@ -133,9 +133,10 @@ class Session:
         """Return the most bytes that a message of a step has."""
         others = self.terms.degree + 1
         return 256 + {
-            Step.SHARE: others * 128,
+            Step.SHARE: others * 64,
             Step.MASK: -(-self.terms.length * self.terms.bits // 8),
-            Step.REVEAL: others * 64,
+            Step.CONFIRM: others * 16,
+            Step.REVEAL: others * 16,
         }.get(step, 0)
 
     async def take(self, step: Step, number: int, body: bytes) -> None:
@@ -282,9 +283,7 @@ class Session:
         bodies: dict[int, Bytes] = {each: {} for each in Step}
         for at, number, body in await rows_of(self._database, (int, int, bytes), sql, self.name):
             bodies[at][number] = body
-        directory = [bytes(KEY_BYTES)] * self.terms.clients
-        for number, certificate in self.seats.items():
-            directory[number] = certificate.identity
+        directory = {number: each.identity for number, each in self.seats.items()}
         server = Server(self.terms, directory, _stream(self._secret))
         self._left, self._bodies, self._answers = set(self.seats), {}, {}
         self.step, self.state = Step.ADVERTISE, state
@@ -342,9 +341,8 @@ def unpacked(data: bytes) -> Ints:
 
 def _certificate(data: bytes) -> Certificate:
     """Return a certificate that was checked when it was stored."""
-    return Certificate(
-        int.from_bytes(data[:4], "big"), data[4 : 4 + KEY_BYTES], data[4 + KEY_BYTES :]
-    )
+    end = 4 + IDENTITY_BYTES
+    return Certificate(int.from_bytes(data[:4], "big"), data[4:end], data[end:])
 
 
 def _stream(secret: bytes) -> Callable[[int], bytes]:

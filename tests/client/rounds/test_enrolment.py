@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from client_sdk import NotAskedError, ParameterError
-from client_sdk.rounds import Ask, ProtocolError, SigningKey, Told, visit
+from client_sdk.rounds import Ask, Identity, ProtocolError, SigningKey, Told, visit
 from client_sdk.rounds.enrolment import (
     Certificate,
+    check_directory,
     check_identity,
     check_seat_request,
     seat_request,
 )
+from client_sdk.rounds.primitives import verified
 from tests.support.aggregation_rounds import seeded
 from tests.support.round_devices import (
     HERE,
@@ -28,7 +30,8 @@ from tests.support.round_devices import (
 
 CAMPAIGN = a_campaign()
 DIGEST = CAMPAIGN.digest
-DIRECTORY, OTHER, MINE = (SigningKey(seeded(seed)) for seed in (1, 2, 3))
+DIRECTORY = SigningKey(seeded(1))
+OTHER, MINE = (Identity.draw(seeded(seed)) for seed in (2, 3))
 
 
 def test_a_certificate_is_of_one_campaign_number_and_identity() -> None:
@@ -39,13 +42,13 @@ def test_a_certificate_is_of_one_campaign_number_and_identity() -> None:
         data[:-1],
         data + b"\x00",
         (8).to_bytes(4, "big") + data[4:],
-        data[:4] + OTHER.public + data[36:],
+        data[:4] + OTHER.public + data[68:],
         "text",
     ):
         with pytest.raises(ProtocolError):
             Certificate.from_bytes(wrong, DIRECTORY.public, DIGEST)  # type: ignore[arg-type]
     with pytest.raises(ProtocolError, match="not signed by the directory"):
-        Certificate.from_bytes(data, OTHER.public, DIGEST)
+        Certificate.from_bytes(data, OTHER.public[:32], DIGEST)
     with pytest.raises(ProtocolError, match="not signed by the directory"):
         Certificate.from_bytes(data, DIRECTORY.public, "0" * 64)
 
@@ -58,8 +61,30 @@ def test_a_seat_is_asked_for_by_nobody_else_and_in_one_round() -> None:
     for wrong, number in ((request, 4), (stolen, 3), (request[:-1], 3), (b"", 3)):
         with pytest.raises(ProtocolError, match="a request for a seat"):
             check_seat_request(wrong, DIRECTORY.public, DIGEST, number)
-    with pytest.raises(ParameterError, match="identity must be 32 bytes"):
-        check_identity(b"")
+
+
+ZERO, ONE, LARGEST = bytes(32), b"\x01" + bytes(31), (2**255 - 20).to_bytes(32, "little")
+# A point of order 8 of Ed25519, as its y, and that of the other sign of x.
+ORDER_8 = bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
+SMALL_ORDER = [ZERO, ONE, LARGEST, ORDER_8, ORDER_8[:31] + b"\xfa"]
+
+
+def test_keys_that_everybody_has_are_neither_identities_nor_directories(scene: "Scene") -> None:
+    assert check_identity(MINE.public) == MINE.public
+    assert check_directory(DIRECTORY.public) == DIRECTORY.public
+    for wrong in (b"", bytes(64), MINE.public[:32], "text"):
+        with pytest.raises(ParameterError, match="identity must be"):
+            check_identity(wrong)
+    for key in SMALL_ORDER:
+        with pytest.raises(ParameterError, match="neither zeros"):
+            check_identity(key + MINE.public[32:])
+        with pytest.raises(ParameterError, match="directory must be a public key"):
+            next(visit(scene.session.participants[0], lambda: HERE, key))
+    for key in (ZERO, ONE, LARGEST):
+        with pytest.raises(ParameterError, match="neither zeros"):
+            check_identity(MINE.public[:32] + key)
+    # For zeros anybody has a signature of anything: an empty one, for some statements.
+    assert any(verified(ZERO, ONE + bytes(32), bytes([k])) for k in range(64))
 
 
 # --- a visit
@@ -195,7 +220,7 @@ def test_a_neighbour_who_is_missing_or_sits_twice_is_refused(
 
 def test_a_neighbour_whom_the_server_invented_is_refused(scene: Scene) -> None:
     scene.until_keys()
-    invented = Certificate.issue(OTHER, DIGEST, 99, OTHER.public).to_bytes()
+    invented = Certificate.issue(SigningKey(seeded(4)), DIGEST, 99, OTHER.public).to_bytes()
     with pytest.raises(ProtocolError, match="not signed by the directory"):
         scene.tell(200, b"".join([*scene.certificates[1:4], invented]))
 

@@ -9,12 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.rounds import NoiseShare, SigningKey, Step, Terms
+from client_sdk.rounds import Identity, Neighbours, NoiseShare, SigningKey, Step, Terms
 from client_sdk.rounds.client import Client
-from client_sdk.rounds.keys import own_mask, pair_mask, seed_check
+from client_sdk.rounds.keys import (
+    mask_pair,
+    own_mask,
+    pair_keys,
+    pair_mask,
+    seed_check,
+    survivor_statement,
+)
 from client_sdk.rounds.masks import expand, pack, unpack
-from client_sdk.rounds.messages import Confirmations, KeyAdvert, KeyList, SharesIn, Survivors
-from client_sdk.rounds.primitives import KeyPair, derive, keystream, seal, unseal, verified
+from client_sdk.rounds.messages import Confirmations, KeyList, SharesIn, Survivors
+from client_sdk.rounds.primitives import (
+    KeyPair,
+    code,
+    derive,
+    is_code,
+    keystream,
+    seal,
+    unseal,
+    verified,
+)
 from client_sdk.rounds.shamir import PRIME, combine, split
 from client_sdk.testing import FixedEntropy
 from tests.support import naive_shamir
@@ -34,10 +50,11 @@ def raw(entry: dict[str, str], *names: str) -> list[bytes]:
 CRYPTOGRAPHY = load("cryptography")
 
 
-def terms_of(entry: dict[str, Any]) -> Terms:
+def terms_of(entry: dict[str, Any], *neighbours: Neighbours, honest_server: bool = False) -> Terms:
     return Terms(
         bytes.fromhex(entry["session"]), entry["clients"], entry["threshold"], entry["bits"],
-        entry["length"], colluding=entry["colluding"], document=bytes.fromhex(entry["document"]),
+        entry["length"], *neighbours, colluding=entry["colluding"], honest_server=honest_server,
+        document=bytes.fromhex(entry["document"]),
     )  # fmt: skip
 
 
@@ -120,8 +137,8 @@ def test_masks_and_what_is_derived() -> None:
     assert seed_check(agreed, own["client"], seed).hex() == own["seed_check"]
     pair = CRYPTOGRAPHY["pair_mask"]
     private, public = raw(pair, "private", "public")
-    other = KeyAdvert(agreed.digest, pair["other"], bytes(32), public, bytes(64))
-    found = pair_mask(agreed, KeyPair(private), pair["client"], other) % agreed.modulus
+    found = pair_mask(agreed, KeyPair(private), pair["client"], pair["other"], public)
+    found %= agreed.modulus
     assert found.tolist() == pair["residues"]
     private, other_key, salt, label, key = raw(
         CRYPTOGRAPHY["agreement"], "private", "other", "salt", "label", "key"
@@ -129,11 +146,33 @@ def test_masks_and_what_is_derived() -> None:
     assert KeyPair(private).agree(other_key, salt, label) == key
 
 
+def test_keys_of_pairs_and_what_is_confirmed() -> None:
+    agreed = terms_of(CRYPTOGRAPHY["terms"])
+    own = CRYPTOGRAPHY["mask_pair"]
+    secret, public = raw(own, "secret", "public")
+    assert mask_pair(agreed, own["client"], secret).public == public
+    pair = CRYPTOGRAPHY["pair_keys"]
+    private, public = raw(pair, "private", "public")
+    keys = {int(v): bytes.fromhex(key) for v, key in pair["mask_keys"].items()}
+    found = pair_keys(agreed, KeyPair(private), pair["client"], pair["other"], public, keys)
+    assert list(found) == raw(pair, "seals", "opens", "confirms", "checks")
+    entry = CRYPTOGRAPHY["confirmed"]
+    statement, key, printed = raw(entry, "statement", "key", "code")
+    assert survivor_statement(agreed, frozenset(entry["survivors"]), keys) == statement
+    assert code(key, statement) == printed
+    assert is_code(key, printed, statement)
+    assert not is_code(key, printed, statement + b"0")
+    circle = CRYPTOGRAPHY["confirmed_on_circle"]
+    on_circle = terms_of(circle["terms"], Neighbours(2, 2), honest_server=True)
+    told = survivor_statement(on_circle, frozenset(circle["survivors"]), keys)
+    assert told.hex() == circle["statement"]
+
+
 def test_a_session_byte_by_byte() -> None:
     """Each client gets what the file says, and sends what the file says, from given entropy."""
     entry = load("session")
     agreed = terms_of(entry["terms"])
-    identities = [SigningKey(FixedEntropy(bytes.fromhex(k))) for k in entry["identities"]]
+    identities = [Identity.draw(FixedEntropy(bytes.fromhex(k))) for k in entry["identities"]]
     directory = [identity.public for identity in identities]
     clients = [
         Client(agreed, k, identities[k], directory, FixedEntropy(bytes.fromhex(data)))

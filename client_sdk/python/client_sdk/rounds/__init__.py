@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from client_sdk.rounds.graph import Neighbours, choose_neighbours
     from client_sdk.rounds.noise import NoiseShare, checked_modulus, client_vector
     from client_sdk.rounds.participant import Participant
-    from client_sdk.rounds.primitives import SigningKey
+    from client_sdk.rounds.primitives import Identity, SigningKey
     from client_sdk.rounds.terms import Step, Terms
     from client_sdk.rounds.visiting import Ask, Told, visit
 
@@ -31,6 +31,7 @@ _HOMES = {
     "Campaign": "campaign",
     "Asked": "asked",
     "Client": "client",
+    "Identity": "primitives",
     "Neighbours": "graph",
     "NoiseShare": "noise",
     "ProtocolError": "errors",
@@ -47,6 +48,7 @@ __all__ = [
     "Asked",
     "Campaign",
     "Client",
+    "Identity",
     "Neighbours",
     "NoiseShare",
     "Participant",

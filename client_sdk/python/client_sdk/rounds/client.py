@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.entropy import Entropy, random_bytes
+from client_sdk.entropy import Entropy
 from client_sdk.entropy import system as system_entropy
 from client_sdk.errors import ParameterError
 from client_sdk.rounds import shamir
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.keys import (
-    check_advert,
+    PairKeys,
     key_statement,
+    mask_pair,
     own_mask,
+    pair_keys,
     pair_mask,
     seed_check,
-    survivor_statements,
+    survivor_statement,
 )
 from client_sdk.rounds.masks import Ints, bits_of_numbers, numbers_of_bits
 from client_sdk.rounds.messages import (
@@ -37,15 +39,17 @@ from client_sdk.rounds.messages import (
     Survivors,
 )
 from client_sdk.rounds.primitives import (
+    IDENTITY_BYTES,
     KEY_BYTES,
-    KeyPair,
-    SigningKey,
+    Identity,
+    agreement_half,
+    code,
+    is_code,
     seal,
     unseal,
-    verified,
 )
 from client_sdk.rounds.terms import Step, Terms
-from client_sdk.rounds.wire import Message, Reader, require
+from client_sdk.rounds.wire import Message, Reader, listed, require
 
 
 class Client:
@@ -56,10 +60,10 @@ class Client:
     terms : Terms
     number : int in [0, terms.clients)
         Which client of the directory this is.
-    identity : SigningKey
-        Its long-term key.
-    directory : sequence or mapping of bytes, 32 each
-        Public keys of the enrolled clients by their numbers, from a party that clients trust for
+    identity : Identity
+        Its long-term keys.
+    directory : sequence or mapping of bytes, 64 each
+        Identities of the enrolled clients by their numbers, from a party that clients trust for
         that (a public-key infrastructure), never from the server. A sequence holds those of all; a
         mapping at least its own, and those of its neighbours before round 1.
     entropy : callable, optional
@@ -70,59 +74,65 @@ class Client:
         self,
         terms: Terms,
         number: int,
-        identity: SigningKey,
+        identity: Identity,
         directory: Sequence[bytes] | Mapping[int, bytes],
         entropy: Entropy = system_entropy,
     ) -> None:
         keys = directory if isinstance(directory, Mapping) else dict(enumerate(directory))
         if not isinstance(directory, Mapping) and len(directory) != terms.clients:
             raise ParameterError(
-                f"directory must hold {terms.clients} public keys, got {len(directory)}"
+                f"directory must hold {terms.clients} identities, got {len(directory)}"
             )
         if not 0 <= number < terms.clients or keys.get(number) != identity.public:
             raise ParameterError(
                 f"number must be that of the identity in the directory, got {number}"
             )
-        self.terms, self.number = terms, number
-        self._identity = identity
+        self._begin(terms, number, entropy)
+        self._identity: Identity | None = identity
         self._directory = keys
+
+    def _begin(self, terms: Terms, number: int, entropy: Entropy) -> None:
+        self.terms, self.number = terms, number
         self._entropy = entropy
         self._next: Step | None = Step.ADVERTISE
+        self._pairs: dict[int, PairKeys] = {}
 
     def advertise(self) -> KeyAdvert:
-        """Round 0: draw two key pairs, return the public keys."""
+        """Round 0: draw the key pair for masks, return the public key."""
         with self._round(Step.ADVERTISE):
-            self._cipher_pair = KeyPair(random_bytes(self._entropy, KEY_BYTES))
-            self._mask_pair = KeyPair(random_bytes(self._entropy, KEY_BYTES))
-            public = self._cipher_pair.public, self._mask_pair.public
-            signature = self._identity.sign(key_statement(self.terms, *public))
-            self._advert = KeyAdvert(self.terms.digest, self.number, *public, signature)
-            return self._advert
+            self._mask_secret = shamir.draw(self._entropy)
+            self._mask_pair = mask_pair(self.terms, self.number, self._mask_secret)
+            public = self._mask_pair.public
+            signature = self._known_identity().sign(key_statement(self.terms, public))
+            return KeyAdvert(self.terms.digest, self.number, public, signature)
 
     def share(self, message: KeyList) -> SharesOut:
-        """Round 1: check the neighbours' keys, share the two secrets among them and oneself.
+        """Round 1: agree with the neighbours, share the two secrets among them and oneself.
+
+        That a key is its owner's is not known yet: it enters what is agreed on, so that only shares
+        whose sender knows the same keys open in round 2, before a mask is made.
 
         Raises
         ------
         ProtocolError
-            Too few keys, a repeated or forged one, or not one's own among them.
+            Too few keys, a repeated one, one of a stranger, or not one's own among them.
         """
         with self._round(Step.SHARE, message, KeyList):
-            self._adverts = self._checked_adverts(message)
-            self._seed = random_bytes(self._entropy, KEY_BYTES)
-            holders = sorted(self._adverts)
+            self._mask_keys = self._checked_keys(message)
+            self._seed = shamir.draw(self._entropy)
+            holders = sorted(self._mask_keys)
             points = [holder + 1 for holder in holders]  # the secret itself is at 0
             shares = {}
-            for name, secret in (("seed", self._seed), ("key", self._mask_pair.private)):
+            for name, secret in (("seed", self._seed), ("key", self._mask_secret)):
                 number = int.from_bytes(secret, "big")
                 dealt = shamir.split(number, self.terms.shares, points, self._entropy)
                 shares[name] = dict(zip(holders, dealt, strict=True))
             # None of its own mask key: that is revealed only if it fails, when it cannot answer.
             self._seed_shares = {self.number: shares["seed"].pop(self.number)}
             self._key_shares: dict[int, int] = {}
-            self._keys = {holder: self._keys_with(holder) for holder in shares["seed"]}
+            self._pairs = {holder: self._agreed(holder) for holder in shares["seed"]}
             sealed = tuple(
-                (holder, self._seal(holder, seed, shares["key"][holder]))
+                self._seal(holder, seed, shares["key"][holder])
                 for holder, seed in shares["seed"].items()
             )
             check = seed_check(self.terms, self.number, self._seed)
@@ -147,7 +157,7 @@ class Client:
         with self._round(Step.MASK, message, SharesIn):
             _check_vector(vector, self.terms)
             senders = self._distinct(sender for sender, _ in message.sealed)
-            if not senders <= self._adverts.keys() - {self.number}:
+            if not senders <= self._pairs.keys():
                 raise ProtocolError("shares come from a client that is not a neighbour")
             if len(senders) + 1 < self.terms.shares:
                 raise ProtocolError(f"too few neighbours sent shares: {len(senders)}")
@@ -158,7 +168,7 @@ class Client:
             )
 
     def confirm(self, message: Survivors) -> Confirmation:
-        """Round 3: sign the one set of survivors that the shares revealed next will be for.
+        """Round 3: confirm to the neighbours the one set of survivors that shares are revealed for.
 
         Raises
         ------
@@ -178,8 +188,11 @@ class Client:
             if len(known) < self.terms.shares:
                 raise ProtocolError(f"{len(known)} neighbours survive: too few to unmask anyone")
             self._accept(told)
-            self._signature = self._identity.sign(self._statements[self.number])
-            return Confirmation(self.terms.digest, self.number, self._signature)
+            codes = tuple(
+                code(self._pairs[neighbour].confirms, self._statement)
+                for neighbour in sorted(known - {self.number})
+            )
+            return Confirmation(self.terms.digest, self.number, codes)
 
     def reveal(self, message: Confirmations) -> Revealed:
         """Round 4: return shares of survivors' seeds and of the others' mask keys.
@@ -187,74 +200,89 @@ class Client:
         Raises
         ------
         ProtocolError
-            Too few neighbours have signed the same survivors, or a signature is not theirs.
+            Too few neighbours have confirmed the same survivors, or others are named.
         """
         with self._round(Step.REVEAL, message, Confirmations):
-            signers = self._distinct(signer for signer, _ in message.signatures)
-            if not signers <= self._survivors or len(signers) < self.terms.shares:
-                raise ProtocolError("too few neighbours, or others, have confirmed the survivors")
-            for signer, signature in message.signatures:
-                if signer == self.number and signature == self._signature:
-                    continue
-                if not verified(self._directory[signer], signature, self._statements[signer]):
-                    raise ProtocolError(f"client {signer} has not confirmed the same survivors")
+            senders = self._distinct(sender for sender, _ in message.codes)
+            if not senders <= self._survivors - {self.number}:
+                raise ProtocolError("others than surviving neighbours have confirmed")
+            # Codes that do not hold are not counted: who sent one must not keep others from a sum.
+            agreed = 1 + sum(
+                is_code(self._pairs[sender].checks, found, self._statement)
+                for sender, found in message.codes
+            )
+            if agreed < self.terms.shares:
+                raise ProtocolError(
+                    f"{agreed} clients have confirmed the same survivors: too few to reveal shares"
+                )
             # Never both of one client: seed and mask key together would bare its vector.
             alive = self._survivors
-            seeds = tuple((v, s) for v, s in self._seed_shares.items() if v in alive)
-            keys = tuple((v, s) for v, s in self._key_shares.items() if v not in alive)
+            seeds = tuple(s for v, s in sorted(self._seed_shares.items()) if v in alive)
+            keys = tuple(s for v, s in sorted(self._key_shares.items()) if v not in alive)
             return Revealed(self.terms.digest, self.number, seeds, keys)
 
     def saved(self) -> dict[str, Any]:
         """Return what this client needs from now on, of texts and whole numbers below 2^53.
 
-        Secrets that no later round takes are left out: after round 2 its own keys and seed.
-        Whoever keeps it sees to it that of one state there is one client (`Participant`).
+        Secrets that no later round takes are left out: after round 2 its seed and mask key. Whoever
+        keeps it sees to it that of one state there is one client (`Participant`).
         """
         due = self._next
         state: dict[str, Any] = {"due": -1 if due is None else int(due)}
         if due in (Step.SHARE, Step.MASK):
-            state["mask_key"] = self._mask_pair.private.hex()
-        if due is Step.SHARE:
-            state["cipher_key"] = self._cipher_pair.private.hex()
+            state["mask_secret"] = self._mask_secret.hex()
         if due is not None and due >= Step.MASK:
-            adverts = self._adverts.values()
-            state["adverts"] = [[advert.client, advert.body().hex()] for advert in adverts]
-            state["seed_shares"] = [[v, f"{s:x}"] for v, s in self._seed_shares.items()]
-            state["key_shares"] = [[v, f"{s:x}"] for v, s in self._key_shares.items()]
+            state["mask_keys"] = listed(self._mask_keys.items()).hex()
+            state["seed_shares"] = _written(self._seed_shares)
+            state["key_shares"] = _written(self._key_shares)
+            kept = due - Step.MASK + 1  # of the four keys of a pair, in the order of their use
+            state["pairs"] = listed((v, b"".join(k[kept:])) for v, k in self._pairs.items()).hex()
         if due is Step.MASK:
             state["seed"] = self._seed.hex()
-            state["opening"] = [[v, back.hex()] for v, (_, back) in self._keys.items()]
         if due is Step.REVEAL:
             state["told"] = bits_of_numbers(self._told, self.terms.clients).hex()
-            state["signature"] = self._signature.hex()
         return state
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`saved` returned, of a client with the same arguments."""
+    @classmethod
+    def restored(
+        cls,
+        terms: Terms,
+        number: int,
+        state: Mapping[str, Any],
+        identity: Identity | None = None,
+        directory: Mapping[int, bytes] | None = None,
+        entropy: Entropy = system_entropy,
+    ) -> "Client":
+        """Return the client that goes on from what :meth:`saved` returned.
+
+        ``identity`` and ``directory`` are needed for round 1, and not later.
+        """
+        client = cls.__new__(cls)
+        client._begin(terms, number, entropy)
+        client._identity, client._directory = identity, directory or {}
         due = state["due"]
-        self._next = None if due < 0 else Step(due)
-        digest = self.terms.digest
-        if "mask_key" in state:
-            self._mask_pair = KeyPair(bytes.fromhex(state["mask_key"]))
-        if "cipher_key" in state:
-            self._cipher_pair = KeyPair(bytes.fromhex(state["cipher_key"]))
-            public = self._cipher_pair.public, self._mask_pair.public
-            signature = self._identity.sign(key_statement(self.terms, *public))
-            self._advert = KeyAdvert(digest, self.number, *public, signature)
-        if "adverts" in state:
-            self._adverts = {
-                v: KeyAdvert(digest, v, **KeyAdvert.fields(Reader(bytes.fromhex(body)), self.terms))
-                for v, body in state["adverts"]
+        client._next = None if due < 0 else Step(due)
+        if "mask_secret" in state:
+            client._mask_secret = bytes.fromhex(state["mask_secret"])
+            client._mask_pair = mask_pair(terms, number, client._mask_secret)
+        if "pairs" in state:
+            client._mask_keys = _read(state["mask_keys"], KEY_BYTES)
+            for name in ("seed_shares", "key_shares"):
+                shares = _read(state[name], shamir.SHARE_BYTES)
+                numbers = {v: int.from_bytes(share, "big") for v, share in shares.items()}
+                setattr(client, f"_{name}", numbers)
+            dropped = due - Step.MASK + 1
+            size = (len(PairKeys._fields) - dropped) * KEY_BYTES
+            starts = range(0, size, KEY_BYTES)
+            client._pairs = {
+                v: PairKeys._make([b""] * dropped + [keys[k : k + KEY_BYTES] for k in starts])
+                for v, keys in _read(state["pairs"], size).items()
             }
-            self._seed_shares = {v: int(share, 16) for v, share in state["seed_shares"]}
-            self._key_shares = {v: int(share, 16) for v, share in state["key_shares"]}
         if "seed" in state:
-            self._seed = bytes.fromhex(state["seed"])
-            self._keys = {v: (b"", bytes.fromhex(key)) for v, key in state["opening"]}
+            client._seed = bytes.fromhex(state["seed"])
         if "told" in state:
-            told = numbers_of_bits(bytes.fromhex(state["told"]), self.terms.clients)
-            self._accept(told)
-            self._signature = bytes.fromhex(state["signature"])
+            client._accept(numbers_of_bits(bytes.fromhex(state["told"]), terms.clients))
+        return client
 
     @contextmanager
     def _round(
@@ -274,30 +302,35 @@ class Client:
         yield
         self._next = Step(step + 1) if step < Step.REVEAL else None
 
-    def _checked_adverts(self, message: KeyList) -> dict[int, KeyAdvert]:
-        adverts = {advert.client: advert for advert in message.adverts}
-        self._distinct(advert.client for advert in message.adverts)
-        if adverts.get(self.number) != self._advert:
-            raise ProtocolError("a client's own keys are missing or altered in the list of keys")
-        if not self.terms.shares <= len(adverts) <= self.terms.degree + 1:
-            raise ProtocolError(f"a list of {len(adverts)} clients' keys is too short or too long")
-        keys = [key for advert in adverts.values() for key in (advert.cipher_key, advert.mask_key)]
-        if len(set(keys)) < len(keys):
+    def _known_identity(self) -> Identity:
+        if self._identity is None:
+            raise ProtocolError(f"client {self.number} has given its long-term keys up")
+        return self._identity
+
+    def _checked_keys(self, message: KeyList) -> dict[int, bytes]:
+        found = dict(message.keys)
+        self._distinct(owner for owner, _ in message.keys)
+        if found.get(self.number) != self._mask_pair.public:
+            raise ProtocolError("a client's own key is missing or altered in the list of keys")
+        if not self.terms.shares <= len(found) <= self.terms.degree + 1:
+            raise ProtocolError(f"a list of {len(found)} clients' keys is too short or too long")
+        if len(set(found.values())) < len(found):
             raise ProtocolError("a public key occurs twice in the list of keys")
-        for advert in adverts.values():
-            if advert.client != self.number:
-                check_advert(self.terms, advert, self._directory)
-        return adverts
+        for owner in found:
+            identity = self._directory.get(owner) if 0 <= owner < self.terms.clients else None
+            if identity is None or len(identity) != IDENTITY_BYTES:
+                raise ProtocolError(f"client {owner} is not enrolled")
+        return found
 
     def _known_of(self, told: frozenset[int]) -> frozenset[int]:
         """Return whose shares this client may hold, of those who survive."""
-        return told if self.terms.complete else frozenset(self._adverts) & told
+        return told if self.terms.complete else frozenset(self._mask_keys) & told
 
     def _accept(self, told: frozenset[int]) -> None:
         """Take a list of survivors for the one that shares will be revealed for."""
         self._told = told
         self._survivors = self._known_of(told)
-        self._statements = survivor_statements(self.terms, told, self._adverts)
+        self._statement = survivor_statement(self.terms, told, self._mask_keys)
 
     def _distinct(self, numbers: Iterator[int]) -> set[int]:
         listed = list(numbers)
@@ -306,26 +339,25 @@ class Client:
             raise ProtocolError("a client occurs twice in a list")
         return distinct
 
-    def _keys_with(self, other: int) -> tuple[bytes, bytes]:
-        """Return the keys of what is sealed for a neighbour, and of what it seals for this one."""
-        out = self.terms.label("shares", self.number, other)
-        back = self.terms.label("shares", other, self.number)
-        public = self._adverts[other].cipher_key
-        key_out, key_back = self._cipher_pair.agreed(public, self.terms.digest, out, back)
-        return key_out, key_back
+    def _agreed(self, other: int) -> PairKeys:
+        identity = self._known_identity()
+        public = agreement_half(self._directory[other])
+        return pair_keys(
+            self.terms, identity.agreement, self.number, other, public, self._mask_keys
+        )
 
     def _seal(self, receiver: int, seed_share: int, key_share: int) -> bytes:
         passage = self.terms.label("shares", self.number, receiver)
         plaintext = b"".join(
             share.to_bytes(shamir.SHARE_BYTES, "big") for share in (seed_share, key_share)
         )
-        return seal(self._keys[receiver][0], plaintext, passage)
+        return seal(self._pairs[receiver].seals, plaintext, passage)
 
     def _open(self, sender: int, ciphertext: bytes) -> None:
         passage = self.terms.label("shares", sender, self.number)
-        plaintext = unseal(self._keys[sender][1], ciphertext, passage)
-        halves = plaintext[: shamir.SHARE_BYTES], plaintext[shamir.SHARE_BYTES :]
-        seed_share, key_share = (int.from_bytes(half, "big") for half in halves)
+        plaintext = unseal(self._pairs[sender].opens, ciphertext, passage)
+        seed_share = int.from_bytes(plaintext[: shamir.SHARE_BYTES], "big")
+        key_share = int.from_bytes(plaintext[shamir.SHARE_BYTES :], "big")
         if max(seed_share, key_share) >= shamir.PRIME:
             raise ProtocolError(f"client {sender} sent no pair of shares")
         self._seed_shares[sender], self._key_shares[sender] = seed_share, key_share
@@ -334,7 +366,8 @@ class Client:
         terms = self.terms
         masked: Ints = vector + own_mask(terms, self.number, self._seed)
         for other in self._key_shares:  # who sent shares: of those both know the pair's mask
-            masked += pair_mask(terms, self._mask_pair, self.number, self._adverts[other])
+            key = self._mask_keys[other]
+            masked += pair_mask(terms, self._mask_pair, self.number, other, key)
         # int64 wraps modulo 2^64, of which the modulus is a divisor.
         masked &= np.int64(terms.modulus - 1)
         return masked
@@ -348,3 +381,13 @@ def _check_vector(vector: Ints, terms: Terms) -> None:
         )
     if vector.min() < 0 or vector.max() >= terms.modulus:
         raise ParameterError(f"vector must lie in [0, {terms.modulus}) (not repeated here)")
+
+
+def _written(shares: Mapping[int, int]) -> str:
+    """Return shares by their owners as a text."""
+    return listed((v, s.to_bytes(shamir.SHARE_BYTES, "big")) for v, s in shares.items()).hex()
+
+
+def _read(text: str, size: int) -> dict[int, bytes]:
+    """Return what was listed by clients in a text, ``size`` bytes each."""
+    return dict(Reader(bytes.fromhex(text)).pairs(size))

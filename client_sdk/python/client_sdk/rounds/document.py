@@ -30,7 +30,7 @@ from client_sdk.rounds.noise import NoiseShare
 from client_sdk.rounds.terms import MAX_BITS, SESSION_BYTES, Terms
 from client_sdk.validate import MAX_EPSILON, MICRO, shown
 
-SCHEMA = "ldpspatial/round/1"
+SCHEMA = "ldpspatial/round/2"
 WRAP_BITS = 40  # a total wraps with a probability of at most 2^-39 an element
 
 _NUMBERS = (
@@ -246,7 +246,8 @@ class RoundDocument:
             "per user, one user's report replaced by zeros, the number of users public; "
             f"{server}{circle}, if at least {self.honest} honest clients are in a sum, which holds "
             f"if at most {self.colluding} of the at most {self.clients} clients of its session "
-            "collude, and nobody breaks X25519, HKDF-SHA256, ChaCha20-Poly1305 or Ed25519"
+            "collude, and nobody breaks X25519, HKDF-SHA256, HMAC-SHA256, "
+            "ChaCha20-Poly1305 or Ed25519"
         )
 
     @classmethod

@@ -1,7 +1,8 @@
-"""What client and server derive alike: the masks of keys and seeds, and what is signed."""
+"""What client and server derive alike: keys of pairs, masks, and what is signed or confirmed."""
 
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import NamedTuple
 
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.masks import (
@@ -11,11 +12,68 @@ from client_sdk.rounds.masks import (
 )
 from client_sdk.rounds.messages import KeyAdvert
 from client_sdk.rounds.primitives import (
+    KEY_BYTES,
     KeyPair,
     derive,
+    signing_half,
     verified,
 )
 from client_sdk.rounds.terms import Terms, encoded
+
+
+class PairKeys(NamedTuple):
+    """The keys that two clients share in one session, as one of them uses them."""
+
+    seals: bytes  # shares for the other
+    opens: bytes  # shares from the other
+    confirms: bytes  # survivors to the other
+    checks: bytes  # the survivors that the other confirms
+
+
+def pair_keys(
+    terms: Terms,
+    agreement: KeyPair,
+    client: int,
+    other: int,
+    other_key: bytes,
+    mask_keys: Mapping[int, bytes],
+) -> PairKeys:
+    """Return the keys of a pair: known to those two alone, who then agree on both mask keys.
+
+    Long-term keys are agreed on, and the mask keys enter, which are drawn afresh for each session.
+    So a key serves one session, though its name came twice, and what was sealed or confirmed under
+    other mask keys than a client knows does not hold.
+
+    Parameters
+    ----------
+    terms : Terms
+    agreement : KeyPair
+        The client's long-term key.
+    client, other : int
+    other_key : bytes, 32
+        The other's long-term key, as the directory has it.
+    mask_keys : mapping of client to bytes
+        Public keys of this session, those of both among them.
+
+    Raises
+    ------
+    ProtocolError
+        Nobody can agree with the other's key.
+    """
+    low, high = sorted((client, other))
+    label = terms.label("pair", low, high) + mask_keys[low] + mask_keys[high]
+    shared = agreement.agree(other_key, terms.digest, label, 4 * KEY_BYTES)
+    seal_up, seal_down, confirm_up, confirm_down = (  # up: from the smaller number to the larger
+        shared[place : place + KEY_BYTES] for place in range(0, len(shared), KEY_BYTES)
+    )
+    if client == low:
+        return PairKeys(seal_up, seal_down, confirm_up, confirm_down)
+    return PairKeys(seal_down, seal_up, confirm_down, confirm_up)
+
+
+def mask_pair(terms: Terms, client: int, secret: bytes) -> KeyPair:
+    """Return a client's key pair for masks, from the 16 bytes that are shared of it."""
+    return KeyPair(derive(secret, terms.digest, terms.label("mask key", client)))
 
 
 def own_mask(terms: Terms, client: int, seed: bytes) -> Ints:
@@ -29,7 +87,7 @@ def seed_check(terms: Terms, client: int, seed: bytes) -> bytes:
     return derive(seed, terms.digest, terms.label("seed check", client))
 
 
-def pair_mask(terms: Terms, pair: KeyPair, client: int, other: KeyAdvert) -> Ints:
+def pair_mask(terms: Terms, pair: KeyPair, client: int, other: int, mask_key: bytes) -> Ints:
     """Return what a client adds for a pair, shape (length,): the negative of what the other adds.
 
     Parameters
@@ -37,55 +95,52 @@ def pair_mask(terms: Terms, pair: KeyPair, client: int, other: KeyAdvert) -> Int
     terms : Terms
     pair : KeyPair
         The client's mask keys.
-    client : int
-    other : KeyAdvert
+    client, other : int
+    mask_key : bytes, 32
+        The other's public one.
     """
-    label = terms.label("pair mask", *sorted((client, other.client)))  # sorted: one key for both
-    mask = expand(pair.agree(other.mask_key, terms.digest, label), terms.length, terms.bits)
-    return mask if client > other.client else -mask
+    label = terms.label("pair mask", *sorted((client, other)))  # sorted: one key for both
+    mask = expand(pair.agree(mask_key, terms.digest, label), terms.length, terms.bits)
+    return mask if client > other else -mask
 
 
-def key_statement(terms: Terms, cipher_key: bytes, mask_key: bytes) -> bytes:
-    """Return what a client signs of its public keys."""
-    return terms.label("keys") + cipher_key + mask_key
+def key_statement(terms: Terms, mask_key: bytes) -> bytes:
+    """Return what a client signs of its public key for masks."""
+    return terms.label("keys") + mask_key
 
 
-def survivor_statements(
-    terms: Terms, survivors: frozenset[int], adverts: Mapping[int, KeyAdvert]
-) -> dict[int, bytes]:
-    """Return what clients sign of the survivors, by signer.
+def survivor_statement(
+    terms: Terms, survivors: frozenset[int], mask_keys: Mapping[int, bytes]
+) -> bytes:
+    """Return what clients confirm of the survivors to each other.
 
-    Besides the survivors it names public keys that are drawn afresh for each session, so that a
-    signature is worth nothing in another session of the same terms, should a server start two. On
-    the complete graph these are the keys of all, and who signs vouches for one list of keys and
-    one of survivors. On a circle signer and verifier both know no keys but their own two clients',
-    and the signer's are named.
+    The keys that they do so with stand for this session and for the two mask keys of the pair
+    (`pair_keys`). On the complete graph the statement names the mask keys of all besides: who
+    confirms vouches for one list of keys and one of survivors.
 
     Parameters
     ----------
     terms : Terms
     survivors : frozenset of int
-    adverts : mapping of client to KeyAdvert
-        Of the signers; on the complete graph of all clients that have joined.
+    mask_keys : mapping of client to bytes
+        As the client was told them: on the complete graph those of all who have joined.
     """
     told = terms.label("survivors") + bits_of_numbers(survivors, terms.clients)
-    fresh = {
-        client: encoded(client) + advert.cipher_key + advert.mask_key
-        for client, advert in sorted(adverts.items())
-    }
-    if terms.complete:
-        return dict.fromkeys(fresh, told + sha256(b"".join(fresh.values())).digest())
-    return {client: told + keys for client, keys in fresh.items()}
+    if not terms.complete:
+        return told
+    return (
+        told + sha256(b"".join(encoded(v) + key for v, key in sorted(mask_keys.items()))).digest()
+    )
 
 
 def check_advert(terms: Terms, advert: KeyAdvert, directory: Mapping[int, bytes]) -> None:
-    """Refuse public keys that the client of that number has not signed for this session.
+    """Refuse a public key that the client of that number has not signed for this session.
 
     Raises
     ------
     ProtocolError
     """
-    statement = key_statement(terms, advert.cipher_key, advert.mask_key)
-    identity = directory.get(advert.client) if 0 <= advert.client < terms.clients else None
-    if identity is None or not verified(identity, advert.signature, statement):
-        raise ProtocolError(f"the keys of client {advert.client} are not signed by it")
+    identity = directory.get(advert.client)
+    statement = key_statement(terms, advert.mask_key)
+    if identity is None or not verified(signing_half(identity), advert.signature, statement):
+        raise ProtocolError(f"the key of client {advert.client} is not signed by it")

@@ -12,6 +12,7 @@ from client_sdk.rounds.masks import (
     unpack,
 )
 from client_sdk.rounds.primitives import (
+    CODE_BYTES,
     KEY_BYTES,
     SEAL_BYTES,
     SIGNATURE_BYTES,
@@ -22,7 +23,7 @@ from client_sdk.rounds.wire import (
     Fields,
     Message,
     Reader,
-    are_pairs,
+    check_each,
     check_pairs,
     is_bytes,
     is_number,
@@ -36,67 +37,54 @@ SEALED_BYTES = 2 * SHARE_BYTES + SEAL_BYTES  # two shares for a neighbour
 
 @dataclass(frozen=True)
 class KeyAdvert(Message):
-    """Round 0, up: a client's public keys, signed.
+    """Round 0, up: a client's public key, signed.
 
     Attributes
     ----------
-    cipher_key, mask_key : bytes, 32 each
-        X25519 public keys, for the encryption of shares and for the masks of pairs.
+    mask_key : bytes, 32
+        An X25519 public key for the masks of pairs.
     signature : bytes, 64
+        For the server, which lists no key that its owner has not sent.
     """
 
     step = Step.ADVERTISE
-    cipher_key: bytes
     mask_key: bytes
     signature: bytes
 
     def body(self) -> bytes:
-        """Return keys and signature."""
-        return self.cipher_key + self.mask_key + self.signature
+        """Return key and signature."""
+        return self.mask_key + self.signature
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read keys and signature."""
-        return {
-            "cipher_key": reader.take(KEY_BYTES),
-            "mask_key": reader.take(KEY_BYTES),
-            "signature": reader.take(SIGNATURE_BYTES),
-        }
+        """Read key and signature."""
+        return {"mask_key": reader.take(KEY_BYTES), "signature": reader.take(SIGNATURE_BYTES)}
 
     def check_body(self, terms: Terms) -> None:
-        """Check the sizes of keys and signature."""
-        keys = is_bytes(self.cipher_key, KEY_BYTES) and is_bytes(self.mask_key, KEY_BYTES)
-        signed = is_bytes(self.signature, SIGNATURE_BYTES)
-        require(keys and signed, f"keys or signature of client {self.client} are malformed")
+        """Check the sizes of key and signature."""
+        right = is_bytes(self.mask_key, KEY_BYTES) and is_bytes(self.signature, SIGNATURE_BYTES)
+        require(right, f"key or signature of client {self.client} are malformed")
 
 
 @dataclass(frozen=True)
 class KeyList(Message):
-    """Round 0, down: the adverts of the client's neighbours and its own."""
+    """Round 0, down: the mask keys of the client's neighbours and its own, as (owner, key)."""
 
     step = Step.ADVERTISE
-    adverts: tuple[KeyAdvert, ...]
+    keys: tuple[tuple[int, bytes], ...]
 
     def body(self) -> bytes:
-        """Return number, keys and signature of each."""
-        return b"".join(number_bytes(advert.client) + advert.body() for advert in self.adverts)
+        """Return owner and key of each."""
+        return listed(self.keys)
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read the adverts, which are of the same session."""
-        adverts = (
-            KeyAdvert(terms.digest, client, **KeyAdvert.fields(Reader(content), terms))
-            for client, content in reader.pairs(2 * KEY_BYTES + SIGNATURE_BYTES)
-        )
-        return {"adverts": tuple(adverts)}
+        """Read owners and keys."""
+        return {"keys": reader.pairs(KEY_BYTES)}
 
     def check_body(self, terms: Terms) -> None:
-        """Check each advert."""
-        adverts = self.adverts
-        right = isinstance(adverts, tuple) and all(isinstance(v, KeyAdvert) for v in adverts)
-        require(right, "the list of keys is malformed")
-        for advert in adverts:
-            advert.check(terms)
+        """Check the sizes of keys."""
+        check_pairs(self.keys, KEY_BYTES, "keys")
 
 
 @dataclass(frozen=True)
@@ -107,26 +95,27 @@ class SharesOut(Message):
     ----------
     seed_check : bytes, 32
         Derived from the seed of the client's own mask: tells whether it was put together rightly.
-    sealed : tuple of (receiver, ciphertext)
+    sealed : tuple of bytes
+        A ciphertext for each neighbour, by ascending number.
     """
 
     step = Step.SHARE
     seed_check: bytes
-    sealed: tuple[tuple[int, bytes], ...]
+    sealed: tuple[bytes, ...]
 
     def body(self) -> bytes:
-        """Return the check, and receiver and ciphertext of each."""
-        return self.seed_check + listed(self.sealed)
+        """Return the check and the ciphertexts."""
+        return self.seed_check + b"".join(self.sealed)
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read the check, and receivers and ciphertexts."""
-        return {"seed_check": reader.take(KEY_BYTES), "sealed": reader.pairs(SEALED_BYTES)}
+        """Read the check and the ciphertexts."""
+        return {"seed_check": reader.take(KEY_BYTES), "sealed": reader.pieces(SEALED_BYTES)}
 
     def check_body(self, terms: Terms) -> None:
         """Check the sizes of check and ciphertexts."""
         require(is_bytes(self.seed_check, KEY_BYTES), "the check of the seed is malformed")
-        check_pairs(self.sealed, SEALED_BYTES, "sealed shares")
+        check_each(self.sealed, SEALED_BYTES, "sealed shares")
 
 
 @dataclass(frozen=True)
@@ -216,8 +205,8 @@ class Survivors(Message):
 
     def check_body(self, terms: Terms) -> None:
         """Check that these are numbers of clients who are enrolled."""
-        right = isinstance(self.numbers, frozenset) and set(map(type, self.numbers)) <= {int}
-        numbers = self.numbers if right else frozenset()
+        numbers = self.numbers
+        right = isinstance(numbers, frozenset) and set(map(type, numbers)) <= {int}
         within = right and (not numbers or (min(numbers) >= 0 and max(numbers) < terms.clients))
         agreed = is_number(self.clients) and self.clients == terms.clients
         require(within and agreed, "the list of survivors is malformed, or includes strangers")
@@ -225,44 +214,50 @@ class Survivors(Message):
 
 @dataclass(frozen=True)
 class Confirmation(Message):
-    """Round 3, up: the client's signature of the survivors that it was told."""
+    """Round 3, up: the survivors that the client was told, confirmed to its neighbours.
+
+    Attributes
+    ----------
+    codes : tuple of bytes, 16 each
+        An authentication code for each neighbour that survives, by ascending number.
+    """
 
     step = Step.CONFIRM
-    signature: bytes
+    codes: tuple[bytes, ...]
 
     def body(self) -> bytes:
-        """Return the signature."""
-        return self.signature
+        """Return the codes."""
+        return b"".join(self.codes)
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read the signature."""
-        return {"signature": reader.take(SIGNATURE_BYTES)}
+        """Read the codes."""
+        return {"codes": reader.pieces(CODE_BYTES)}
 
     def check_body(self, terms: Terms) -> None:
-        """Check the size of the signature."""
-        require(is_bytes(self.signature, SIGNATURE_BYTES), "the signature is malformed")
+        """Check the sizes of codes."""
+        check_each(self.codes, CODE_BYTES, "codes")
 
 
 @dataclass(frozen=True)
 class Confirmations(Message):
-    """Round 3, down: signatures of the client's neighbours and its own, as (signer, signature)."""
+    """Round 3, down: what neighbours have confirmed to the client, as (sender, code)."""
 
     step = Step.CONFIRM
-    signatures: tuple[tuple[int, bytes], ...]
+    codes: tuple[tuple[int, bytes], ...]
 
     def body(self) -> bytes:
-        """Return signer and signature of each."""
-        return listed(self.signatures)
+        """Return sender and code of each."""
+        return listed(self.codes)
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read signers and signatures."""
-        return {"signatures": reader.pairs(SIGNATURE_BYTES)}
+        """Read senders and codes."""
+        return {"codes": reader.pairs(CODE_BYTES)}
 
     def check_body(self, terms: Terms) -> None:
-        """Check the sizes of signatures."""
-        check_pairs(self.signatures, SIGNATURE_BYTES, "signatures")
+        """Check the sizes of codes."""
+        check_pairs(self.codes, CODE_BYTES, "codes")
 
 
 @dataclass(frozen=True)
@@ -271,31 +266,34 @@ class Revealed(Message):
 
     Attributes
     ----------
-    seeds, keys : tuple of (owner, share)
-        No client is an owner in both.
+    seeds : tuple of int
+        Of the survivors among those who share secrets with the client, itself included, by
+        ascending number.
+    keys : tuple of int
+        Of the others, by ascending number.
     """
 
     step = Step.REVEAL
-    seeds: tuple[tuple[int, int], ...]
-    keys: tuple[tuple[int, int], ...]
+    seeds: tuple[int, ...]
+    keys: tuple[int, ...]
 
     def body(self) -> bytes:
-        """Return how many seeds there are, and owner and share of all."""
-        both = (*self.seeds, *self.keys)
-        shares = [(owner, share.to_bytes(SHARE_BYTES, "big")) for owner, share in both]
-        return number_bytes(len(self.seeds)) + listed(shares)
+        """Return how many seeds there are, and all shares."""
+        shares = (share.to_bytes(SHARE_BYTES, "big") for share in (*self.seeds, *self.keys))
+        return number_bytes(len(self.seeds)) + b"".join(shares)
 
     @classmethod
     def fields(cls, reader: Reader, terms: Terms) -> Fields:
-        """Read the number of seeds, and owners and shares."""
+        """Read the number of seeds, and the shares."""
         seeds = reader.number()
-        both = [(v, int.from_bytes(share, "big")) for v, share in reader.pairs(SHARE_BYTES)]
+        both = tuple(int.from_bytes(share, "big") for share in reader.pieces(SHARE_BYTES))
         require(seeds <= len(both), "a message is too short")
-        return {"seeds": tuple(both[:seeds]), "keys": tuple(both[seeds:])}
+        return {"seeds": both[:seeds], "keys": both[seeds:]}
 
     def check_body(self, terms: Terms) -> None:
         """Check that all shares are numbers of the field."""
         for shares in (self.seeds, self.keys):
-            require(are_pairs(shares, is_number), "the list of shares is malformed")
-            within = all(0 <= share < PRIME for _, share in shares)
+            whole = isinstance(shares, tuple) and all(is_number(share) for share in shares)
+            require(whole, "the list of shares is malformed")
+            within = all(0 <= share < PRIME for share in shares)
             require(within, f"client {self.client} revealed numbers beyond the field")

@@ -30,7 +30,7 @@ from client_sdk.rounds.enrolment import seat_request
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.messages import Confirmations, KeyList, SharesIn, Survivors
 from client_sdk.rounds.noise import client_vector
-from client_sdk.rounds.primitives import KEY_BYTES, SigningKey
+from client_sdk.rounds.primitives import IDENTITY_BYTES, KEY_BYTES, Identity, SigningKey
 from client_sdk.rounds.terms import SESSION_BYTES, Step
 from client_sdk.rounds.wire import Message
 from client_sdk.validate import shown, whole_number, written_epsilon
@@ -43,7 +43,7 @@ State = dict[str, Any]
 
 _NONE: State = {
     "sessions": [], "session": "", "round": "", "number": 0, "step": -1, "asked": "", "answer": "",
-    "spent": 0, "left": "", "client": {}, "identities": [],
+    "spent": 0, "left": "", "client": {}, "signing": "", "agreement": "", "identity": "",
 }  # fmt: skip
 
 
@@ -114,7 +114,11 @@ class Participant:
         def enrol(before: str | None) -> tuple[str, int]:
             if before is not None:
                 return before, 0
-            return _written({**_NONE, "identity": entropy.system(KEY_BYTES).hex()}), 0
+            signing, agreement = entropy.system(KEY_BYTES), entropy.system(KEY_BYTES)
+            return _written({
+                **_NONE, "signing": signing.hex(), "agreement": agreement.hex(),
+                "identity": Identity(signing, agreement).public.hex(),
+            }), 0  # fmt: skip
 
         device._ledger.advance(digest, enrol, campaign.micro_epsilon)
         return cls.open(device, digest)
@@ -139,8 +143,8 @@ class Participant:
 
     @property
     def identity(self) -> bytes:
-        """The public key to enrol, 32 bytes: of this device in this campaign, and nowhere else."""
-        return self._identity(self._state()).public
+        """What to enrol, 64 bytes: keys of this device in this campaign, and nowhere else."""
+        return bytes.fromhex(self._state()["identity"])
 
     @property
     def due(self) -> Step | None:
@@ -164,11 +168,12 @@ class Participant:
 
         Parameters
         ----------
-        certificate : bytes, 100
+        certificate : bytes, 132
             What the directory answered to :attr:`identity`.
         """
-        identity = self._identity(self._state())
-        return seat_request(identity, certificate, self.campaign.digest, self.number)
+        private = bytes.fromhex(self._state()["signing"])
+        signer = SigningKey(lambda _: private)
+        return seat_request(signer, certificate, self.campaign.digest, self.number)
 
     def is_open(self) -> bool:
         """Tell whether by the device's clock its round is open."""
@@ -182,7 +187,7 @@ class Participant:
         return self._ledger.spent(self.campaign.digest)
 
     def begin(self, document: str, session: bytes, number: int) -> bytes:
-        """Enter a session of the round: return fresh public keys, signed.
+        """Enter a session of the round: return a fresh public key, signed.
 
         A session that was begun before and got no vector is given up for good.
 
@@ -217,27 +222,24 @@ class Participant:
         number = whole_number("number", number, 0, asked.clients - 1)
         self.check_open()
         here = {"session": session.hex(), "round": asked.digest, "number": number}
-        # The document of a round that cannot be begun is not kept: many would fill the disk.
-        _check_new(self._state(), here)
-        if self._ledger.remaining(self.campaign.digest) >= asked.micro_epsilon:
-            self._ledger.join(asked.digest, asked.to_json(), None)
 
         def move(before: str | None) -> tuple[str, int]:
             state = _read(before)
             if _check_new(state, here):
                 return str(before), 0
-            identity = self._identity(state)
+            identity = _identity(state)
             client = Client(terms, number, identity, {number: identity.public})
             answer = client.advertise()
             return _written({
-                **_NONE, **here, "identity": state["identity"],
+                **_NONE, **here, **_keys_of(state),
                 "sessions": [*state["sessions"], session.hex()],
                 "step": int(Step.ADVERTISE), "answer": answer.to_bytes().hex(),
                 "client": client.saved(),
             }), 0  # fmt: skip
 
         self._documents[asked.digest] = asked
-        return self._moved(move, asked.micro_epsilon)
+        # Kept with the session: documents of rounds that cannot be begun would fill the disk.
+        return self._moved(move, asked.micro_epsilon, (asked.digest, asked.to_json()))
 
     def share(self, message: bytes, identities: Identities) -> bytes:
         """Answer the list of the neighbours' keys: return shares of two secrets, sealed for them.
@@ -296,7 +298,7 @@ class Participant:
         return self._answer(Step.MASK, message, respond)
 
     def confirm(self, message: bytes) -> bytes:
-        """Answer the list of survivors: return its signature."""
+        """Answer the list of survivors: return what confirms it to the neighbours."""
 
         def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
             return client.confirm(Survivors.from_bytes(data, client.terms))
@@ -304,7 +306,7 @@ class Participant:
         return self._answer(Step.CONFIRM, message, respond)
 
     def reveal(self, message: bytes) -> bytes:
-        """Answer the neighbours' signatures: return one share of each of them."""
+        """Answer the neighbours' confirmations: return one share of each of them."""
 
         def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
             return client.reveal(Confirmations.from_bytes(data, client.terms))
@@ -325,7 +327,7 @@ class Participant:
             state = _read(before)
             if state["step"] != Step.REVEAL:
                 raise ProtocolError("the session is not over: its last answer was not given")
-            return _written({**state, "answer": "", "asked": "", "identities": []}), 0
+            return _written({**state, "answer": "", "asked": ""}), 0
 
         self._ledger.advance(self.campaign.digest, move, self.campaign.micro_epsilon)
 
@@ -354,25 +356,30 @@ class Participant:
                 raise ProtocolError(f"this device does not answer round {step.value} now")
             if step in (Step.SHARE, Step.MASK):
                 self.check_open()
-            if identities is not None:
-                state["identities"] = sorted([n, key.hex()] for n, key in identities.items())
-            client = self._client(state, document)
+            client = self._client(state, document, identities)
             try:
                 answer = respond(client, data, document)
             except ProtocolError as error:
                 return _gone(state, str(error)), 0
-            spends = step is Step.MASK
-            cost = document.micro_epsilon if spends else 0
-            return _written({
+            now = {
                 **state, "step": int(step), "asked": asked, "answer": answer.to_bytes().hex(),
-                "client": client.saved(), "spent": 1 if spends else state["spent"],
-            }), cost  # fmt: skip
+                "client": client.saved(),
+            }  # fmt: skip
+            if step is not Step.MASK:
+                return _written(now), 0
+            # No other session may follow: with the key goes what could open this one later.
+            return _written({**now, "spent": 1, "agreement": ""}), document.micro_epsilon
 
         return self._moved(move)
 
-    def _moved(self, move: Callable[[str | None], tuple[str, int]], room: int = 0) -> bytes:
+    def _moved(
+        self,
+        move: Callable[[str | None], tuple[str, int]],
+        room: int = 0,
+        document: tuple[str, str] | None = None,
+    ) -> bytes:
         limit = self.campaign.micro_epsilon
-        state = _read(self._ledger.advance(self.campaign.digest, move, limit, room))
+        state = _read(self._ledger.advance(self.campaign.digest, move, limit, room, document))
         if state["left"]:
             raise ProtocolError(state["left"])
         return bytes.fromhex(state["answer"])
@@ -385,31 +392,33 @@ class Participant:
             raise ProtocolError("another process began another round: open the participant anew")
         return self._documents[state["round"]]
 
-    def _client(self, state: State, document: RoundDocument) -> Client:
+    def _client(
+        self, state: State, document: RoundDocument, identities: Mapping[int, bytes] | None
+    ) -> Client:
         """Return the client of a session, as its last answer left it."""
-        identity = self._identity(state)
-        directory = {n: bytes.fromhex(key) for n, key in state["identities"]}
-        directory[state["number"]] = identity.public
         terms = document.terms(bytes.fromhex(state["session"]))
-        client = Client(terms, state["number"], identity, directory)
-        client.restore(state["client"])
-        return client
+        number, saved = state["number"], state["client"]
+        if identities is None:
+            return Client.restored(terms, number, saved)
+        own = _identity(state)
+        directory = {**identities, number: own.public}
+        return Client.restored(terms, number, saved, own, directory)
 
     def _fetched(self, state: State, message: bytes, identities: Identities) -> Mapping[int, bytes]:
         """Return the identities of those whose keys a message lists, but for one's own."""
         self._documents.update(self._kept_document(state["round"]))
         terms = self._documents[state["round"]].terms(bytes.fromhex(state["session"]))
         try:
-            adverts = KeyList.from_bytes(message, terms).adverts
+            keys = KeyList.from_bytes(message, terms).keys
         except ProtocolError:
             return {}  # the message is refused in its turn
-        if len(adverts) > terms.degree + 1:
+        if len(keys) > terms.degree + 1:
             return {}
-        numbers = sorted({advert.client for advert in adverts} - {state["number"]})
+        numbers = sorted({owner for owner, _ in keys} - {state["number"]})
         found = identities(numbers)
         for number, key in found.items():
-            if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-                raise ParameterError(f"identities must be {KEY_BYTES} bytes, got {shown(key)}")
+            if not isinstance(key, bytes) or len(key) != IDENTITY_BYTES:
+                raise ParameterError(f"identities must be {IDENTITY_BYTES} bytes, got {shown(key)}")
             if number not in numbers:
                 raise ParameterError("identities must return those of the numbers it is asked for")
         return found
@@ -424,10 +433,6 @@ class Participant:
     def _state(self) -> State:
         return _read(self._ledger.state(self.campaign.digest))
 
-    def _identity(self, state: State) -> SigningKey:
-        private = bytes.fromhex(state["identity"])
-        return SigningKey(lambda _: private)
-
     def check_open(self) -> None:
         """Refuse where :meth:`is_open` is false, so that no position is read in vain.
 
@@ -441,6 +446,15 @@ class Participant:
                 "the round of this device is not open by its clock: ask is_open before a position "
                 "is read; nothing was drawn"
             )
+
+
+def _keys_of(state: State) -> State:
+    """Return what stays of a state when another session is begun."""
+    return {name: state[name] for name in ("signing", "agreement", "identity")}
+
+
+def _identity(state: State) -> Identity:
+    return Identity(bytes.fromhex(state["signing"]), bytes.fromhex(state["agreement"]))
 
 
 def _check_new(state: State, here: State) -> bool:

@@ -2,7 +2,10 @@
 
 Key agreement: X25519 (RFC 7748). Key derivation: HKDF-SHA256 (RFC 5869). Mask stream: ChaCha20
 (RFC 8439). Encryption of shares: ChaCha20-Poly1305 (RFC 8439). Signatures: Ed25519 (RFC 8032).
+Authentication codes: HMAC-SHA256 (RFC 2104).
 """
+
+import hmac
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -18,6 +21,8 @@ from client_sdk.rounds.errors import ProtocolError
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 SEAL_BYTES = 16  # by which what is sealed is longer
+CODE_BYTES = 16  # of an authentication code
+IDENTITY_BYTES = 2 * KEY_BYTES
 FIELD = (1 << 255) - 19  # an X25519 public key is a number below it
 # Every key here encrypts one message or expands one mask, ever: a nonce has nothing to tell apart.
 STREAM_START = bytes(16)
@@ -37,8 +42,8 @@ class KeyPair:
         self.private = private
         self.public = self._key.public_key().public_bytes_raw()
 
-    def agree(self, other: bytes, salt: bytes, label: bytes) -> bytes:
-        """Return the 32-byte key shared with the holder of another public key.
+    def agree(self, other: bytes, salt: bytes, label: bytes, size: int = KEY_BYTES) -> bytes:
+        """Return key bytes shared with the holder of another public key, ``size`` of them.
 
         Both public keys enter the derivation, so that the result stands for this very pair.
 
@@ -47,16 +52,12 @@ class KeyPair:
         ProtocolError
             The public key is one of the few with which every private key agrees on zero.
         """
-        return self.agreed(other, salt, label)[0]
-
-    def agreed(self, other: bytes, salt: bytes, *labels: bytes) -> list[bytes]:
-        """Return a key as :meth:`agree` does for each label, at the price of one agreement."""
         try:
             shared = self._key.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:
             raise ProtocolError("a public key is not a valid X25519 key") from None
         first, second = sorted((self.public, other))
-        return [derive(shared, salt, label + first + second) for label in labels]
+        return derive(shared, salt, label + first + second, size)
 
 
 def usable(public: bytes) -> bool:
@@ -74,9 +75,9 @@ def usable(public: bytes) -> bool:
     return True
 
 
-def derive(secret: bytes, salt: bytes, label: bytes) -> bytes:
-    """Return 32 bytes derived from a secret by HKDF-SHA256; other labels, independent bytes."""
-    return HKDF(SHA256(), KEY_BYTES, salt, label).derive(secret)
+def derive(secret: bytes, salt: bytes, label: bytes, size: int = KEY_BYTES) -> bytes:
+    """Return bytes derived from a secret by HKDF-SHA256; other labels, independent bytes."""
+    return HKDF(SHA256(), size, salt, label).derive(secret)
 
 
 def keystream(key: bytes, size: int) -> bytes:
@@ -104,8 +105,18 @@ def unseal(key: bytes, ciphertext: bytes, associated: bytes) -> bytes:
         raise ProtocolError("encrypted shares were altered, or made for another use") from None
 
 
+def code(key: bytes, statement: bytes) -> bytes:
+    """Return the 16-byte authentication code of a statement: HMAC-SHA256, cut."""
+    return hmac.digest(key, statement, "sha256")[:CODE_BYTES]
+
+
+def is_code(key: bytes, found: bytes, statement: bytes) -> bool:
+    """Tell whether a code is that of a statement, in a time that does not depend on how near."""
+    return hmac.compare_digest(code(key, statement), found)
+
+
 class SigningKey:
-    """An Ed25519 signing key: a client's identity, enrolled before any session.
+    """An Ed25519 signing key: a directory's, or the half of an identity that signs.
 
     Attributes
     ----------
@@ -129,3 +140,56 @@ def verified(public: bytes, signature: bytes, statement: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
+
+
+def can_sign(public: bytes) -> bool:
+    """Tell whether 32 bytes may be an Ed25519 public key that one holder alone signs for.
+
+    A number below the field's size, and none of the points of small order, for which anybody makes
+    signatures: those with y = 0, 1 and -1, and with the two y of order 8.
+    """
+    y = int.from_bytes(public, "little") & ((1 << 255) - 1)  # the highest bit is the sign of x
+    return y < FIELD and y not in _SMALL_ORDER
+
+
+_Y_OF_ORDER_8 = int("7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7", 16)
+_SMALL_ORDER = frozenset({0, 1, FIELD - 1, _Y_OF_ORDER_8, FIELD - _Y_OF_ORDER_8})
+
+
+class Identity:
+    """A client's long-term keys, enrolled before any session: one to sign, one to agree with.
+
+    Parameters
+    ----------
+    signing, agreement : bytes, 32 each
+        Private keys, of Ed25519 and X25519.
+
+    Attributes
+    ----------
+    public : bytes, 64
+        What is enrolled: the public key of its signatures, then that of its agreements.
+    """
+
+    def __init__(self, signing: bytes, agreement: bytes) -> None:
+        self._signing = SigningKey(lambda _: signing)
+        self.agreement = KeyPair(agreement)
+        self.public = self._signing.public + self.agreement.public
+
+    @classmethod
+    def draw(cls, entropy: Entropy) -> "Identity":
+        """Return a new one."""
+        return cls(random_bytes(entropy, KEY_BYTES), random_bytes(entropy, KEY_BYTES))
+
+    def sign(self, statement: bytes) -> bytes:
+        """Return the 64-byte signature of a statement."""
+        return self._signing.sign(statement)
+
+
+def signing_half(identity: bytes) -> bytes:
+    """Return the public key that an identity's signatures are verified with."""
+    return identity[:KEY_BYTES]
+
+
+def agreement_half(identity: bytes) -> bytes:
+    """Return the public key that others agree on keys with."""
+    return identity[KEY_BYTES:]

@@ -11,8 +11,14 @@ from functools import lru_cache
 
 from client_sdk.entropy import Entropy, random_bytes
 
-PRIME = (1 << 257) - 93  # every 32-byte secret is below it; just below a power of two to draw from
-SHARE_BYTES = 33
+PRIME = (1 << 128) - 159  # just below a power of two to draw from
+SHARE_BYTES = 16  # of a share, and of a secret: a number of the field, most significant first
+UNREDUCED = 16  # steps of a polynomial between two reductions
+
+
+def draw(entropy: Entropy) -> bytes:
+    """Return a secret: a uniform number of the field, which is 128 bits but for 2^-120."""
+    return _uniform(PRIME, entropy).to_bytes(SHARE_BYTES, "big")
 
 
 def split(
@@ -41,12 +47,16 @@ def split(
     """
     # The leading coefficient may be 0: were it never, t - 1 shares would rule out a secret.
     coefficients = [_uniform(prime, entropy) for _ in range(needed - 1)]
+    # Horner, reduced now and then: numbers stay short. At x = 0, where no holder is, the value is
+    # the secret itself.
+    parts = [coefficients[k : k + UNREDUCED] for k in range(0, len(coefficients), UNREDUCED)]
     shares = []
     for x in holders:
-        # Horner. At x = 0, where no holder is, the value is the secret itself.
         value = 0
-        for coefficient in coefficients:
-            value = (value + coefficient) * x % prime
+        for part in parts:
+            for coefficient in part:
+                value = (value + coefficient) * x
+            value %= prime
         shares.append((value + secret) % prime)
     return shares
 

@@ -9,7 +9,7 @@ from client_sdk.errors import ParameterError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours
 from client_sdk.validate import shown, whole_number
 
-VERSION = b"ldpspatial secure aggregation 3"
+VERSION = b"ldpspatial secure aggregation 4"
 SESSION_BYTES = 16
 DIGEST_BYTES = 32
 MAX_BITS = 62  # int64 holds 2^62 with its negative half

@@ -10,7 +10,12 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 
 from client_sdk.errors import ParameterError
-from client_sdk.rounds.enrolment import CERTIFICATE_BYTES, NUMBER_BYTES, Certificate
+from client_sdk.rounds.enrolment import (
+    CERTIFICATE_BYTES,
+    NUMBER_BYTES,
+    Certificate,
+    check_directory,
+)
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.participant import Participant
 from client_sdk.rounds.terms import Step
@@ -98,9 +103,12 @@ def visit(
     ------
     ProtocolError
         The server, or the directory, broke a rule.
+    ParameterError
+        ``directory`` is no public key, or one that anybody has.
     client_sdk.ClientError
         What the participant raises: the device is not asked now, or its budget is spent.
     """
+    check_directory(directory)
     campaign = participant.campaign.digest
     if (yield from _was_summed(participant)):
         participant.finish()

@@ -4,8 +4,9 @@ Whatever arrives may be anything, be it bytes or an object. Client and server ch
 before they look into it; what breaks a rule raises `ProtocolError` and nothing else.
 """
 
+import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -45,10 +46,18 @@ class Reader:
 
     def pairs(self, size: int) -> tuple[tuple[int, bytes], ...]:
         """Return all that is left, as pairs of a client and ``size`` bytes."""
-        found = []
-        while self._place < len(self._data):
-            found.append((self.number(), self.take(size)))
-        return tuple(found)
+        return tuple((number, content) for number, content in self._rest(f">I{size}s"))
+
+    def pieces(self, size: int) -> tuple[bytes, ...]:
+        """Return all that is left, in pieces of ``size`` bytes."""
+        return tuple(piece for (piece,) in self._rest(f"{size}s"))
+
+    def _rest(self, form: str) -> Iterator[tuple[Any, ...]]:
+        """Return all that is left in entries of a form of the module ``struct``."""
+        rest = self.take(len(self._data) - self._place)
+        if len(rest) % struct.calcsize(form):
+            raise ProtocolError("a message is too short")
+        return struct.iter_unpack(form, rest)
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,7 @@ def number_bytes(client: int) -> bytes:
 
 def listed(entries: Iterable[tuple[int, bytes]]) -> bytes:
     """Return pairs of a client and bytes, one after the other."""
-    return b"".join(number_bytes(client) + content for client, content in entries)
+    return b"".join(client.to_bytes(NUMBER_BYTES, "big") + content for client, content in entries)
 
 
 def require(rule: bool, broken: str) -> None:
@@ -150,15 +159,18 @@ def is_bytes(value: object, size: int) -> bool:
     return isinstance(value, bytes) and len(value) == size
 
 
-def are_pairs(value: object, right: Callable[[object], bool]) -> bool:
-    """Tell whether a value is a tuple of pairs of a number and something that is ``right``."""
-    return isinstance(value, tuple) and all(
-        isinstance(pair, tuple) and len(pair) == 2 and is_number(pair[0]) and right(pair[1])
-        for pair in value
-    )
-
-
 def check_pairs(value: object, size: int, what: str) -> None:
     """Refuse what is not a tuple of pairs of a number and so many bytes."""
-    right = are_pairs(value, lambda content: is_bytes(content, size))
+    right = isinstance(value, tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int for pair in value
+    )
+    require(right, f"the list of {what} is malformed")
+    check_each(tuple(pair[1] for pair in value), size, what)  # type: ignore[attr-defined]
+
+
+def check_each(value: object, size: int, what: str) -> None:
+    """Refuse what is not a tuple of so many bytes each."""
+    right = isinstance(value, tuple) and all(
+        type(each) is bytes and len(each) == size for each in value
+    )
     require(right, f"the list of {what} is malformed")

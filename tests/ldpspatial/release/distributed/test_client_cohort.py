@@ -110,8 +110,9 @@ def test_a_round_is_that_of_sum_clients() -> None:
     cohort = ClientCohort(shard_size=4, tolerated=0.25, secure_sum=protocol)
     ones = sparse.csr_array(np.ones((9, 3), dtype=np.int64))
     found = cohort.sum(ones, 2.0, 3, np.random.default_rng(5))
-    # It was the protocol that added up: names of three sessions; four keys of each client.
-    assert (drawn.count(16), drawn.count(32)) == (3, 9 * 4)
+    # It was the protocol that added up: names of three sessions, and of each client two
+    # keys, two secrets and for each of these two coefficients.
+    assert (drawn.count(16), drawn.count(32)) == (3 + 9 * 2 * 3, 9 * 2)
     plain = Cohort(shard_size=4, tolerated=0.25)
     same = sum_clients(plain, ones, 2.0, 3, np.random.default_rng(5))
     assert found.counts.tolist() == same.counts.tolist()

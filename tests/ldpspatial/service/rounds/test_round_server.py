@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Device
-from client_sdk.rounds import Ask, Asked, Campaign, Participant, RoundDocument, Step
+from client_sdk.rounds import Ask, Asked, Campaign, Identity, Participant, RoundDocument, Step
 from ldpspatial.errors import InputError
 from ldpspatial.service.app import make_app
 from ldpspatial.service.database import Statement, StoreError
@@ -26,6 +26,7 @@ from ldpspatial.service.rounds.server import (
 )
 from ldpspatial.service.rounds.sessions import Session
 from ldpspatial.service.store import make_store
+from tests.support.aggregation_rounds import seeded
 from tests.support.round_devices import HERE, START, a_campaign, a_device, joined
 from tests.support.round_sessions import Mortal, a_database
 from tests.support.round_visits import Visitor, app_of, call
@@ -307,7 +308,7 @@ def test_seats_and_enrolment_are_for_those_who_may(
         told = await call(app, Ask("POST", f"/directory/{digest}", first.identity))
         again = await call(app, Ask("POST", f"/directory/{digest}", first.identity))
         assert told.body == again.body
-        assert len(told.body) == 100
+        assert len(told.body) == 132
         request = first.seat_request(told.body)
         early = await call(app, Ask("GET", f"/rounds/{digest}/1"))
         assert (early.status, early.retry_after_s) == (503, 1)
@@ -323,7 +324,8 @@ def test_seats_and_enrolment_are_for_those_who_may(
             (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1] + b"\x00")),
             (413, Ask("POST", f"/rounds/{digest}/1/seat", bytes(5000))),
             (422, Ask("POST", f"/directory/{digest}", bytes(31))),
-            (404, Ask("POST", f"/directory/{'0' * 64}", bytes(32))),
+            (422, Ask("POST", f"/directory/{digest}", bytes(64))),  # keys that everybody has
+            (404, Ask("POST", f"/directory/{'0' * 64}", first.identity)),
             (404, Ask("GET", f"/rounds/{'0' * 64}")),
             (404, Ask("GET", "/rounds/xyz")),
             (410, Ask("GET", f"/rounds/{digest}/4")),
@@ -332,7 +334,9 @@ def test_seats_and_enrolment_are_for_those_who_may(
         # The directory is full at a hundred people.
         statuses = [
             (
-                await call(app, Ask("POST", f"/directory/{digest}", number.to_bytes(32, "big")))
+                await call(
+                    app, Ask("POST", f"/directory/{digest}", Identity.draw(seeded(number)).public)
+                )
             ).status
             for number in range(100)
         ]

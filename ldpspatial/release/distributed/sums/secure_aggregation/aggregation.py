@@ -121,8 +121,8 @@ class SecureAggregation:
             else "a server that follows the protocol, and neighbours from choose_neighbours"
         )
         return (
-            "computational: sums by secure aggregation on X25519, HKDF-SHA256, ChaCha20-Poly1305 "
-            f"and Ed25519, with {server}"
+            "computational: sums by secure aggregation on X25519, HKDF-SHA256, HMAC-SHA256, "
+            f"ChaCha20-Poly1305 and Ed25519, with {server}"
         )
 
     def total(self, vectors: Ints, survivors: Bools) -> Ints | None:

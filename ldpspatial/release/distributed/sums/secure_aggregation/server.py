@@ -10,13 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 from client_sdk.rounds.shared import (
-    KEY_BYTES,
+    SHARE_BYTES,
     Confirmation,
     Confirmations,
     Ints,
     KeyAdvert,
     KeyList,
-    KeyPair,
     MaskedVector,
     Message,
     ProtocolError,
@@ -29,12 +28,11 @@ from client_sdk.rounds.shared import (
     check_advert,
     circle,
     combine,
+    mask_pair,
     own_mask,
     pair_mask,
     seed_check,
-    survivor_statements,
     usable,
-    verified,
 )
 from client_sdk.shared import Entropy, system_entropy
 from ldpspatial.release.distributed.sums.secure_aggregation.errors import AbortedError
@@ -51,8 +49,8 @@ class Server:
     Parameters
     ----------
     terms : Terms
-    directory : sequence of bytes, 32 each
-        Public key of every enrolled client.
+    directory : sequence or mapping of bytes, 64 each
+        Identity of every enrolled client; whom a mapping leaves out cannot take part.
     entropy : callable, optional
         Takes n, returns n random bytes; the operating system's, but for tests.
 
@@ -63,22 +61,25 @@ class Server:
     """
 
     def __init__(
-        self, terms: Terms, directory: Sequence[bytes], entropy: Entropy = system_entropy
+        self,
+        terms: Terms,
+        directory: Sequence[bytes] | Mapping[int, bytes],
+        entropy: Entropy = system_entropy,
     ) -> None:
         self.terms = terms
         self.survivors: frozenset[int] = frozenset()
-        self._directory = dict(enumerate(directory))
+        known = directory if isinstance(directory, Mapping) else dict(enumerate(directory))
+        self._directory = known
         self._entropy = entropy
         self._step: Step | None = Step.ADVERTISE
         self._heard: set[int] = set()  # in this round
         self._left: set[int] = set(range(terms.clients))  # after the last round
-        self._adverts: dict[int, KeyAdvert] = {}
-        self._public_keys: set[bytes] = set()
+        self._mask_keys: dict[int, bytes] = {}
+        self._taken: set[bytes] = set()
         self._neighbours: dict[int, frozenset[int]] = {}  # of each client, itself among them
         self._shares_out: dict[int, SharesOut] = {}
         self._sum: Ints = np.zeros(terms.length, dtype=np.int64)
-        self._statements: dict[int, bytes] = {}
-        self._signatures: dict[int, bytes] = {}
+        self._confirmed: dict[int, Confirmation] = {}
         self._revealed: dict[int, Revealed] = {}
         self._total: Ints | None = None
 
@@ -155,14 +156,14 @@ class Server:
         return self._total
 
     def _take_advert(self, message: KeyAdvert) -> None:
-        """Take keys only if no neighbour will refuse them: it would leave, not the one at fault."""
+        """Take a key only if no neighbour will refuse it: it would leave, not the one at fault."""
         check_advert(self.terms, message, self._directory)
-        keys = {message.cipher_key, message.mask_key}
+        key = message.mask_key
         # Nobody can copy the key of another before it has been taken: the lists are not out yet.
-        if len(keys) < 2 or keys & self._public_keys or not all(map(usable, keys)):
-            raise ProtocolError(f"client {message.client} sent keys that cannot be used, or twice")
-        self._public_keys |= keys
-        self._adverts[message.client] = message
+        if key in self._taken or not usable(key):
+            raise ProtocolError(f"client {message.client} sent a key that cannot be used, or twice")
+        self._taken.add(key)
+        self._mask_keys[message.client] = key
 
     def _key_lists(self) -> Answers:
         # Drawn now, so that no client's keys depend on who its neighbours are.
@@ -170,21 +171,23 @@ class Server:
         self._neighbours = circle(joined, self.terms.degree, self._entropy)
         lists: Answers = {}
         for client in joined:
-            adverts = tuple(self._adverts[v] for v in sorted(self._neighbours[client]))
-            lists[client] = KeyList(self.terms.digest, client, adverts)
+            keys = tuple((v, self._mask_keys[v]) for v in sorted(self._neighbours[client]))
+            lists[client] = KeyList(self.terms.digest, client, keys)
         return lists
 
+    def _others(self, client: int) -> list[int]:
+        """Return the neighbours of a client in the order in which it names them."""
+        return sorted(self._neighbours[client] - {client})
+
     def _take_shares(self, message: SharesOut) -> None:
-        receivers = [receiver for receiver, _ in message.sealed]
-        others = self._neighbours[message.client] - {message.client}
-        if len(receivers) != len(others) or set(receivers) != others:
+        if len(message.sealed) != len(self._others(message.client)):
             raise ProtocolError(f"client {message.client} has not sent each neighbour its shares")
         self._shares_out[message.client] = message
 
     def _shares_in(self) -> Answers:
         inboxes: dict[int, list[tuple[int, bytes]]] = {client: [] for client in self._left}
         for sender, message in sorted(self._shares_out.items()):
-            for receiver, ciphertext in message.sealed:
+            for receiver, ciphertext in zip(self._others(sender), message.sealed, strict=True):
                 if receiver in inboxes:
                     inboxes[receiver].append((sender, ciphertext))
         digest = self.terms.digest
@@ -192,36 +195,38 @@ class Server:
 
     def _survivor_lists(self) -> Answers:
         self.survivors = frozenset(self._left)
-        self._statements = survivor_statements(self.terms, self.survivors, self._adverts)
         digest = self.terms.digest
         n = self.terms.clients
         return {client: Survivors(digest, client, self.survivors, n) for client in self._left}
 
+    def _confirmed_to(self, client: int) -> list[int]:
+        """Return to whom a client confirms the survivors, in the order in which it does so."""
+        return [v for v in self._others(client) if v in self.survivors]
+
     def _take_confirmation(self, message: Confirmation) -> None:
-        statement = self._statements[message.client]
-        if not verified(self._directory[message.client], message.signature, statement):
-            raise ProtocolError(f"client {message.client} has not confirmed the survivors")
-        self._signatures[message.client] = message.signature
+        # What is in the codes their receivers alone can tell.
+        if len(message.codes) != len(self._confirmed_to(message.client)):
+            raise ProtocolError(f"client {message.client} has not confirmed to each neighbour")
+        self._confirmed[message.client] = message
 
     def _confirmations(self) -> Answers:
-        answers: Answers = {}
-        for client in self._left:
-            # As many as it takes, its own among them: it verifies each of the others.
-            others = sorted(self._neighbours[client] & self._left - {client})
-            signers = [client, *others[: self.terms.shares - 1]]
-            signatures = tuple((v, self._signatures[v]) for v in signers)
-            answers[client] = Confirmations(self.terms.digest, client, signatures)
-        return answers
+        inboxes: dict[int, list[tuple[int, bytes]]] = {client: [] for client in self._left}
+        for sender, message in sorted(self._confirmed.items()):
+            for receiver, found in zip(self._confirmed_to(sender), message.codes, strict=True):
+                if receiver in inboxes:
+                    inboxes[receiver].append((sender, found))
+        digest = self.terms.digest
+        return {v: Confirmations(digest, v, tuple(codes)) for v, codes in inboxes.items()}
+
+    def _asked_of(self, client: int) -> tuple[list[int], list[int]]:
+        """Return of whom a client reveals shares of seeds, and of whom of mask keys."""
+        sharing = sorted(self._neighbours[client] & self._shares_out.keys())
+        alive = [v for v in sharing if v in self.survivors]
+        return alive, [v for v in sharing if v not in self.survivors]
 
     def _take_revealed(self, message: Revealed) -> None:
-        sharing = self._neighbours[message.client] & self._shares_out.keys()
-        seeds = dict(message.seeds)
-        keys = dict(message.keys)
-        wanted = (
-            seeds.keys() == sharing & self.survivors and keys.keys() == sharing - self.survivors
-        )
-        once = len(seeds) == len(message.seeds) and len(keys) == len(message.keys)
-        if not wanted or not once:
+        alive, failed = self._asked_of(message.client)
+        if len(message.seeds) != len(alive) or len(message.keys) != len(failed):
             raise ProtocolError(f"client {message.client} has not revealed what was asked for")
         self._revealed[message.client] = message
 
@@ -230,7 +235,9 @@ class Server:
         total = self._sum
         shares: dict[int, dict[int, int]] = {owner: {} for owner in self._shares_out}
         for holder, message in sorted(self._revealed.items()):
-            for owner, share in (*message.seeds, *message.keys):
+            alive, failed = self._asked_of(holder)
+            revealed = *message.seeds, *message.keys
+            for owner, share in zip([*alive, *failed], revealed, strict=True):
                 shares[owner][holder + 1] = share
         # Masks of pairs of survivors have cancelled. Left are the own masks of survivors, and the
         # masks of their pairs with clients that shared secrets and failed.
@@ -240,22 +247,19 @@ class Server:
                 raise AbortedError(f"shares of the seed of client {owner} do not fit")
             total = total - own_mask(terms, owner, seed)
         for owner in self._shares_out.keys() - self.survivors:
-            pair = KeyPair(self._secret(owner, shares[owner]))
-            if pair.public != self._adverts[owner].mask_key:
+            pair = mask_pair(terms, owner, self._secret(owner, shares[owner]))
+            if pair.public != self._mask_keys[owner]:
                 raise AbortedError(f"shares of the mask key of client {owner} do not fit")
             # What survivors have added for the pair, its owner would have taken away.
             for other in self._neighbours[owner] & self.survivors:
-                total = total + pair_mask(terms, pair, owner, self._adverts[other])
+                total = total + pair_mask(terms, pair, owner, other, self._mask_keys[other])
         self._total = total & np.int64(terms.modulus - 1)
         return {}
 
     def _secret(self, owner: int, shares: Mapping[int, int]) -> bytes:
-        """Put a 32-byte secret together from as many of the shares as it takes."""
+        """Put a secret together from as many of the shares as it takes."""
         needed = self.terms.shares
         if len(shares) < needed:
             raise AbortedError(f"{len(shares)} shares of client {owner} are left, {needed} needed")
         secret = combine(dict(list(shares.items())[:needed]))
-        # The field is wider than a key: wrong shares may combine to a number that is no key.
-        if secret.bit_length() > 8 * KEY_BYTES:
-            raise AbortedError(f"shares of client {owner} do not fit")
-        return secret.to_bytes(KEY_BYTES, "big")
+        return secret.to_bytes(SHARE_BYTES, "big")

@@ -8,12 +8,12 @@ import numpy as np
 from client_sdk.rounds.shared import (
     Client,
     Confirmations,
+    Identity,
     Ints,
     KeyList,
     Message,
     ProtocolError,
     SharesIn,
-    SigningKey,
     Step,
     Survivors,
     Terms,
@@ -62,7 +62,7 @@ def enrol(
     client : type, optional
         Class of the clients.
     """
-    identities = [SigningKey(entropy) for _ in range(terms.clients)]
+    identities = [Identity.draw(entropy) for _ in range(terms.clients)]
     directory = [identity.public for identity in identities]
     clients = [
         client(terms, number, identity, directory, entropy)

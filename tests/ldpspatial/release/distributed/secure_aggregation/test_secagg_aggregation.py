@@ -89,10 +89,10 @@ def test_entropy_is_the_operating_systems_but_for_tests() -> None:
     found = SecureAggregation(2, 8, entropy=counted).total(vectors, here)
     assert found is not None
     assert found.tolist() == [3, 3]
-    # A session's name; an identity, two key pairs and a seed each; coefficients of 33 bytes.
+    # A session's name; two keys of an identity each; secrets and coefficients of 16 bytes.
     assert asked[0] == 16
-    assert sorted(set(asked)) == [16, 32, 33]
-    assert asked.count(32) == 3 * 4
+    assert sorted(set(asked)) == [16, 32]
+    assert asked.count(32) == 3 * 2
     assert "entropy" not in repr(SecureAggregation(2, 8))
 
 
@@ -199,25 +199,27 @@ def test_bytes_are_the_formula_and_what_comes_on_top(neighbours: Neighbours | No
     clients, server = enrol(agreed, seeded(1))
     outcome = play(clients, server, some_vectors(agreed), {3: Step.MASK})
     others = agreed.degree
+    # On the circle client 3, who fails, is a neighbour of client 0 or not.
+    kept = server._neighbours[0] - {3}
     header = 37  # a byte for the round, the session's 32, the client's 4
     assert outcome.sent[:, 0].tolist() == [
-        header + 32 + 32 + 64,
-        header + 32 + others * (4 + 33 + 33 + 16),
+        header + 32 + 64,
+        header + 32 + others * (16 + 16 + 16),
         header + 40 * 20 // 8,
-        header + 64,
-        header + 4 + (others + 1) * (4 + 33),
+        header + (len(kept) - 1) * 16,
+        header + 4 + (others + 1) * 16,
     ]
     assert outcome.received[:, 0].tolist() == [
-        header + (others + 1) * (4 + 32 + 32 + 64),
-        header + others * (4 + 33 + 33 + 16),
+        header + (others + 1) * (4 + 32),
+        header + others * (4 + 16 + 16 + 16),
         header + 2,
-        header + agreed.shares * (4 + 64),
+        header + (len(kept) - 1) * (4 + 16),
         0,
     ]
-    # Public keys, shares and the vector alone are what the formula counts, one key pair apart: the
-    # server also sends a client its own.
-    counted = 2 * 32 + 2 * 32 * others + 2 * 2 * 33 * others + 33 * (others + 1) + 40 * 20 // 8
-    assert counted == published_bits(others + 1, 40, 20, 256, 264) // 8
+    # Public keys, shares and the vector alone are what the formula counts. Of the two keys of a
+    # client one is drawn for the session here, and the directory has the other.
+    counted = 2 * 32 + 2 * 32 * others + 2 * 2 * 16 * others + 16 * (others + 1) + 40 * 20 // 8
+    assert counted == published_bits(others + 1, 40, 20, 256, 128) // 8
 
 
 def test_the_measurement_runs() -> None:

@@ -10,16 +10,18 @@ import pytest
 from client_sdk import ParameterError
 from client_sdk.rounds.messages import (
     Confirmations,
-    KeyAdvert,
     KeyList,
     Revealed,
     SharesIn,
     SharesOut,
     Survivors,
 )
+from client_sdk.rounds.primitives import Identity
 from client_sdk.rounds.wire import Message
 from ldpspatial.release.distributed.sums.secure_aggregation import Neighbours, ProtocolError, Step
-from tests.support.aggregation_rounds import Rounds, sealing, terms
+from tests.support.aggregation_rounds import Rounds, revealed_of, sealing, seeded, terms
+
+Keys = list[tuple[int, bytes]]
 
 SILENT = 4  # fails before its masked vector, where a test wants a client that has failed
 
@@ -66,66 +68,82 @@ def test_messages_of_another_session_client_or_round(step: Step) -> None:
 # -- round 1: the list of keys
 
 
-def key_list(change: Callable[[list[KeyAdvert]], Any], **changed: Any) -> tuple[Rounds, KeyList]:
+def key_list(change: Callable[[Keys], Any], **changed: Any) -> tuple[Rounds, KeyList]:
     rounds = at(Step.SHARE, **changed)
     message = rounds.inbox[0]
     assert isinstance(message, KeyList)
-    adverts = list(message.adverts)
-    change(adverts)
-    return rounds, replace(message, adverts=tuple(adverts))
+    keys = list(message.keys)
+    change(keys)
+    return rounds, replace(message, keys=tuple(keys))
 
 
-def put(place: int, **fields: Any) -> Callable[[list[KeyAdvert]], None]:
-    def change(adverts: list[KeyAdvert]) -> None:
-        adverts[place] = replace(adverts[place], **fields)
+def put(place: int, owner: int, key: bytes | None = None) -> Callable[[Keys], None]:
+    def change(keys: Keys) -> None:
+        keys[place] = (owner, keys[place][1] if key is None else key)
 
     return change
-
-
-def repeat_key(adverts: list[KeyAdvert]) -> None:
-    adverts[2] = replace(adverts[2], mask_key=adverts[1].mask_key)
-
-
-def swap_owners(adverts: list[KeyAdvert]) -> None:
-    first, second = adverts[1], adverts[2]
-    adverts[1], adverts[2] = replace(second, client=1), replace(first, client=2)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda adverts: adverts.pop(0), "own keys are missing or altered"),
-        (put(0, mask_key=bytes(32)), "own keys are missing or altered"),
-        (lambda adverts: adverts.append(adverts[1]), "a client occurs twice"),
-        (lambda adverts: adverts.__delitem__(slice(3, 6)), "3 clients' keys is too short"),
-        (repeat_key, "a public key occurs twice"),
-        (lambda adverts: put(1, mask_key=adverts[0].mask_key)(adverts), "key occurs twice"),
-        (lambda adverts: put(1, cipher_key=adverts[1].mask_key)(adverts), "key occurs twice"),
-        (put(1, cipher_key=bytes(32)), "the keys of client 1 are not signed by it"),
-        (put(1, client=9), "the keys of client 9 are not signed by it"),
-        (put(1, client=-2), "the keys of client -2 are not signed by it"),
-        (swap_owners, "the keys of client 1 are not signed by it"),
+        (lambda keys: keys.pop(0), "own key is missing or altered"),
+        (put(0, 0, bytes(32)), "own key is missing or altered"),
+        (lambda keys: keys.append(keys[1]), "a client occurs twice"),
+        (lambda keys: keys.__delitem__(slice(3, 6)), "3 clients' keys is too short"),
+        (lambda keys: put(2, 2, keys[1][1])(keys), "a public key occurs twice"),
+        (lambda keys: put(1, 1, keys[0][1])(keys), "a public key occurs twice"),
+        (put(1, 9), "client 9 is not enrolled"),
+        (put(1, -2), "client -2 is not enrolled"),
     ],
 )
-def test_lists_of_keys(change: Callable[[list[KeyAdvert]], Any], why: str) -> None:
+def test_lists_of_keys(change: Callable[[Keys], Any], why: str) -> None:
     rounds, message = key_list(change)
     refuses(rounds, Step.SHARE, message, why)
 
 
 def test_more_neighbours_than_agreed() -> None:
     rounds = Rounds(terms(6, 4, neighbours=Neighbours(2, 2))).until(Step.SHARE)
-    everyone = tuple(m for m in rounds.said if isinstance(m, KeyAdvert))
-    refuses(rounds, Step.SHARE, replace(rounds.inbox[0], adverts=everyone), "too long")  # type: ignore[call-arg]
+    everyone = tuple(sorted(rounds.server._mask_keys.items()))
+    refuses(rounds, Step.SHARE, replace(rounds.inbox[0], keys=everyone), "too long")  # type: ignore[call-arg]
 
 
-def test_keys_that_their_owner_signed_for_another_session() -> None:
-    earlier = Rounds(terms(6, 4, session=bytes(16))).until(Step.SHARE)
-    message = earlier.inbox[0]
-    assert isinstance(message, KeyList)
+@pytest.mark.parametrize("known", ["nobody", "a key that is none"])
+def test_who_is_not_enrolled_with_a_key_is_no_neighbour(known: str) -> None:
     rounds = at(Step.SHARE)
-    replayed = replace(message.adverts[1], session=rounds.inbox[0].session)
-    rounds, changed = key_list(lambda adverts: adverts.__setitem__(1, replayed))
-    refuses(rounds, Step.SHARE, changed, "the keys of client 1 are not signed by it")
+    directory = rounds.clients[0]._directory
+    changed = {
+        "nobody": {v: key for v, key in directory.items() if v != 3},
+        "a key that is none": {**directory, 3: directory[3][:32] + bytes(32)},
+    }[known]
+    rounds.clients[0]._directory = changed
+    why = "client 3 is not enrolled" if known == "nobody" else "not a valid X25519 key"
+    refuses(rounds, Step.SHARE, rounds.inbox[0], why)
+
+
+def swap_owners(keys: Keys) -> None:
+    (first, one), (second, two) = keys[1], keys[2]
+    keys[1], keys[2] = (first, two), (second, one)
+
+
+@pytest.mark.parametrize("change", [put(1, 1, b"\x09" + bytes(31)), swap_owners])
+def test_of_keys_that_are_not_their_owners_no_mask_is_made(change: Callable[[Keys], Any]) -> None:
+    """A server's own key in place of a neighbour's: what the neighbour seals does not open."""
+    rounds, changed = key_list(change)
+    for number, client in enumerate(rounds.clients):
+        message = changed if number == 0 else rounds.inbox[number]
+        rounds.server.receive(client.share(message))  # type: ignore[arg-type]
+    rounds.inbox = rounds.server.close_round()
+    refuses(rounds, Step.MASK, rounds.inbox[0], "altered, or made for another use")
+
+
+def test_an_identity_that_the_server_invented_opens_nothing() -> None:
+    """Whoever has not the long-term key that the directory names can seal for no client."""
+    rounds = at(Step.SHARE)
+    invented = Identity.draw(seeded(9))
+    rounds.clients[1]._identity = invented
+    rounds = rounds.until(Step.MASK)
+    refuses(rounds, Step.MASK, rounds.inbox[0], "altered, or made for another use")
 
 
 # -- round 2: shares
@@ -143,7 +161,7 @@ def shares_in(change: Callable[[list[tuple[int, bytes]]], Any]) -> tuple[Rounds,
 def from_client(rounds: Rounds, sender: int, receiver: int) -> bytes:
     """What a client sealed for another, as the server got it."""
     out = next(m for m in rounds.said if isinstance(m, SharesOut) and m.client == sender)
-    return dict(out.sealed)[receiver]
+    return out.sealed[receiver - (receiver > sender)]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +198,7 @@ def test_shares_sealed_for_somebody_else_or_in_another_session() -> None:
 def test_what_a_neighbour_seals_has_to_be_two_numbers_of_the_field(
     halves: tuple[bytes, bytes],
 ) -> None:
-    plaintext = b"".join(33 * half for half in halves)
+    plaintext = b"".join(16 * half for half in halves)
     rounds = Rounds(terms(6, 4), client=sealing(plaintext)).until(Step.MASK)
     refuses(rounds, Step.MASK, rounds.inbox[0], "client 1 sent no pair of shares")
 
@@ -239,19 +257,19 @@ def test_a_server_that_tells_clients_different_survivors_gets_no_shares() -> Non
     everyone = rounds.inbox[0]
     assert isinstance(everyone, Survivors)
     without_3 = everyone.numbers - {3}
-    signatures = {}
+    codes = {}
     for number in (0, 1, 2, 5):  # for 0 client 3 has survived: seed; for the others: mask key
         told = everyone.numbers if number == 0 else without_3
         message = replace(everyone, client=number, numbers=told)
-        signatures[number] = rounds.clients[number].confirm(message).signature
-    for number in signatures:
-        relayed = Confirmations(everyone.session, number, tuple(signatures.items()))
-        why = "client 1 has not confirmed" if number == 0 else "client 0 has not confirmed"
-        with pytest.raises(ProtocolError, match=why):
-            rounds.clients[number].reveal(relayed)
+        found = rounds.clients[number].confirm(message).codes
+        codes[number] = dict(zip(sorted(told - {number}), found, strict=True))
+    for number in codes:
+        relayed = tuple((v, codes[v][number]) for v in codes if v != number)
+        with pytest.raises(ProtocolError, match="have confirmed the same survivors: too few"):
+            rounds.clients[number].reveal(Confirmations(everyone.session, number, relayed))
 
 
-def test_a_second_list_of_survivors_is_not_signed() -> None:
+def test_a_second_list_of_survivors_is_not_confirmed() -> None:
     rounds = at(Step.CONFIRM)
     message = rounds.inbox[0]
     rounds.answer(0, Step.CONFIRM)
@@ -260,23 +278,50 @@ def test_a_second_list_of_survivors_is_not_signed() -> None:
         rounds.answer(0, Step.CONFIRM)
 
 
+FEW = "have confirmed the same survivors: too few"
+OTHERS = "others than surviving neighbours have confirmed"
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda s: s[:3], "too few neighbours, or others, have confirmed"),
-        (lambda s: [*s[:3], (SILENT, s[3][1])], "too few neighbours, or others"),
-        (lambda s: [*s[:3], (9, s[3][1])], "too few neighbours, or others"),
+        (lambda s: s[:2], "3 clients have confirmed the same survivors: too few"),
+        (lambda s: [*s[:3], (SILENT, s[3][1])], OTHERS),
+        (lambda s: [*s[:3], (9, s[3][1])], OTHERS),
+        (lambda s: [*s[:3], (0, s[3][1])], OTHERS),  # its own
         (lambda s: [*s[:3], s[0]], "a client occurs twice"),
-        (lambda s: [*s[:3], (3, s[0][1])], "client 3 has not confirmed the same survivors"),
-        (lambda s: [*s[:3], (3, bytes(64))], "client 3 has not confirmed the same survivors"),
+        (lambda s: [*s[:2], (3, s[0][1])], FEW),
+        (lambda s: [*s[:2], (3, bytes(16))], FEW),
     ],
 )
 def test_confirmations(change: Callable[[Any], Any], why: str) -> None:
     rounds = at(Step.REVEAL)
     message = rounds.inbox[0]
     assert isinstance(message, Confirmations)
-    changed = replace(message, signatures=tuple(change(list(message.signatures))))
+    changed = replace(message, codes=tuple(change(list(message.codes))))
     refuses(rounds, Step.REVEAL, changed, why)
+
+
+def test_a_confirmation_is_for_one_neighbour_and_one_direction() -> None:
+    rounds = at(Step.REVEAL)
+    mine, theirs = rounds.inbox[0], rounds.inbox[2]
+    assert isinstance(mine, Confirmations)
+    assert isinstance(theirs, Confirmations)
+    own = dict(theirs.codes)[0]  # what this very client confirmed to 2
+    for other in (dict(theirs.codes)[1], own):
+        codes = tuple((v, other if v in (1, 2) else found) for v, found in mine.codes)
+        refuses(rounds, Step.REVEAL, replace(mine, codes=codes), FEW)
+        rounds = at(Step.REVEAL)
+
+
+def test_a_neighbour_who_confirms_rubbish_keeps_nobody_from_a_sum() -> None:
+    """Five survive, four are needed: a code that does not hold is not counted, and is no end."""
+    rounds = at(Step.REVEAL)
+    message = rounds.inbox[0]
+    assert isinstance(message, Confirmations)
+    (first, _), *others = message.codes
+    rounds.inbox[0] = replace(message, codes=((first, bytes(16)), *others))
+    assert isinstance(rounds.answer(0, Step.REVEAL), Revealed)
 
 
 def test_of_no_client_are_both_secrets_revealed() -> None:
@@ -284,6 +329,6 @@ def test_of_no_client_are_both_secrets_revealed() -> None:
     for number in (0, 1, 2, 3, 5):
         message = rounds.answer(number, Step.REVEAL)
         assert isinstance(message, Revealed)
-        seeds, keys = dict(message.seeds), dict(message.keys)
+        seeds, keys = revealed_of(message, 6, frozenset({0, 1, 2, 3, 5}))
         assert seeds.keys() == {0, 1, 2, 3, 5}
         assert keys.keys() == {SILENT}

@@ -2,19 +2,18 @@
 
 Each half takes the other for failed. So the server hears shares of the seeds of one half and of the
 mask keys of the other from each, and with T <= n / 2 has enough of both secrets of every client:
-it unmasks every single vector. 2 T > n + c leaves it too few signatures for either list.
+it unmasks every single vector. 2 T > n + c leaves it too few confirmations of either list.
 """
 
 import numpy as np
 import pytest
 
 from client_sdk import ParameterError
-from client_sdk.rounds.keys import own_mask, pair_mask
+from client_sdk.rounds.keys import mask_pair, own_mask, pair_mask
 from client_sdk.rounds.messages import Confirmations, MaskedVector, Revealed, Survivors
-from client_sdk.rounds.primitives import KeyPair
 from client_sdk.rounds.shamir import combine
 from ldpspatial.release.distributed.sums.secure_aggregation import ProtocolError, Step, Terms
-from tests.support.aggregation_rounds import Rounds, some_vectors
+from tests.support.aggregation_rounds import Rounds, revealed_of, some_vectors
 
 CLIENTS = 10
 
@@ -30,33 +29,42 @@ def equivocate(rounds: Rounds, halves: tuple[list[int], list[int]]) -> list[Reve
     revealed = []
     for half in halves:
         told = {k: Survivors(terms.digest, k, frozenset(half), CLIENTS) for k in half}
-        signed = tuple((k, rounds.clients[k].confirm(told[k]).signature) for k in half)
+        codes = {
+            k: dict(
+                zip(sorted({*half} - {k}), rounds.clients[k].confirm(told[k]).codes, strict=True)
+            )
+            for k in half
+        }
         for k in half:
-            confirmed = Confirmations(terms.digest, k, signed)
-            revealed.append(rounds.clients[k].reveal(confirmed))
+            confirmed = tuple((v, codes[v][k]) for v in half if v != k)
+            revealed.append(rounds.clients[k].reveal(Confirmations(terms.digest, k, confirmed)))
     return revealed
 
 
-def unmasked(rounds: Rounds, number: int, revealed: list[Revealed]) -> np.ndarray:
+def unmasked(
+    rounds: Rounds, number: int, revealed: list[Revealed], lists: tuple[list[int], list[int]]
+) -> np.ndarray:
     """Return the vector of one client, from both its secrets and what it has sent."""
     terms = rounds.server.terms
     seeds: dict[int, int] = {}
     keys: dict[int, int] = {}
-    for message in revealed:
-        for found, shares in ((seeds, dict(message.seeds)), (keys, dict(message.keys))):
+    for message, told in zip(revealed, [half for half in lists for _ in half], strict=True):
+        alive, failed = revealed_of(message, CLIENTS, frozenset(told))
+        for found, shares in ((seeds, alive), (keys, failed)):
             if number in shares:
                 found[message.client + 1] = shares[number]
     assert min(len(seeds), len(keys)) >= terms.shares
     secrets = [
-        combine(dict(list(shares.items())[: terms.shares])).to_bytes(32, "big")
+        combine(dict(list(shares.items())[: terms.shares])).to_bytes(16, "big")
         for shares in (seeds, keys)
     ]
-    pair = KeyPair(secrets[1])
+    pair = mask_pair(terms, number, secrets[1])
     (sent,) = (m for m in rounds.said if isinstance(m, MaskedVector) and m.client == number)
     vector = sent.residues - own_mask(terms, number, secrets[0])
     for other in range(CLIENTS):
         if other != number:
-            vector = vector - pair_mask(terms, pair, number, rounds.server._adverts[other])
+            key = rounds.server._mask_keys[other]
+            vector = vector - pair_mask(terms, pair, number, other, key)
     return vector % terms.modulus
 
 
@@ -68,7 +76,7 @@ def test_with_half_as_threshold_and_trust_by_name_every_vector_is_unmasked() -> 
     rounds = Rounds(terms, some_vectors(terms, seed=4)).until(Step.CONFIRM)
     revealed = equivocate(rounds, HALVES)
     for number in range(CLIENTS):
-        assert (unmasked(rounds, number, revealed) == rounds.vectors[number]).all()
+        assert (unmasked(rounds, number, revealed, HALVES) == rounds.vectors[number]).all()
 
 
 def test_without_that_trust_half_is_refused_and_six_of_ten_leave_the_attack_nothing() -> None:
@@ -77,7 +85,7 @@ def test_without_that_trust_half_is_refused_and_six_of_ten_leave_the_attack_noth
     terms = agreed(6, honest_server=False)
     with pytest.raises(ProtocolError, match="5 survivors are fewer than the threshold"):
         equivocate(Rounds(terms, some_vectors(terms)).until(Step.CONFIRM), HALVES)
-    # Lists of six overlap in two clients at least, and an honest client signs one of them only.
+    # Lists of six overlap in two clients at least, and an honest client confirms one of them only.
     rounds = Rounds(terms, some_vectors(terms)).until(Step.CONFIRM)
     lists = list(range(6)), list(range(4, 10))
     with pytest.raises(ProtocolError, match="does not answer round 3 now"):
@@ -85,7 +93,7 @@ def test_without_that_trust_half_is_refused_and_six_of_ten_leave_the_attack_noth
 
 
 def test_colluding_clients_count_in_the_threshold() -> None:
-    """Two who sign both lists make six of ten too few: refused as soon as they are named."""
+    """Two who confirm both lists make six of ten too few: refused as soon as they are named."""
     with pytest.raises(ParameterError, match="7 or more of 10 clients with 2 colluding"):
         Terms(b"a test's session", CLIENTS, 6, 16, 6, colluding=2)
     terms = agreed(6, honest_server=False)  # which names none
@@ -99,4 +107,4 @@ def test_colluding_clients_count_in_the_threshold() -> None:
         revealed += equivocate(rounds, (told, []))
     honest = [k for k in range(CLIENTS) if k not in (4, 5)]
     for number in honest:
-        assert (unmasked(rounds, number, revealed) == rounds.vectors[number]).all()
+        assert (unmasked(rounds, number, revealed, lists) == rounds.vectors[number]).all()

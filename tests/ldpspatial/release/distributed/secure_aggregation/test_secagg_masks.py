@@ -12,7 +12,6 @@ from client_sdk.rounds.keys import (
     seed_check,
 )
 from client_sdk.rounds.masks import expand, pack
-from client_sdk.rounds.messages import KeyAdvert
 from client_sdk.rounds.primitives import (
     KeyPair,
     SigningKey,
@@ -72,19 +71,15 @@ def test_packed_residues_are_one_long_number(bits: int, data: st.DataObject) -> 
 def test_the_masks_of_a_pair_cancel_and_depend_on_all_that_they_are_for() -> None:
     agreed, entropy = terms(bits=62, length=6), seeded(1)
     low, high = KeyPair(entropy(32)), KeyPair(entropy(32))
-
-    def advert(number: int, pair: KeyPair) -> KeyAdvert:
-        return KeyAdvert(agreed.digest, number, b"", pair.public, b"")
-
-    one = pair_mask(agreed, low, 2, advert(4, high))
-    two = pair_mask(agreed, high, 4, advert(2, low))
+    one = pair_mask(agreed, low, 2, 4, high.public)
+    two = pair_mask(agreed, high, 4, 2, low.public)
     assert (one + two).tolist() == [0] * 6
     assert (one < 0).all()
     assert (two > 0).all()
     others = [
-        pair_mask(agreed, high, 4, advert(1, low)),
-        pair_mask(terms(bits=62, length=6, session=bytes(16)), high, 4, advert(2, low)),
-        pair_mask(terms(bits=62, length=6, threshold=4), high, 4, advert(2, low)),
+        pair_mask(agreed, high, 4, 1, low.public),
+        pair_mask(terms(bits=62, length=6, session=bytes(16)), high, 4, 2, low.public),
+        pair_mask(terms(bits=62, length=6, threshold=4), high, 4, 2, low.public),
         own_mask(agreed, 4, high.private),
         own_mask(agreed, 2, high.private),
         own_mask(agreed, 4, low.private),

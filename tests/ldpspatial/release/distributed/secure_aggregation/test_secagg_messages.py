@@ -104,7 +104,7 @@ def test_residues_are_unpacked_as_they_were_packed(bits: int, numbers: list[int]
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_message_cut_short_or_continued_is_none(kind: type[Message]) -> None:
     data = MESSAGES[kind].to_bytes()
-    lists = kind in (KeyList, SharesOut, SharesIn, Confirmations, Revealed)
+    lists = kind in (KeyList, SharesOut, SharesIn, Confirmation, Confirmations, Revealed)
     for size in range(len(data)):
         cut = read(kind, data[:size])
         # A list may end after any entry, and it is for the receiver to count them.
@@ -118,7 +118,7 @@ def test_a_message_cut_short_or_continued_is_none(kind: type[Message]) -> None:
 def test_random_bytes_are_no_message(kind: type[Message], data: bytes) -> None:
     assert read(kind, data) is None
     header = MESSAGES[kind].to_bytes()[:37]
-    found = read(kind, header + data)  # a bare signature can be any bytes
+    found = read(kind, header + data)  # codes can be any bytes
     assert found is None or found.to_bytes() == header + data
 
 
@@ -155,7 +155,8 @@ def test_every_bit_of_a_message_counts() -> None:
 
 JUNK: list[Any] = [
     None, True, -1, 1.0, 1 << 300, "x", b"", bytes(31), bytearray(32), [], (), {}, {1: b""},
-    (1,), ((1,),), ((1.0, bytes(64)),), ((1, None),), ((1, 2.0),), ((True, 3),), ([1, 2],),
+    (1, 2, 3), ((1,),), ((1.0, bytes(64)),), ((1, None),), ((1, 2.0),), ((True, 3),), ([1, 2],),
+    (b"",), (bytes(15),), (True,), (1.0,),
     [(1, bytes(64))], frozenset({0, 1.0, 2, 3}), frozenset({"a"}), frozenset({-1}), {0, 1, 2, 3},
     frozenset({1 << 300}), (None,), np.zeros(3), np.zeros((3, 1), np.int64), [0, 0, 0],
     np.zeros(3, object), np.int64(1), np.arange(3), np.full(3, 1 << 11), object(),

@@ -22,6 +22,7 @@ from ldpspatial.release.distributed.sums.secure_aggregation import (
     Client,
     Neighbours,
     ProtocolError,
+    Server,
     Step,
     enrol,
     play,
@@ -72,43 +73,31 @@ def test_keys_that_nobody_can_agree_with_are_told_from_others() -> None:
     assert all(usable(seeded(n)(31) + b"\x3f") for n in range(20))
 
 
-def advertising(cipher: bytes | None, mask: bytes | None) -> type[Client]:
-    """Clients of which number 2 signs other keys; None is the client's own cipher key."""
+def advertising(mask: bytes) -> type[Client]:
+    """Clients of which number 2 signs another key."""
 
     class Odd(Client):
         def advertise(self) -> KeyAdvert:
             advert = super().advertise()
             if self.number != 2:
                 return advert
-            keys = cipher or advert.cipher_key, mask or advert.cipher_key
-            signature = self._identity.sign(key_statement(self.terms, *keys))
-            self._advert = KeyAdvert(self.terms.digest, self.number, *keys, signature)
-            return self._advert
+            signature = self._known_identity().sign(key_statement(self.terms, mask))
+            return KeyAdvert(self.terms.digest, self.number, mask, signature)
 
     return Odd
 
 
-GOOD_KEY = key(9)
+USELESS = [*(key(number) for number in SMALL_ORDER), key(FIELD + 9), bytes(31), bytes(33)]
 
 
-@pytest.mark.parametrize(
-    ("cipher", "mask"),
-    [(GOOD_KEY, key(number)) for number in SMALL_ORDER]
-    + [
-        (key(0), GOOD_KEY),
-        (GOOD_KEY, key(FIELD + 9)),
-        (GOOD_KEY, bytes(31)),
-        (bytes(33), GOOD_KEY),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize("mask", USELESS)
 @pytest.mark.parametrize("neighbours", [None, Neighbours(4, 2)])
 def test_who_advertises_a_useless_key_is_left_out_alone(
-    cipher: bytes | None, mask: bytes | None, neighbours: Neighbours | None
+    mask: bytes, neighbours: Neighbours | None
 ) -> None:
     agreed = terms(6, 4, bits=20, neighbours=neighbours)
     vectors = some_vectors(agreed)
-    outcome = play(*enrol(agreed, seeded(1), advertising(cipher, mask)), vectors)
+    outcome = play(*enrol(agreed, seeded(1), advertising(mask)), vectors)
     assert list(outcome.refusals) == [2]
     assert outcome.included == {0, 1, 3, 4, 5}
     assert outcome.total is not None
@@ -116,22 +105,34 @@ def test_who_advertises_a_useless_key_is_left_out_alone(
     assert outcome.total.tolist() == (vectors[others].sum(axis=0) % agreed.modulus).tolist()
 
 
-@pytest.mark.parametrize("field", ["cipher_key", "mask_key"])
-def test_who_advertises_a_key_that_another_has_is_left_out_alone(field: str) -> None:
+def test_who_advertises_a_key_that_another_has_is_left_out_alone() -> None:
     agreed = terms(6, 4, bits=20)
     clients, server = enrol(agreed, seeded(1))
-    first = clients[0].advertise()
-    for taken in (first.cipher_key, first.mask_key):
-        clients, server = enrol(agreed, seeded(1), advertising(GOOD_KEY, taken))
-        if field == "cipher_key":
-            clients, server = enrol(agreed, seeded(1), advertising(taken, GOOD_KEY))
-        outcome = play(clients, server, some_vectors(agreed))
-        assert outcome.refusals == {2: "client 2 sent keys that cannot be used, or twice"}
-        assert outcome.included == {0, 1, 3, 4, 5}
-        assert outcome.total is not None
+    taken = clients[0].advertise().mask_key
+    clients, server = enrol(agreed, seeded(1), advertising(taken))
+    outcome = play(clients, server, some_vectors(agreed))
+    assert outcome.refusals == {2: "client 2 sent a key that cannot be used, or twice"}
+    assert outcome.included == {0, 1, 3, 4, 5}
+    assert outcome.total is not None
 
 
-@pytest.mark.parametrize("size", [0, 65, 67])
+def test_a_key_that_another_signed_or_a_stranger_is_not_taken() -> None:
+    agreed = terms(6, 4)
+    clients, server = enrol(agreed, seeded(1))
+    advert = clients[0].advertise()
+    for wrong in (replace(advert, client=1), replace(advert, mask_key=key(9))):
+        with pytest.raises(ProtocolError, match="is not signed by it"):
+            server.receive(wrong)
+    known = {v: identity for v, identity in server._directory.items() if v != 0}
+    with pytest.raises(ProtocolError, match="the key of client 0 is not signed by it"):
+        Server(agreed, known).receive(advert)
+    earlier, _ = enrol(terms(6, 4, session=bytes(16)), seeded(1))
+    replayed = replace(earlier[0].advertise(), session=agreed.digest)
+    with pytest.raises(ProtocolError, match="the key of client 0 is not signed by it"):
+        server.receive(replayed)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
 def test_shares_of_another_size_are_refused_by_the_server(size: int) -> None:
     rounds = Rounds(terms(6, 4), client=sealing(bytes(size))).until(Step.SHARE)
     with pytest.raises(ProtocolError, match="the list of sealed shares is malformed"):
@@ -154,10 +155,10 @@ def test_a_server_takes_residues_of_the_agreed_length_only() -> None:
     rounds.server.receive(good)
 
 
-def test_a_server_takes_confirmations_of_its_own_survivors_only() -> None:
+def test_a_server_takes_a_code_for_each_neighbour_that_survives() -> None:
     rounds = Rounds(terms(6, 4)).until(Step.CONFIRM)
     rounds.inbox[0] = replace(rounds.inbox[0], numbers=frozenset({0, 1, 2, 3}))  # type: ignore[call-arg]
-    with pytest.raises(ProtocolError, match="client 0 has not confirmed the survivors"):
+    with pytest.raises(ProtocolError, match="client 0 has not confirmed to each neighbour"):
         rounds.server.receive(rounds.answer(0, Step.CONFIRM))
 
 
@@ -176,9 +177,9 @@ def revealed_with(change: Callable[[Revealed], Revealed]) -> Rounds:
     [
         (lambda m: replace(m, seeds=m.seeds[1:]), "not revealed what was asked for"),
         (lambda m: replace(m, seeds=(*m.seeds, m.seeds[0])), "not revealed what was asked for"),
-        (lambda m: replace(m, keys=(*m.keys, (1, 5))), "not revealed what was asked for"),
-        (lambda m: replace(m, keys=((SILENT, PRIME),)), "beyond the field"),
-        (lambda m: replace(m, keys=((SILENT, -1),)), "beyond the field"),
+        (lambda m: replace(m, keys=(*m.keys, 5)), "not revealed what was asked for"),
+        (lambda m: replace(m, keys=(PRIME,)), "beyond the field"),
+        (lambda m: replace(m, keys=(-1,)), "beyond the field"),
     ],
 )
 def test_a_server_takes_the_shares_that_it_asked_for_only(
@@ -189,13 +190,13 @@ def test_a_server_takes_the_shares_that_it_asked_for_only(
 
 
 def wrong_seed(message: Revealed) -> Revealed:
-    (owner, share), *others = message.seeds
-    return replace(message, seeds=((owner, (share + 1) % PRIME), *others))
+    share, *others = message.seeds
+    return replace(message, seeds=((share + 1) % PRIME, *others))
 
 
 def wrong_key(message: Revealed) -> Revealed:
-    ((owner, share),) = message.keys
-    return replace(message, keys=((owner, (share + 1) % PRIME),))
+    (share,) = message.keys
+    return replace(message, keys=((share + 1) % PRIME,))
 
 
 @pytest.mark.parametrize("change", [wrong_seed, wrong_key])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from client_sdk import ParameterError
 from client_sdk.rounds.messages import KeyAdvert
-from client_sdk.rounds.primitives import SigningKey
+from client_sdk.rounds.primitives import Identity
 from ldpspatial.release.distributed.sums.secure_aggregation import (
     AbortedError,
     Client,
@@ -100,7 +100,7 @@ def test_clients_with_few_neighbours_left_refuse_and_nothing_is_revealed() -> No
     agreed = terms(9, 4, neighbours=Neighbours(2, 2))
     rounds = Rounds(agreed).until(Step.SHARE)
     one = 0
-    others = [v.client for v in rounds.inbox[one].adverts if v.client != one]  # type: ignore[attr-defined]
+    others = [v for v, _ in rounds.inbox[one].keys if v != one]  # type: ignore[attr-defined]
     outcome, _ = run(agreed, dict.fromkeys(others, Step.SHARE))  # the same circle: same seed
     assert one in outcome.refusals
     assert "too few neighbours sent shares: 0" in outcome.refusals[one]
@@ -109,7 +109,7 @@ def test_clients_with_few_neighbours_left_refuse_and_nothing_is_revealed() -> No
 def test_a_lost_neighbourhood_aborts() -> None:
     agreed = terms(9, 4, neighbours=Neighbours(2, 2))
     rounds = Rounds(agreed).until(Step.SHARE)
-    others = [v.client for v in rounds.inbox[0].adverts if v.client != 0]  # type: ignore[attr-defined]
+    others = [v for v, _ in rounds.inbox[0].keys if v != 0]  # type: ignore[attr-defined]
     outcome, _ = run(agreed, dict.fromkeys([0, *others], Step.REVEAL))
     assert outcome.total is None
     assert outcome.aborted == "0 shares of client 0 are left, 2 needed"
@@ -199,11 +199,11 @@ def test_the_digest_stands_for_all_terms() -> None:
 
 
 def test_a_client_needs_its_own_identity_and_the_whole_directory() -> None:
-    agreed, identity = terms(), SigningKey(seeded(1))
-    directory = [SigningKey(seeded(seed)).public for seed in range(5)]
+    agreed, identity = terms(), Identity.draw(seeded(1))
+    directory = [Identity.draw(seeded(seed)).public for seed in range(5)]
     Client(agreed, 1, identity, directory)
     for number in (0, 5, -4):
         with pytest.raises(ParameterError, match="number must be that of the identity"):
             Client(agreed, number, identity, directory)
-    with pytest.raises(ParameterError, match="directory must hold 5 public keys, got 4"):
+    with pytest.raises(ParameterError, match="directory must hold 5 identities, got 4"):
         Client(agreed, 1, identity, directory[:4])

@@ -10,6 +10,7 @@ from client_sdk.rounds.shamir import (
     SHARE_BYTES,
     _uniform,
     combine,
+    draw,
     split,
 )
 from client_sdk.testing import FixedEntropy
@@ -30,16 +31,31 @@ def passes_miller_rabin(n: int, bases: int) -> bool:
     return True
 
 
-def test_the_field_is_a_field_and_holds_every_secret_of_32_bytes() -> None:
+def test_the_field_is_a_field_of_128_bits() -> None:
     assert passes_miller_rabin(PRIME, 64)
     assert not passes_miller_rabin(PRIME + 2, 64)  # the test can fail
-    assert 1 << 256 < PRIME < 1 << (8 * SHARE_BYTES)
+    assert (1 << 128) - (1 << 8) < PRIME < 1 << (8 * SHARE_BYTES)
+
+
+def test_a_secret_is_a_uniform_number_of_the_field() -> None:
+    too_large, fits = PRIME.to_bytes(16, "big"), (PRIME - 1).to_bytes(16, "big")
+    assert draw(FixedEntropy(too_large + fits)) == fits
+    assert len({draw(seeded(seed)) for seed in range(20)}) == 20
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.sampled_from([SMALL, PRIME]), st.integers(15, 40), st.integers(0, 1000))
+def test_long_polynomials_too_are_reduced_rightly(prime: int, needed: int, seed: int) -> None:
+    holders = [1, 2, min(prime - 1, 2**20)]
+    entropy = seeded(seed)
+    others = [_uniform(prime, entropy) for _ in range(needed - 1)]
+    assert split(5, needed, holders, seeded(seed), prime) == naive.split(5, others, holders, prime)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.sampled_from([SMALL, 257, PRIME]),
-    st.integers(0, 2**256 - 1),
+    st.integers(0, 2**128 - 1),
     st.sets(st.integers(1, 6), min_size=1, max_size=6),
     st.data(),
 )
@@ -104,4 +120,7 @@ def test_coefficients_are_uniform_by_rejection() -> None:
     assert drawn == dict.fromkeys(range(SMALL), 32)  # the three low bits, and 7 thrown away
     with pytest.raises(EOFError):
         _uniform(SMALL, FixedEntropy(b"\xff"))
-    assert _uniform(PRIME, FixedEntropy(b"\xff" * 33 + b"\x01" + bytes(31) + b"\x05")) == 2**256 + 5
+    assert (
+        _uniform(PRIME, FixedEntropy(b"\xff" * 16 + b"\xfe" + bytes(14) + b"\x05"))
+        == 254 * 2**120 + 5
+    )

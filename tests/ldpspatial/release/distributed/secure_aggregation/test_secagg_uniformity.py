@@ -43,8 +43,10 @@ def views(bits: int) -> dict[str, Ints]:
         message = rounds.answer(0, Step.MASK)
         assert isinstance(message, MaskedVector)
         own = keys_module.own_mask(agreed, 0, client._seed)
-        adverts = client._adverts[1], client._adverts[2]
-        pairs = [keys_module.pair_mask(agreed, client._mask_pair, 0, v) for v in adverts]
+        pairs = [
+            keys_module.pair_mask(agreed, client._mask_pair, 0, v, client._mask_keys[v])
+            for v in (1, 2)
+        ]
         found["sent"].append(message.residues)
         found["survived"].append((message.residues - own) % agreed.modulus)
         found["failed"].append((message.residues - pairs[0] - pairs[1]) % agreed.modulus)

@@ -1,4 +1,4 @@
-"""What a client's signature of a list of survivors stands for, and when it gives none."""
+"""What a client's confirmation of a list of survivors stands for, and when it gives none."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,20 +9,22 @@ import pytest
 from client_sdk.rounds import client as client_module
 from client_sdk.rounds import shamir
 from client_sdk.rounds.keys import (
+    PairKeys,
+    mask_pair,
     own_mask,
+    pair_keys,
     pair_mask,
-    survivor_statements,
+    survivor_statement,
 )
 from client_sdk.rounds.masks import bits_of_numbers
 from client_sdk.rounds.messages import (
     Confirmations,
-    KeyAdvert,
     KeyList,
     Revealed,
     SharesIn,
     Survivors,
 )
-from client_sdk.rounds.primitives import KeyPair, SigningKey
+from client_sdk.rounds.primitives import Identity, KeyPair
 from ldpspatial.release.distributed.sums.secure_aggregation import (
     Client,
     Neighbours,
@@ -30,11 +32,11 @@ from ldpspatial.release.distributed.sums.secure_aggregation import (
     Step,
     Terms,
 )
-from tests.support.aggregation_rounds import Rounds, seeded, terms
+from tests.support.aggregation_rounds import Rounds, revealed_of, seeded, terms
 
 N, T = 10, 6
 ALIVE, DEAD = frozenset(range(4)), frozenset(range(4, N))
-IDENTITIES = [SigningKey(seeded(seed)) for seed in range(N)]
+IDENTITIES = [Identity.draw(seeded(seed)) for seed in range(N)]
 
 
 def told_to(client: int) -> frozenset[int]:
@@ -56,13 +58,13 @@ class FirstRounds:
             Client(agreed, number, identity, directory)
             for number, identity in enumerate(IDENTITIES)
         ]
-        self.adverts = [client.advertise() for client in self.clients]
-        everyone = tuple(self.adverts)
+        self.keys = {client.number: client.advertise().mask_key for client in self.clients}
+        everyone = tuple(self.keys.items())
         out = [c.share(KeyList(agreed.digest, c.number, everyone)) for c in self.clients]
         self.masked = []
         for client in self.clients:
             i = client.number
-            sealed = tuple((m.client, dict(m.sealed)[i]) for m in out if m.client != i)
+            sealed = tuple((m.client, m.sealed[i - (i > m.client)]) for m in out if m.client != i)
             message = client.mask(SharesIn(agreed.digest, i, sealed), vectors[i])
             self.masked.append(message.residues)
 
@@ -72,75 +74,87 @@ def put_together(agreed: Terms, last: FirstRounds, revealed: list[Revealed]) -> 
     seeds: dict[int, dict[int, int]] = {v: {} for v in range(N)}
     keys: dict[int, dict[int, int]] = {v: {} for v in range(N)}
     for message in revealed:
-        for found, shares in ((seeds, message.seeds), (keys, message.keys)):
-            for owner, share in shares:
+        alive, failed = revealed_of(message, N, TOLD[message.client])
+        for found, shares in ((seeds, alive), (keys, failed)):
+            for owner, share in shares.items():
                 found[owner][message.client + 1] = share
 
     def secret(shares: Mapping[int, int]) -> bytes:
-        return shamir.combine(dict(list(shares.items())[:T])).to_bytes(32, "big")
+        return shamir.combine(dict(list(shares.items())[:T])).to_bytes(16, "big")
 
     total: np.ndarray = sum(last.masked[i] for i in ALIVE)  # type: ignore[assignment]
     for i in ALIVE:
         total = total - own_mask(agreed, i, secret(seeds[i]))
     for v in DEAD:
-        pair = KeyPair(secret(keys[v]))
+        pair = mask_pair(agreed, v, secret(keys[v]))
         for i in ALIVE:
-            total = total + pair_mask(agreed, pair, v, last.adverts[i])
+            total = total + pair_mask(agreed, pair, v, i, last.keys[i])
     return total & (agreed.modulus - 1)
 
 
 def opened_below_the_threshold() -> tuple[list[int], list[int]]:
-    """Attack: one session for each list, all of one name; in the last one replay the signatures.
+    """Attack: one session for each list, all of one name; in the last one replay what they said.
 
     Each client of the last session reveals for its own list: all of them seeds of the first four,
     and T of them the mask key of each of the others.
     """
     agreed = terms(N, T, bits=16, length=3)
     vectors = np.arange(N * 3).reshape(N, 3)
-    signed: dict[frozenset[int], tuple[tuple[int, bytes], ...]] = {}
+    confirmed: dict[frozenset[int], dict[int, dict[int, bytes]]] = {}
     for told in set(TOLD):
         rounds = FirstRounds(agreed, vectors)
-        signed[told] = tuple(
-            (i, rounds.clients[i].confirm(Survivors(agreed.digest, i, told, N)).signature)
-            for i in sorted(told)
-        )
+        confirmed[told] = {}
+        for i in sorted(told):
+            codes = rounds.clients[i].confirm(Survivors(agreed.digest, i, told, N)).codes
+            confirmed[told][i] = dict(zip(sorted(told - {i}), codes, strict=True))
     last, revealed = FirstRounds(agreed, vectors), []
     for client, told in zip(last.clients, TOLD, strict=True):
         client.confirm(Survivors(agreed.digest, client.number, told, N))
-        replayed = Confirmations(agreed.digest, client.number, signed[told])
-        revealed.append(client.reveal(replayed))
+        to = client.number
+        replayed = tuple((v, codes[to]) for v, codes in confirmed[told].items() if v != to)
+        revealed.append(client.reveal(Confirmations(agreed.digest, to, replayed)))
     found = put_together(agreed, last, revealed)
     return found.tolist(), vectors[sorted(ALIVE)].sum(axis=0).tolist()
 
 
-def test_signatures_of_earlier_sessions_of_the_same_name_open_nothing() -> None:
-    with pytest.raises(ProtocolError, match="has not confirmed the same survivors"):
+def test_confirmations_of_earlier_sessions_of_the_same_name_open_nothing() -> None:
+    with pytest.raises(ProtocolError, match="1 clients have confirmed the same survivors"):
         opened_below_the_threshold()
 
 
 def test_bound_to_the_name_alone_they_would_open_the_sum_of_four(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def without_keys(
-        agreed: Terms, told: frozenset[int], adverts: Mapping[int, KeyAdvert]
-    ) -> dict[int, bytes]:
-        return dict.fromkeys(adverts, agreed.label("survivors") + bits_of_numbers(told, N))
+    def without_keys(agreed: Terms, told: frozenset[int], keys: Mapping[int, bytes]) -> bytes:
+        return agreed.label("survivors") + bits_of_numbers(told, N)
 
-    monkeypatch.setattr(client_module, "survivor_statements", without_keys)
+    def of_the_name(
+        agreed: Terms, agreement: KeyPair, one: int, other: int, public: bytes, _: object
+    ) -> PairKeys:
+        return pair_keys(agreed, agreement, one, other, public, {one: b"", other: b""})
+
+    monkeypatch.setattr(client_module, "survivor_statement", without_keys)
+    monkeypatch.setattr(client_module, "pair_keys", of_the_name)
     found, secret = opened_below_the_threshold()
     assert found == secret  # of four vectors, where the threshold is six
 
 
-def advert(client: int, seed: int) -> KeyAdvert:
-    cipher, mask = (KeyPair(seeded(seed)(32)).public for seed in (2 * seed, 2 * seed + 1))
-    return KeyAdvert(bytes(32), client, cipher, mask, bytes(64))
+KEYS = {client: KeyPair(seeded(client)(32)).public for client in range(6)}
+OTHER_KEY = KeyPair(seeded(9)(32)).public
 
 
-ADVERTS = {client: advert(client, client) for client in range(6)}
+def of_pair(agreed: Terms, one: int, other: int, **changed: bytes) -> PairKeys:
+    keys = {**KEYS, **{int(name[1:]): key for name, key in changed.items()}}
+    public = IDENTITIES[other].agreement.public
+    return pair_keys(agreed, IDENTITIES[one].agreement, one, other, public, keys)
 
 
-def statements(agreed: Terms, adverts: Mapping[int, KeyAdvert] = ADVERTS) -> dict[int, bytes]:
-    return survivor_statements(agreed, frozenset({0, 1, 2, 4}), adverts)
+def test_both_of_a_pair_have_the_same_keys_each_for_one_use() -> None:
+    agreed = terms(6, 4)
+    here, there = of_pair(agreed, 1, 2), of_pair(agreed, 2, 1)
+    assert here == PairKeys(there.opens, there.seals, there.checks, there.confirms)
+    assert len(set(here)) == 4
+    assert not set(here) & set(of_pair(agreed, 1, 3))
 
 
 @pytest.mark.parametrize(
@@ -148,30 +162,29 @@ def statements(agreed: Terms, adverts: Mapping[int, KeyAdvert] = ADVERTS) -> dic
     [{"session": bytes(16)}, {"threshold": 5}, {"bits": 9}, {"length": 5}],
 )
 @pytest.mark.parametrize("neighbours", [None, Neighbours(4, 3)])
-def test_a_signature_names_session_and_terms(
+def test_what_confirms_names_session_and_terms(
     other: dict[str, object], neighbours: Neighbours | None
 ) -> None:
     # The very same public keys, which a proper client would not use twice.
-    first = statements(terms(6, 4, neighbours=neighbours))
-    second = statements(terms(**{"clients": 6, "threshold": 4, "neighbours": neighbours, **other}))  # type: ignore[arg-type]
-    assert not set(first.values()) & set(second.values())
+    first = terms(6, 4, neighbours=neighbours)
+    second = terms(**{"clients": 6, "threshold": 4, "neighbours": neighbours, **other})  # type: ignore[arg-type]
+    told = frozenset({0, 1, 2, 4})
+    assert survivor_statement(first, told, KEYS) != survivor_statement(second, told, KEYS)
+    assert not set(of_pair(first, 1, 2)) & set(of_pair(second, 1, 2))
 
 
-@pytest.mark.parametrize("key", ["cipher_key", "mask_key"])
-def test_a_signature_names_fresh_keys(key: str) -> None:
-    fresh = replace(ADVERTS[3], **{key: getattr(advert(3, 9), key)})
-    changed = {**ADVERTS, 3: fresh}
-    # On the complete graph whoever signs vouches for the keys of all: so signers of one list of
-    # survivors have seen one list of keys, and two sessions cannot be mixed.
-    whole = terms(6, 4)
-    before, after = statements(whole), statements(whole, changed)
-    assert all(before[client] != after[client] for client in range(6))
-    fewer = statements(whole, {v: ADVERTS[v] for v in range(5)})
-    assert all(before[client] != fewer[client] for client in range(5))
-    circle = terms(6, 4, neighbours=Neighbours(4, 3))
-    before, after = statements(circle), statements(circle, changed)
-    assert [v for v in range(6) if before[v] != after[v]] == [3]
-    assert len(set(before.values())) == 6
+def test_what_confirms_names_fresh_keys() -> None:
+    agreed, circle = terms(6, 4), terms(6, 4, neighbours=Neighbours(4, 3))
+    before = of_pair(agreed, 1, 3)
+    for changed in ({"_1": OTHER_KEY}, {"_3": OTHER_KEY}, {"_1": KEYS[3], "_3": KEYS[1]}):
+        assert not set(before) & set(of_pair(agreed, 1, 3, **changed))
+    assert before == of_pair(agreed, 1, 3, _2=OTHER_KEY)
+    # On the complete graph whoever confirms vouches for the keys of all: so those who confirm one
+    # list of survivors have seen one list of keys, and two sessions cannot be mixed.
+    told = frozenset({0, 1, 2, 4})
+    for keys in ({**KEYS, 3: OTHER_KEY}, {v: KEYS[v] for v in range(5)}):
+        assert survivor_statement(agreed, told, keys) != survivor_statement(agreed, told, KEYS)
+        assert survivor_statement(circle, told, keys) == survivor_statement(circle, told, KEYS)
 
 
 Rounds0 = Callable[[], tuple[Rounds, frozenset[int], str]]
@@ -191,7 +204,7 @@ def one_never_heard_of() -> tuple[Rounds, frozenset[int], str]:
 
 
 @pytest.mark.parametrize("case", [fewer_than_the_threshold, one_never_heard_of])
-def test_on_a_circle_too_some_lists_are_not_signed(case: Rounds0) -> None:
+def test_on_a_circle_too_some_lists_are_not_confirmed(case: Rounds0) -> None:
     rounds, told, why = case()
     rounds.inbox[0] = replace(rounds.inbox[0], numbers=told)  # type: ignore[call-arg]
     with pytest.raises(ProtocolError, match=why):
