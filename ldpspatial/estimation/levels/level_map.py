@@ -2,10 +2,11 @@
 
 A node's people are the sum of those in its children. On the way up, each node's own sum and the
 sum of its children are averaged by inverse variances, which is least squares with all that lies
-below the node (Hay et al., VLDB 2010, section 4; here with a variance of its own for each level and
-with nodes that were not divided). Where a random part of the people was counted, the variance of a
-sum grows with the people of its node, so a first map, which takes them for spread evenly, says how
-to weigh the sums of the second. On the way down, the people of a node go to its children:
+below the node (Hay et al., VLDB 2010, section 4; here with a variance of its own for each level,
+and with nodes that were not divided, or of which no sum was taken). Where a random part of the
+people was counted, the variance of a sum grows with the people of its node, so a first map, which
+takes them for spread evenly, says how to weigh the sums of the second. On the way down, the people
+of a node go to its children:
 
 - A node's children share its people as their sums say, drawn to what shares are like on this level,
   which is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.shares`).
@@ -135,15 +136,15 @@ def _children(tree: Quadtree, above: NoisyLevel, below: NoisyLevel) -> Ints:
 
 def _at_first(level: NoisyLevel) -> Array:
     """Return the variance of each sum, as if all nodes of the level held equally many."""
-    mean = max(float(level.sums.mean()), 0.0)
-    return np.full(len(level.nodes), level.variance + level.per_person * mean)
+    sums = level.sums if level.measured is None else level.sums[level.measured]
+    mean = max(float(sums.mean()), 0.0)
+    return level.by_node(level.variance + level.per_person * mean)
 
 
 def _by_people(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
     """Return the variance of each sum, given a map of the people; one more a node, to be safe."""
     held = tree.pooled(level.level, level.nodes, people)
-    own: Array = level.variance + level.per_person * (held + 1)
-    return own
+    return level.by_node(level.variance + level.per_person * (held + 1))
 
 
 def _up(
@@ -168,12 +169,13 @@ def _averaged(own: Array, noise: Array, total: Array, spread: Array) -> tuple[Ar
     """Return the mean of a level's own sums and those below, by inverse variances."""
     if not noise.any():
         return own, noise
-    if np.isinf(noise).all():
-        return np.where(np.isinf(spread), 0.0, total), spread
+    unknown = np.isinf(noise)
+    noise = np.where(unknown, 1.0, noise)
     # The share of what lies below: 1 where it is known exactly, 0 where nothing is known.
-    share = noise / (noise + spread)
+    share = np.where(unknown, 1.0, noise / (noise + spread))
     below = np.where(np.isinf(spread), 0.0, total)
-    return (1 - share) * own + share * below, (1 - share) * noise
+    sums = (1 - share) * own + share * below
+    return sums, np.where(unknown, spread, (1 - share) * noise)
 
 
 def _down(
@@ -216,7 +218,8 @@ def _finest_whole(tree: Quadtree, levels: Sequence[NoisyLevel]) -> int:
     measured = [
         level.level
         for level in levels
-        if np.isfinite(level.variance) and len(level.nodes) == np.prod(tree.sides(level.level))
+        if np.isfinite(level.by_node(level.variance)).all()
+        and len(level.nodes) == np.prod(tree.sides(level.level))
     ]
     return max(measured, default=-1)
 

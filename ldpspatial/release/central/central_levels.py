@@ -14,6 +14,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
+from ldpspatial.release.central.shaped_levels import counted_leaves, is_better
 from ldpspatial.release.level_sums import Aim, measure, planned
 from ldpspatial.release.release import Released
 from ldpspatial.validate import MICRO, one_of
@@ -81,13 +82,17 @@ class CentralLevels(CentralRelease):
         rest = micro_epsilon - of_all
         levels = [whole]
         if rest:
-            first, parts = planned(people * rest / MICRO, rest, tree.depth, self.aim)
-            levels = measure(tree, whole, first, parts, ask)
+            people_per_noise = people * rest / MICRO
+            if self.aim == "distance" and is_better(people_per_noise, rest, tree.depth):
+                levels = counted_leaves(pyramid, whole, people_per_noise, rest, source)
+            else:
+                first, parts = planned(people_per_noise, rest, tree.depth, self.aim)
+                levels = measure(tree, whole, first, parts, ask)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {
             "first_level": asked[0].level if asked else 0,
             "last_level": asked[-1].level if asked else 0,
-            "noisy sums": sum(len(level.nodes) for level in asked),
+            "noisy sums": sum(np.isfinite(level.by_node(level.variance)).sum() for level in asked),
         }
         return Released(found.density, claim_of(micro_epsilon), facts, levels=found)
