@@ -14,20 +14,22 @@ of a node go to its children:
   people, so that noise below does not add up where nobody is, as it does where negative cells are
   cut off one by one.
 - On the finest level of which every node was measured, people are told again by the law of counts
-  that is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.learned_counts`).
+  that is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.learned_counts`). Where
+  sums were taken of the leaves of a tree alone, the people of these are told again.
 
 A node without children spreads its people evenly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.levels.learned_counts import learned_counts
+from ldpspatial.estimation.levels.learned_counts import learned_counts, learned_leaves
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import shared
 from ldpspatial.places.quadtree import Quadtree
@@ -186,7 +188,7 @@ def _down(
     variances: Sequence[Array],
 ) -> Array:
     """Hand each node's people to its children, and those of the last ones to their cells."""
-    density = np.zeros(tree.shape)
+    leaves: list[_Leaves] = []
     people = np.maximum(sums[0], LEAST)
     whole = _finest_whole(tree, levels)
     for step, level in enumerate(levels):
@@ -196,8 +198,7 @@ def _down(
         divided = np.zeros(len(people), bool)
         if step < len(children):
             divided = _divided(children[step], variances[step + 1])
-        heights = np.where(divided, 0.0, people / areas)
-        density += tree.spread(level.level, level.nodes, heights)
+        leaves.append(_Leaves(level, ~divided, people[~divided]))
         if not divided.any():
             break
         inner = children[step][divided]
@@ -209,6 +210,37 @@ def _down(
         )
         people = np.zeros(len(sums[step + 1]))
         people[inner[inner >= 0]] = given[inner >= 0]
+    return _spread(tree, _told_anew(leaves))
+
+
+class _Leaves(NamedTuple):
+    """The nodes of a level that are not divided."""
+
+    level: NoisyLevel
+    which: NDArray[np.bool_]
+    people: Array
+
+
+def _told_anew(leaves: Sequence[_Leaves]) -> Sequence[_Leaves]:
+    """Return people by the law of the leaves' counts, where sums of leaves alone were taken."""
+    if all(each.level.measured is None for each in leaves):
+        return leaves
+    sums = [each.level.sums[each.which] for each in leaves]
+    variances = [each.level.by_node(each.level.variance)[each.which] for each in leaves]
+    people = [each.people for each in leaves]
+    told = learned_leaves(*map(np.concatenate, (sums, variances, people)))
+    ends = np.cumsum([len(each) for each in people])[:-1]
+    return [
+        each._replace(people=part) for each, part in zip(leaves, np.split(told, ends), strict=True)
+    ]
+
+
+def _spread(tree: Quadtree, leaves: Iterable[_Leaves]) -> Array:
+    """Return the map on which the people of a leaf are spread evenly."""
+    density = np.zeros(tree.shape)
+    for level, which, people in leaves:
+        heights = people / _areas(tree, level)[which]
+        density += tree.spread(level.level, level.nodes[which], heights)
     found: Array = density / density.sum()
     return found
 

@@ -83,7 +83,9 @@ class CentralLevels(CentralRelease):
         levels = [whole]
         if rest:
             people_per_noise = people * rest / MICRO
-            if self.aim == "distance" and is_better(people_per_noise, rest, tree.depth):
+            if self.aim == "distance" and is_better(
+                people_per_noise, rest, users.shape[0] * users.shape[1]
+            ):
                 levels = counted_leaves(pyramid, whole, people_per_noise, rest, source)
             else:
                 first, parts = planned(people_per_noise, rest, tree.depth, self.aim)

@@ -5,10 +5,9 @@ Whether a node is divided costs each level its part of epsilon where noisy sums 
 (docs/central.md, section 8). It begins above the level at which noise takes over, so that places
 where nobody is stay whole, and it is cheap: a quarter of epsilon. What is left counts the leaves.
 
-Next to sums of whole levels, its maps are nearer where single cells are too fine to be asked for.
-Below some people it has too few to divide, and where noise is a small part of a person, the law of
-counts that a whole level tells finds people one by one. The numbers were set on six cities and on
-generated towns (docs/experiments/levels.md).
+With fewer than some people there is too little to divide. With more than a few in a cell, or where
+noise is a small part of a person, what is learned from all cells of a level says more. The numbers
+were set on six cities and on generated towns (docs/experiments/levels.md).
 """
 
 from fractions import Fraction
@@ -28,11 +27,12 @@ from ldpspatial.validate import MICRO
 FOR_SHAPE = 4  # one part of epsilon in so many
 ABOVE = 2  # levels between the first one looked at and that of a grid
 POWER = 2  # beta = 16: more is taken from the counts of each level, for less noise
-THRESHOLD = Fraction(3, 2)
-PART_OF_A_PERSON = 4  # epsilon at which whole people are found one by one
+THRESHOLD = Fraction(1, 2)
+FEW_IN_A_CELL = 12  # people over the scale of the noise, in the mean of all cells
+WHOLE_PEOPLE = 4 * MICRO  # epsilon at which people are found one by one
 
 
-def is_better(people_per_noise: float, micro: int, depth: int) -> bool:
+def is_better(people_per_noise: float, micro: int, cells: int) -> bool:
     """Tell whether a shape is asked for: by public numbers and the noisy number of people.
 
     Parameters
@@ -41,18 +41,16 @@ def is_better(people_per_noise: float, micro: int, depth: int) -> bool:
         Number of people over the scale 1 / epsilon of noise.
     micro : int
         Millionths of epsilon.
-    depth : int
-        Level of single cells.
+    cells : int
+        Of the map.
 
     Examples
     --------
-    >>> [is_better(people, 1_000_000, 6) for people in (100.0, 200.0, 15_000.0, 30_000.0)]
+    >>> [is_better(people, 1_000_000, 4096) for people in (100.0, 200.0, 49_000.0, 50_000.0)]
     [False, True, True, False]
     """
-    enough = people_per_noise >= PER_NODE * 4**LEAST
-    return (
-        enough and first_level(people_per_noise, depth) < depth and micro < PART_OF_A_PERSON * MICRO
-    )
+    some = PER_NODE * 4**LEAST <= people_per_noise < FEW_IN_A_CELL * cells
+    return some and micro < WHOLE_PEOPLE
 
 
 def counted_leaves(
