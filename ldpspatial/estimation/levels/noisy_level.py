@@ -82,6 +82,13 @@ class NoisyLevel:
             return np.broadcast_to(variances, self.nodes.shape).astype(np.float64)
         return np.where(self.measured, variances, np.inf)
 
+    @property
+    def number(self) -> int:
+        """How many sums were taken."""
+        if np.isinf(self.variance):
+            return 0
+        return len(self.nodes) if self.measured is None else int(self.measured.sum())
+
     @classmethod
     def unmeasured(cls, level: int, nodes: Ints) -> "NoisyLevel":
         """Return a level of which no sum was taken."""

@@ -83,9 +83,7 @@ class CentralLevels(CentralRelease):
         levels = [whole]
         if rest:
             people_per_noise = people * rest / MICRO
-            if self.aim == "distance" and is_better(
-                people_per_noise, rest, users.shape[0] * users.shape[1]
-            ):
+            if self.aim == "distance" and is_better(people_per_noise, rest, users.shape):
                 levels = counted_leaves(pyramid, whole, people_per_noise, rest, source)
             else:
                 first, parts = planned(people_per_noise, rest, tree.depth, self.aim)
@@ -95,6 +93,6 @@ class CentralLevels(CentralRelease):
         facts = {
             "first_level": asked[0].level if asked else 0,
             "last_level": asked[-1].level if asked else 0,
-            "noisy sums": sum(np.isfinite(level.by_node(level.variance)).sum() for level in asked),
+            "noisy sums": sum(level.number for level in asked),
         }
         return Released(found.density, claim_of(micro_epsilon), facts, levels=found)

@@ -32,7 +32,7 @@ FEW_IN_A_CELL = 12  # people over the scale of the noise, in the mean of all cel
 WHOLE_PEOPLE = 4 * MICRO  # epsilon at which people are found one by one
 
 
-def is_better(people_per_noise: float, micro: int, cells: int) -> bool:
+def is_better(people_per_noise: float, micro: int, shape: tuple[int, int]) -> bool:
     """Tell whether a shape is asked for: by public numbers and the noisy number of people.
 
     Parameters
@@ -41,15 +41,15 @@ def is_better(people_per_noise: float, micro: int, cells: int) -> bool:
         Number of people over the scale 1 / epsilon of noise.
     micro : int
         Millionths of epsilon.
-    cells : int
-        Of the map.
+    shape : (rows, columns)
+        Of the map, in cells.
 
     Examples
     --------
-    >>> [is_better(people, 1_000_000, 4096) for people in (100.0, 200.0, 49_000.0, 50_000.0)]
+    >>> [is_better(people, 1_000_000, (64, 64)) for people in (100.0, 200.0, 49_000.0, 50_000.0)]
     [False, True, True, False]
     """
-    some = PER_NODE * 4**LEAST <= people_per_noise < FEW_IN_A_CELL * cells
+    some = PER_NODE * 4**LEAST <= people_per_noise < FEW_IN_A_CELL * shape[0] * shape[1]
     return some and micro < WHOLE_PEOPLE
 
 
@@ -72,21 +72,28 @@ def counted_leaves(
     tree = pyramid.tree
     first = max(first_level(people_per_noise, tree.depth) - ABOVE, LEAST)
     for_shape = micro // FOR_SHAPE
-    leaves = dict(grown(pyramid, for_shape, source, Growth(first, POWER, THRESHOLD)))
+    leaves = grown(pyramid, for_shape, source, Growth(first, POWER, THRESHOLD))
     # Disjoint nodes, known from the noisy shape alone: one query of sensitivity MASS.
     for_counts = micro - for_shape
+    units = np.concatenate([pyramid.sums(level, nodes) for level, nodes in leaves])
+    noisy = with_noise(units, for_counts, source) / MASS
+    ends = np.cumsum([len(nodes) for _, nodes in leaves])[:-1]
+    counted = {
+        level: (nodes, part)
+        for (level, nodes), part in zip(leaves, np.split(noisy, ends), strict=True)
+    }
     variance = (noise_deviation(for_counts / MICRO, MASS) / MASS) ** 2
     found = [whole]
     found += [NoisyLevel.unmeasured(level, tree.numbers(level)) for level in range(1, first)]
     nodes = tree.numbers(first)
-    for level in range(first, max(leaves) + 1):
-        counted = leaves.get(level, nodes[:0])
-        is_leaf = np.isin(nodes, counted)
-        if len(counted):
+    for level in range(first, max(counted) + 1):
+        found.append(NoisyLevel.unmeasured(level, nodes))
+        divided = nodes
+        if level in counted:
+            is_leaf = np.isin(nodes, counted[level][0])
             sums = np.zeros(len(nodes))
-            sums[is_leaf] = with_noise(pyramid.sums(level, counted), for_counts, source) / MASS
-            found.append(NoisyLevel(level, nodes, sums, variance, measured=is_leaf))
-        else:
-            found.append(NoisyLevel.unmeasured(level, nodes))
-        nodes = tree.numbers_below(level + 1, nodes[~is_leaf])
+            sums[is_leaf] = counted[level][1]
+            found[-1] = NoisyLevel(level, nodes, sums, variance, measured=is_leaf)
+            divided = nodes[~is_leaf]
+        nodes = tree.numbers_below(level + 1, divided)
     return found

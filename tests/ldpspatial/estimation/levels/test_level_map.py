@@ -218,3 +218,27 @@ def test_bad_parts_of_people_are_refused(per_person: float) -> None:
         NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, per_person)
     with pytest.raises(InputError, match="step must be a number in"):
         NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, step=per_person)
+
+
+@pytest.mark.parametrize("mask", [[True], [1, 0], [False, False]])
+def test_a_mask_of_sums_is_one_for_each_node_and_not_empty(mask: list[bool]) -> None:
+    with pytest.raises(InputError, match="measured must be a bool for each node, one of them true"):
+        NoisyLevel(1, np.array([0, 1]), np.ones(2), 1.0, measured=np.array(mask))
+
+
+def test_leaves_are_told_by_the_law_of_their_counts() -> None:
+    """Half of 256 leaves hold nobody, half hold 30: noise of 8 leaves both nearer to the truth.
+
+    The error of noisy counts without negatives is taken of the same noise.
+    """
+    rng = np.random.default_rng(2)
+    tree = Quadtree((16, 16))
+    truth = rng.permutation(np.repeat([0.0, 30.0], 128))
+    noisy = truth + rng.laplace(0, 4, 256)
+    levels = [NoisyLevel(0, np.array([0]), np.array([truth.sum()]), 1.0)]
+    levels += [NoisyLevel.unmeasured(level, tree.numbers(level)) for level in (1, 2, 3)]
+    levels.append(NoisyLevel(4, tree.numbers(4), noisy, 32.0, measured=np.ones(256, bool)))
+    found = combined(tree, levels).density.ravel()[tree.positions(4, tree.numbers(4))]
+    plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum()
+    share = truth / truth.sum()
+    assert np.abs(found - share).sum() < 0.7 * np.abs(plain - share).sum()
