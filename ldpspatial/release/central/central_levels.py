@@ -29,7 +29,8 @@ class CentralLevels(CentralRelease):
     """Noisy sums on the levels that epsilon and the people allow, for one of two aims.
 
     Nothing is to be tuned: the number of people is measured with a 32nd of epsilon, the rest goes
-    as :mod:`ldpspatial.release.level_sums` says, and the map is made of all sums by what is
+    to the leaves of a noisy shape (:mod:`ldpspatial.release.central.shaped_levels`) or to whole
+    levels (:mod:`ldpspatial.release.level_sums`), and the map is made of all sums by what is
     learned from them (:mod:`ldpspatial.estimation.levels`). ``Released.levels`` has what intervals
     need (:func:`ldpspatial.level_intervals`). Every number of users has a map, none as well:
     uniform but for noise.
@@ -37,15 +38,16 @@ class CentralLevels(CentralRelease):
     Attributes
     ----------
     aim : {"distance", "cells"}
-        What the map is for: where people are (W2, regions), from a coarse level on and finer where
-        they crowd; or how many there are in single cells (L1, MSE), by sums of these alone.
+        What the map is for: where people are (W2, regions), finer where they crowd; or how many
+        there are in single cells (L1, MSE), by sums of these alone.
 
     Raises
     ------
     InputError
         ``aim`` is neither.
 
-    Facts of a run, all from noisy sums: the first level asked, the last one, and how many sums.
+    Facts of a run, all from noisy sums: the first level of which any sum was taken, the last one,
+    and how many sums.
 
     Examples
     --------
@@ -53,7 +55,7 @@ class CentralLevels(CentralRelease):
     >>> people = cells_by_user(range(1000), [7] * 1000, (16, 16))
     >>> run = CentralLevels().release(people, 1.0, np.random.default_rng(1))
     >>> bool(run.density[0, 7] > 0.95), run.claim.epsilon, run.facts["first_level"]
-    (True, 1.0, 3)
+    (True, 1.0, 2)
     """
 
     name: ClassVar[str] = "central-levels"

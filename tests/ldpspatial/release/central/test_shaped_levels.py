@@ -11,6 +11,7 @@ from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
 from ldpspatial.release.central.shaped_levels import FOR_SHAPE, counted_leaves
+from tests.ldpspatial.release.test_total import form, inputs
 
 
 def crowd(shape: tuple[int, int], people: int = 2000) -> UserCells:
@@ -86,3 +87,24 @@ def test_a_shape_is_asked_for_between_few_and_many(
     cells = CentralLevels("cells").release(crowd((16, 16), 300), 1.0, np.random.default_rng(1))
     assert cells.levels is not None
     assert all(level.measured is None for level in cells.levels.levels)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 3.9])
+def test_nothing_but_the_map_depends_on_what_users_hold(epsilon: float) -> None:
+    """300 people of 8 x 8 cells at epsilon 1 have a shape, whatever they hold."""
+    forms = {
+        str(form(CentralLevels(), users, epsilon))
+        for shape_users in (inputs((8, 8), n) for n in (0, 1, 300, 301))
+        for users in shape_users
+    }
+    assert len(forms) == 1
+
+
+def test_without_epsilon_for_a_shape_the_first_level_is_counted() -> None:
+    tree = Quadtree((64, 64), even=True)
+    users = crowd((64, 64))
+    whole = NoisyLevel(0, np.array([0]), np.array([2000.0]), 4.0)
+    source = np.random.default_rng(1).bytes
+    pyramid = Pyramid(tree, *unit_sums(users))
+    levels = counted_leaves(pyramid, whole, 2000.0, FOR_SHAPE - 1, source)
+    assert [level.number for level in levels] == [1, 0, 16]
