@@ -14,6 +14,9 @@ alone. No one division of epsilon is good for everything, so a release has an *a
 - Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
   of epsilon goes into a second measurement of the level.
 
+In the central model another rule takes its place where people are some and not many
+(:mod:`ldpspatial.release.central.shaped_levels`).
+
 "cells", how many people single cells hold (L1, MSE):
 
 - All of epsilon goes to single cells, however few people there are: what is learned from all of

@@ -13,7 +13,8 @@ from experiments.studies.levels import (
     best_of_others,
     errors_of,
     of_family,
-    ratios,
+    over_all,
+    over_rivals,
     releases_of,
     shown,
 )
@@ -41,8 +42,10 @@ def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
     ((_, errors),) = errors_of(pa.Table.from_pylist(rows)).items()
     assert best_of(of_family("uniform grid", errors)) == pytest.approx([1.0, 3.0, 1.5])
     assert best_of(of_family(model, errors)) == pytest.approx([3.0, 3.0, 3.0])
-    table = ratios(model, errors_of(pa.Table.from_pylist(rows)))
-    assert "| uniform grid | W2 | 3.00 | 0.00 | 0.00 | 3.00 |" in table
+    settings = errors_of(pa.Table.from_pylist(rows))
+    rivals = over_rivals(model, settings)
+    assert "| uniform grid | W2 | 3.00 | 0.00 | 0.00 | 3.00 |" in rivals
+    table = over_all(model, settings)
     assert "| the best of all | L1 | 1.00 | 1.00 | 1.00 | 1.00 |" in table
     # One choice: level 3, the better by a third of W2 than level 4 by a half of MSE.
     assert "| the best of all, one for all errors | W2 | 3.00 |" in table
@@ -97,7 +100,7 @@ def test_the_page_says_what_was_run() -> None:
         for name in ("tokyo", "town 2601")
         for users in (1000, 10_000)
     }
-    text = shown({"central-levels": settings})
+    text = shown({"central-levels": settings}, over_all)
     assert text.startswith("Run: maps 2; sides 64; users 1,000, 10,000; eps 0.5; repeats 2.")
     assert "**central-levels, cities held back: 2 settings**" in text
     assert "**central-levels, generated towns: 2 settings**" in text

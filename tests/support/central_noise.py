@@ -13,7 +13,7 @@ from ldpspatial.release.central.trees import privtree
 
 Ints = NDArray[np.int64]
 WithNoise = Callable[[Ints, int, Entropy], Ints]
-Crowded = Callable[[Ints, int, int, Entropy], NDArray[np.bool_]]
+Crowded = Callable[[Ints, int, int, Entropy, privtree.Growth], NDArray[np.bool_]]
 
 
 def replace_noise(patch: pytest.MonkeyPatch, other: WithNoise) -> None:
@@ -26,7 +26,7 @@ def replace_noise(patch: pytest.MonkeyPatch, other: WithNoise) -> None:
 
 
 def replace_shape_noise(patch: pytest.MonkeyPatch, other: Crowded) -> None:
-    """Let PrivTree learn from another function which nodes are divided."""
+    """Let shapes learn from another function which nodes are divided."""
     patch.setattr(privtree, "crowded", other)
 
 

@@ -29,11 +29,11 @@ def parts_and_covariance(
     design = []
     wanted = []
     weights = []
-    own = own or [np.full(len(level.nodes), level.variance) for level in levels]
+    own = own or [level.by_node(level.variance) for level in levels]
     for level, variances in zip(levels, own, strict=True):
-        if np.isinf(level.variance):
-            continue
         for node, total, variance in zip(level.nodes.tolist(), level.sums, variances, strict=True):
+            if np.isinf(variance):
+                continue
             mask = masks[level.level, node]
             design.append([float((mask & part).any()) for part in parts])
             wanted.append(total)

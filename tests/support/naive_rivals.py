@@ -143,20 +143,31 @@ def more_than(bound: int, scale: float) -> float:
 
 
 def privtree_loss(
-    before: Ints, after: Ints, scale: float, step: int, node: Node = (0, 0, 0)
+    before: Ints,
+    after: Ints,
+    scale: float,
+    step: int,
+    node: Node = (0, 0, 0),
+    first: int = 0,
+    threshold: int = 0,
 ) -> tuple[float, float]:
     """The most and the least of ln(P(tree | after) / P(tree | before)) over all trees of a node.
 
+    All nodes of level ``first`` are looked at, and the threshold is taken from all counts.
     P(X <= -b) = P(X > b - 1), by symmetry.
     """
     if node[0] == depth(before.shape):
         return 0.0, 0.0
-    biased = [max(node_sum(s, node) - node[0] * step, -step) for s in (before, after)]
+    below = [
+        privtree_loss(before, after, scale, step, other, first, threshold)
+        for other in quadrants(node, before.shape)
+    ]
+    if node[0] < first:
+        return sum(most for most, _ in below), sum(least for _, least in below)
+    bias = threshold + (node[0] - first) * step
+    biased = [max(node_sum(s, node) - bias, -step) for s in (before, after)]
     leaf = more_than(biased[1] - 1, scale) - more_than(biased[0] - 1, scale)
     split = more_than(-biased[1], scale) - more_than(-biased[0], scale)
-    below = [
-        privtree_loss(before, after, scale, step, other) for other in quadrants(node, before.shape)
-    ]
     most = max(leaf, split + sum(most for most, _ in below))
     least = min(leaf, split + sum(least for _, least in below))
     return most, least

@@ -16,6 +16,9 @@ of the noise:
 - some: half of the mean, half of the people that shares told (``shares.py``);
 - next to none (less than ``NONE``): those alone. A law has next to nothing to be learned from.
 
+Where no level was measured in full but leaves of a tree were, their counts are learned in groups of
+leaves of about the same size, and half of the median and half of what shares told are taken.
+
 Counts far above the noise are taken as they are. The numbers were set on six cities
 (docs/experiments/levels.md).
 """
@@ -37,6 +40,7 @@ Ints = NDArray[np.int64]
 MANY, NONE = 0.5, 0.1
 FEWEST = 64  # nodes that a law is learned from
 GROUPS, IN_GROUP = 4, 100  # at most so many groups, each of at least so many nodes
+LEAVES, FEWEST_LEAVES = 50, 20  # about so many leaves a group, and so many at least
 AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, in nodes
 GRID = 161  # counts that a law is made of
 FINEST = 16  # sums are rounded to the deviation of their noise over this
@@ -73,6 +77,30 @@ def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
         mean, median = posterior(sums[group], level.variance, level.per_person, level.step)
         found[group] = median if signal >= MANY else (mean + people[group]) / 2
+    return _adding_up(found, total)
+
+
+def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:
+    """Return the people of each leaf of a tree, as many in all as before.
+
+    Parameters
+    ----------
+    sums : (m,) array
+        Of the leaves, from the largest to the smallest ones.
+    variances : (m,) array
+        Of their noise, above 0; infinite where no sum was taken.
+    people : (m,) array
+        What shares told, not negative.
+    """
+    total = float(people.sum())
+    measured = np.flatnonzero(np.isfinite(variances))
+    if not len(measured) or total / len(people) < NONE * np.sqrt(variances[measured].mean() / 2):
+        return people
+    found = people.copy()
+    for group in np.array_split(measured, max(len(measured) // LEAVES, 1)):
+        if len(group) >= FEWEST_LEAVES:
+            _, median = posterior(sums[group], float(variances[group].mean()))
+            found[group] = (median + people[group]) / 2
     return _adding_up(found, total)
 
 

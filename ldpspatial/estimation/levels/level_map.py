@@ -2,10 +2,11 @@
 
 A node's people are the sum of those in its children. On the way up, each node's own sum and the
 sum of its children are averaged by inverse variances, which is least squares with all that lies
-below the node (Hay et al., VLDB 2010, section 4; here with a variance of its own for each level and
-with nodes that were not divided). Where a random part of the people was counted, the variance of a
-sum grows with the people of its node, so a first map, which takes them for spread evenly, says how
-to weigh the sums of the second. On the way down, the people of a node go to its children:
+below the node (Hay et al., VLDB 2010, section 4; here with a variance of its own for each level,
+and with nodes that were not divided, or of which no sum was taken). Where a random part of the
+people was counted, the variance of a sum grows with the people of its node, so a first map, which
+takes them for spread evenly, says how to weigh the sums of the second. On the way down, the people
+of a node go to its children:
 
 - A node's children share its people as their sums say, drawn to what shares are like on this level,
   which is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.shares`).
@@ -13,20 +14,22 @@ to weigh the sums of the second. On the way down, the people of a node go to its
   people, so that noise below does not add up where nobody is, as it does where negative cells are
   cut off one by one.
 - On the finest level of which every node was measured, people are told again by the law of counts
-  that is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.learned_counts`).
+  that is learned from all of its nodes (:mod:`ldpspatial.estimation.levels.learned_counts`). Where
+  sums were taken of the leaves of a tree alone, the people of these are told again.
 
 A node without children spreads its people evenly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.levels.learned_counts import learned_counts
+from ldpspatial.estimation.levels.learned_counts import learned_counts, learned_leaves
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import shared
 from ldpspatial.places.quadtree import Quadtree
@@ -135,15 +138,15 @@ def _children(tree: Quadtree, above: NoisyLevel, below: NoisyLevel) -> Ints:
 
 def _at_first(level: NoisyLevel) -> Array:
     """Return the variance of each sum, as if all nodes of the level held equally many."""
-    mean = max(float(level.sums.mean()), 0.0)
-    return np.full(len(level.nodes), level.variance + level.per_person * mean)
+    sums = level.sums if level.measured is None else level.sums[level.measured]
+    mean = max(float(sums.mean()), 0.0)
+    return level.by_node(level.variance + level.per_person * mean)
 
 
 def _by_people(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
     """Return the variance of each sum, given a map of the people; one more a node, to be safe."""
     held = tree.pooled(level.level, level.nodes, people)
-    own: Array = level.variance + level.per_person * (held + 1)
-    return own
+    return level.by_node(level.variance + level.per_person * (held + 1))
 
 
 def _up(
@@ -168,12 +171,13 @@ def _averaged(own: Array, noise: Array, total: Array, spread: Array) -> tuple[Ar
     """Return the mean of a level's own sums and those below, by inverse variances."""
     if not noise.any():
         return own, noise
-    if np.isinf(noise).all():
-        return np.where(np.isinf(spread), 0.0, total), spread
+    unknown = np.isinf(noise)
+    noise = np.where(unknown, 1.0, noise)
     # The share of what lies below: 1 where it is known exactly, 0 where nothing is known.
-    share = noise / (noise + spread)
+    share = np.where(unknown, 1.0, noise / (noise + spread))
     below = np.where(np.isinf(spread), 0.0, total)
-    return (1 - share) * own + share * below, (1 - share) * noise
+    sums = (1 - share) * own + share * below
+    return sums, np.where(unknown, spread, (1 - share) * noise)
 
 
 def _down(
@@ -184,7 +188,7 @@ def _down(
     variances: Sequence[Array],
 ) -> Array:
     """Hand each node's people to its children, and those of the last ones to their cells."""
-    density = np.zeros(tree.shape)
+    leaves: list[_Leaves] = []
     people = np.maximum(sums[0], LEAST)
     whole = _finest_whole(tree, levels)
     for step, level in enumerate(levels):
@@ -194,8 +198,7 @@ def _down(
         divided = np.zeros(len(people), bool)
         if step < len(children):
             divided = _divided(children[step], variances[step + 1])
-        heights = np.where(divided, 0.0, people / areas)
-        density += tree.spread(level.level, level.nodes, heights)
+        leaves.append(_Leaves(level, ~divided, people[~divided]))
         if not divided.any():
             break
         inner = children[step][divided]
@@ -207,6 +210,37 @@ def _down(
         )
         people = np.zeros(len(sums[step + 1]))
         people[inner[inner >= 0]] = given[inner >= 0]
+    return _spread(tree, _told_anew(leaves))
+
+
+class _Leaves(NamedTuple):
+    """The nodes of a level that are not divided."""
+
+    level: NoisyLevel
+    which: NDArray[np.bool_]
+    people: Array
+
+
+def _told_anew(leaves: Sequence[_Leaves]) -> Sequence[_Leaves]:
+    """Return people by the law of the leaves' counts, where sums of leaves alone were taken."""
+    if all(each.level.measured is None for each in leaves):
+        return leaves
+    sums = [each.level.sums[each.which] for each in leaves]
+    variances = [each.level.by_node(each.level.variance)[each.which] for each in leaves]
+    people = [each.people for each in leaves]
+    told = learned_leaves(*map(np.concatenate, (sums, variances, people)))
+    ends = np.cumsum([len(each) for each in people])[:-1]
+    return [
+        each._replace(people=part) for each, part in zip(leaves, np.split(told, ends), strict=True)
+    ]
+
+
+def _spread(tree: Quadtree, leaves: Iterable[_Leaves]) -> Array:
+    """Return the map on which the people of a leaf are spread evenly."""
+    density = np.zeros(tree.shape)
+    for level, which, people in leaves:
+        heights = people / _areas(tree, level)[which]
+        density += tree.spread(level.level, level.nodes[which], heights)
     found: Array = density / density.sum()
     return found
 
@@ -216,7 +250,8 @@ def _finest_whole(tree: Quadtree, levels: Sequence[NoisyLevel]) -> int:
     measured = [
         level.level
         for level in levels
-        if np.isfinite(level.variance) and len(level.nodes) == np.prod(tree.sides(level.level))
+        if np.isfinite(level.by_node(level.variance)).all()
+        and len(level.nodes) == np.prod(tree.sides(level.level))
     ]
     return max(measured, default=-1)
 

@@ -11,6 +11,7 @@ from ldpspatial.validate import number_array, number_in, whole_array, whole_numb
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class NoisyLevel:
         share f of all people was counted, afresh on each level, and sums were divided by f.
     step : float >= 0
         Noise is in whole multiples of this, in people; 0 for steps too small to matter.
+    measured : (m,) bool array, optional
+        Nodes of which a sum was taken, by default all; of the others sums are of no meaning.
 
     Raises
     ------
@@ -46,6 +49,7 @@ class NoisyLevel:
     variance: float
     per_person: float = 0.0
     step: float = 0.0
+    measured: Bools | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         level = whole_number("level", self.level, 0)
@@ -61,8 +65,29 @@ class NoisyLevel:
         per_person = number_in("per_person", self.per_person, "[0, inf)")
         step = number_in("step", self.step, "[0, inf)")
         checked = {"nodes": nodes, "sums": sums, "variance": variance, "per_person": per_person}
+        if self.measured is not None:
+            checked["measured"] = self._checked_mask(self.measured)
         for name, value in {**checked, "step": step}.items():
             object.__setattr__(self, name, value)
+
+    def _checked_mask(self, measured: object) -> Bools:
+        mask = np.asarray(measured)
+        if mask.dtype != bool or mask.shape != (len(self.nodes),) or not mask.any():
+            raise InputError("measured must be a bool for each node, one of them true at least")
+        return mask
+
+    def by_node(self, variances: Array | float) -> Array:
+        """Return the variance of each node's sum: as given, infinite where none was taken."""
+        if self.measured is None:
+            return np.broadcast_to(variances, self.nodes.shape).astype(np.float64)
+        return np.where(self.measured, variances, np.inf)
+
+    @property
+    def number(self) -> int:
+        """How many sums were taken."""
+        if np.isinf(self.variance):
+            return 0
+        return len(self.nodes) if self.measured is None else int(self.measured.sum())
 
     @classmethod
     def unmeasured(cls, level: int, nodes: Ints) -> "NoisyLevel":

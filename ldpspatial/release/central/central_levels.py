@@ -14,6 +14,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
+from ldpspatial.release.central.shaped_levels import counted_leaves, is_better
 from ldpspatial.release.level_sums import Aim, measure, planned
 from ldpspatial.release.release import Released
 from ldpspatial.validate import MICRO, one_of
@@ -28,7 +29,8 @@ class CentralLevels(CentralRelease):
     """Noisy sums on the levels that epsilon and the people allow, for one of two aims.
 
     Nothing is to be tuned: the number of people is measured with a 32nd of epsilon, the rest goes
-    as :mod:`ldpspatial.release.level_sums` says, and the map is made of all sums by what is
+    to the leaves of a noisy shape (:mod:`ldpspatial.release.central.shaped_levels`) or to whole
+    levels (:mod:`ldpspatial.release.level_sums`), and the map is made of all sums by what is
     learned from them (:mod:`ldpspatial.estimation.levels`). ``Released.levels`` has what intervals
     need (:func:`ldpspatial.level_intervals`). Every number of users has a map, none as well:
     uniform but for noise.
@@ -36,15 +38,16 @@ class CentralLevels(CentralRelease):
     Attributes
     ----------
     aim : {"distance", "cells"}
-        What the map is for: where people are (W2, regions), from a coarse level on and finer where
-        they crowd; or how many there are in single cells (L1, MSE), by sums of these alone.
+        What the map is for: where people are (W2, regions), finer where they crowd; or how many
+        there are in single cells (L1, MSE), by sums of these alone.
 
     Raises
     ------
     InputError
         ``aim`` is neither.
 
-    Facts of a run, all from noisy sums: the first level asked, the last one, and how many sums.
+    Facts of a run, all from noisy sums: the first level of which any sum was taken, the last one,
+    and how many sums.
 
     Examples
     --------
@@ -52,7 +55,7 @@ class CentralLevels(CentralRelease):
     >>> people = cells_by_user(range(1000), [7] * 1000, (16, 16))
     >>> run = CentralLevels().release(people, 1.0, np.random.default_rng(1))
     >>> bool(run.density[0, 7] > 0.95), run.claim.epsilon, run.facts["first_level"]
-    (True, 1.0, 3)
+    (True, 1.0, 2)
     """
 
     name: ClassVar[str] = "central-levels"
@@ -81,13 +84,17 @@ class CentralLevels(CentralRelease):
         rest = micro_epsilon - of_all
         levels = [whole]
         if rest:
-            first, parts = planned(people * rest / MICRO, rest, tree.depth, self.aim)
-            levels = measure(tree, whole, first, parts, ask)
+            people_per_noise = people * rest / MICRO
+            if self.aim == "distance" and is_better(people_per_noise, rest, users.shape):
+                levels = counted_leaves(pyramid, whole, people_per_noise, rest, source)
+            else:
+                first, parts = planned(people_per_noise, rest, tree.depth, self.aim)
+                levels = measure(tree, whole, first, parts, ask)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {
             "first_level": asked[0].level if asked else 0,
             "last_level": asked[-1].level if asked else 0,
-            "noisy sums": sum(len(level.nodes) for level in asked),
+            "noisy sums": sum(level.number for level in asked),
         }
         return Released(found.density, claim_of(micro_epsilon), facts, levels=found)

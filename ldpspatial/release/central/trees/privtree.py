@@ -7,8 +7,8 @@ lambda, all in units. The shape of the tree is epsilon-differentially private fo
 
     lambda = (2 beta - 1) / (beta - 1) MASS / epsilon,   delta >= lambda ln(beta),   beta = 4,
 
-the constants of the paper; docs/central.md proves them for this noise, and for users whose mass
-lies in many cells.
+the constants of the paper; docs/central.md proves them for this noise, for any beta > 1, first
+level and threshold, and for users whose mass lies in many cells.
 """
 
 from dataclasses import dataclass
@@ -36,6 +36,28 @@ Ints = NDArray[np.int64]
 
 FANOUT = 4
 LN_FANOUT = Fraction(13_862_943_611_198_907, 10**16)  # ln 4, rounded up
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Which nodes are looked at, and what is taken from their counts; as in the paper by default.
+
+    Attributes
+    ----------
+    first : int >= 0
+        Level of which all nodes are looked at.
+    power : int >= 1
+        beta is 4 to this power.
+    threshold : Fraction >= 0
+        What is taken from all counts, in scales of the noise.
+    """
+
+    first: int = 0
+    power: int = 1
+    threshold: Fraction = Fraction(0)
+
+
+PAPER = Growth()
 
 
 @dataclass(frozen=True)
@@ -80,18 +102,20 @@ class PrivTree(CentralRelease):
         return Released(density_of_masses(masses), claim_of(micro_epsilon), facts)
 
 
-def grown(pyramid: Pyramid, micro_epsilon: int, source: Entropy) -> list[Nodes]:
+def grown(
+    pyramid: Pyramid, micro_epsilon: int, source: Entropy, growth: Growth = PAPER
+) -> list[Nodes]:
     """Return the leaves of a tree, by level: the output depends on the users through these alone.
 
-    Without a millionth to spend, the whole map is the one leaf.
+    Without a millionth to spend, nodes of the first level are the leaves.
     """
     tree = pyramid.tree
-    nodes = tree.numbers(0)
+    nodes = tree.numbers(growth.first)
     leaves: list[Nodes] = []
-    for level in range(tree.depth + 1):
+    for level in range(growth.first, tree.depth + 1):
         divided = np.zeros(len(nodes), bool)
         if micro_epsilon and level < tree.depth:
-            divided = crowded(pyramid.sums(level, nodes), level, micro_epsilon, source)
+            divided = crowded(pyramid.sums(level, nodes), level, micro_epsilon, source, growth)
         if not divided.all():
             leaves.append((level, nodes[~divided]))
         nodes = nodes[divided]
@@ -101,8 +125,8 @@ def grown(pyramid: Pyramid, micro_epsilon: int, source: Entropy) -> list[Nodes]:
     return leaves
 
 
-def scale_and_step(micro_epsilon: int) -> tuple[Fraction, int]:
-    """Return the scale of the noise and the bias of a level, in units.
+def scale_and_step(micro_epsilon: int, power: int = 1) -> tuple[Fraction, int]:
+    """Return the scale of the noise and the bias of a level, in units, for beta = 4^power.
 
     Examples
     --------
@@ -110,15 +134,19 @@ def scale_and_step(micro_epsilon: int) -> tuple[Fraction, int]:
     >>> round(float(scale / MASS), 6), round(step / MASS, 6)  # in people; ln 4 times as much
     (2.333333, 3.234687)
     """
-    scale = Fraction((2 * FANOUT - 1) * MASS * MICRO, (FANOUT - 1) * micro_epsilon)
+    beta = FANOUT**power
+    scale = Fraction((2 * beta - 1) * MASS * MICRO, (beta - 1) * micro_epsilon)
     # Whole units, so that biased counts are whole, and rounded up, or the proof would fail.
-    return scale, ceil(scale * LN_FANOUT)
+    return scale, ceil(scale * power * LN_FANOUT)
 
 
-def crowded(units: Ints, level: int, micro_epsilon: int, source: Entropy) -> NDArray[np.bool_]:
+def crowded(
+    units: Ints, level: int, micro_epsilon: int, source: Entropy, growth: Growth = PAPER
+) -> NDArray[np.bool_]:
     """Tell which nodes of a level are divided, by their biased counts with noise."""
-    scale, step = scale_and_step(micro_epsilon)
-    biased = np.maximum(units - level * step, -step)
+    scale, step = scale_and_step(micro_epsilon, growth.power)
+    bias = ceil(growth.threshold * scale) + (level - growth.first) * step
+    biased = np.maximum(units - bias, -step)
     noise = sample(len(units), scale.numerator, scale.denominator, source)
     divided: NDArray[np.bool_] = biased + noise > 0
     return divided

@@ -22,9 +22,12 @@ def sums(truth: Array, tree: Quadtree, level: int, nodes: NDArray[np.int64]) -> 
 
 
 def grown(
-    truth: Array, seed: int, public: bool = False, noisy: bool = True
+    truth: Array, seed: int, public: bool = False, noisy: bool = True, leaves: bool = False
 ) -> tuple[Quadtree, list[NoisyLevel]]:
-    """Return levels in which some nodes are divided and some are not, one not measured."""
+    """Return levels in which some nodes are divided and some are not, one not measured.
+
+    With ``leaves``, sums were taken of those that are not divided alone.
+    """
     rng = np.random.default_rng(seed)
     tree = Quadtree((truth.shape[0], truth.shape[1]))
     nodes = tree.numbers(0)
@@ -39,6 +42,10 @@ def grown(
             levels.append(NoisyLevel(level, nodes, right + noise, max(variance, 1e-6 * noisy)))
         if level < tree.depth:
             kept = nodes if level < 2 else nodes[rng.random(len(nodes)) < 0.6]
+            is_leaf = ~np.isin(nodes, kept)
+            if leaves and level > 1 and is_leaf.any():
+                taken = np.where(is_leaf, levels[-1].sums, 1e9)  # the others are of no meaning
+                levels[-1] = replace(levels[-1], sums=taken, measured=is_leaf)
             if not len(kept):
                 break
             nodes = tree.numbers_below(level + 1, kept)
@@ -47,11 +54,14 @@ def grown(
 
 @pytest.mark.parametrize("shape", [(8, 8), (5, 7), (1, 6), (3, 3), (16, 4)])
 @pytest.mark.parametrize("public", [False, True])
-def test_sums_are_those_of_dense_least_squares(shape: tuple[int, int], public: bool) -> None:
+@pytest.mark.parametrize("leaves", [False, True])
+def test_sums_are_those_of_dense_least_squares(
+    shape: tuple[int, int], public: bool, leaves: bool
+) -> None:
     """The root by the recursion is the sum of all parts by one matrix; so is every branch."""
     rng = np.random.default_rng(3)
     truth = rng.poisson(rng.gamma(0.3, 60, shape)).astype(np.float64)
-    tree, levels = grown(truth, 5, public)
+    tree, levels = grown(truth, 5, public, leaves=leaves)
     found = combined(tree, levels)
     _, people, covariance = parts_and_covariance(tree, levels)
     assert found.people == pytest.approx(people.sum(), rel=1e-6)
@@ -208,3 +218,27 @@ def test_bad_parts_of_people_are_refused(per_person: float) -> None:
         NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, per_person)
     with pytest.raises(InputError, match="step must be a number in"):
         NoisyLevel(0, np.array([0]), np.array([1.0]), 1.0, step=per_person)
+
+
+@pytest.mark.parametrize("mask", [[True], [1, 0], [False, False]])
+def test_a_mask_of_sums_is_one_for_each_node_and_not_empty(mask: list[bool]) -> None:
+    with pytest.raises(InputError, match="measured must be a bool for each node, one of them true"):
+        NoisyLevel(1, np.array([0, 1]), np.ones(2), 1.0, measured=np.array(mask))
+
+
+def test_leaves_are_told_by_the_law_of_their_counts() -> None:
+    """Half of 256 leaves hold nobody, half hold 30: noise of 8 leaves both nearer to the truth.
+
+    The error of noisy counts without negatives is taken of the same noise.
+    """
+    rng = np.random.default_rng(2)
+    tree = Quadtree((16, 16))
+    truth = rng.permutation(np.repeat([0.0, 30.0], 128))
+    noisy = truth + rng.laplace(0, 4, 256)
+    levels = [NoisyLevel(0, np.array([0]), np.array([truth.sum()]), 1.0)]
+    levels += [NoisyLevel.unmeasured(level, tree.numbers(level)) for level in (1, 2, 3)]
+    levels.append(NoisyLevel(4, tree.numbers(4), noisy, 32.0, measured=np.ones(256, bool)))
+    found = combined(tree, levels).density.ravel()[tree.positions(4, tree.numbers(4))]
+    plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum()
+    share = truth / truth.sum()
+    assert np.abs(found - share).sum() < 0.7 * np.abs(plain - share).sum()

@@ -30,7 +30,7 @@ from ldpspatial.release.central import (
 from ldpspatial.release.central.central_release import CentralRelease, with_noise
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.central.trees.privtree import crowded
+from ldpspatial.release.central.trees.privtree import Growth, crowded
 from tests.support import naive_central as naive
 from tests.support.central_noise import replace_noise, replace_shape_noise
 
@@ -93,10 +93,12 @@ def test_the_claim_is_of_what_was_spent_and_never_above_what_was_asked(
         spent.append(micro_epsilon)
         return with_noise(units, micro_epsilon, source)
 
-    def divided(units: Ints, level: int, micro_epsilon: int, source: Entropy) -> Bools:
-        if level == 0:  # all levels share what the shape of a tree may cost
+    def divided(
+        units: Ints, level: int, micro_epsilon: int, source: Entropy, growth: Growth
+    ) -> Bools:
+        if level == growth.first:  # all levels share what the shape of a tree may cost
             spent.append(micro_epsilon)
-        return crowded(units, level, micro_epsilon, source)
+        return crowded(units, level, micro_epsilon, source, growth)
 
     replace_noise(monkeypatch, recorded)
     replace_shape_noise(monkeypatch, divided)
@@ -150,9 +152,14 @@ def test_the_map_does_not_tell_how_many_users_there_are(
             return with_noise(units // by, micro, source)
 
         def divided(
-            units: Ints, level: int, micro: int, source: Entropy, by: int = divisor
+            units: Ints,
+            level: int,
+            micro: int,
+            source: Entropy,
+            growth: Growth,
+            by: int = divisor,
         ) -> Bools:
-            return crowded(units // by, level, micro, source)
+            return crowded(units // by, level, micro, source, growth)
 
         replace_noise(monkeypatch, halved)
         replace_shape_noise(monkeypatch, divided)

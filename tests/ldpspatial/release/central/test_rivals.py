@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
+from math import ceil
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
 from ldpspatial.release.central.trees import wavelets
 from ldpspatial.release.central.trees.partition import above_mean, cheapest
-from ldpspatial.release.central.trees.privtree import grown, scale_and_step
+from ldpspatial.release.central.trees.privtree import PAPER, Growth, grown, scale_and_step
 from tests.support import naive_rivals as naive
 from tests.support.central_noise import fixed_noise
 from tests.support.naive_central import cells_of, node_sum, nodes
@@ -150,6 +151,9 @@ def test_the_bias_of_a_level_is_never_below_what_the_proof_needs() -> None:
         scale, step = scale_and_step(micro)
         assert scale == Fraction(7 * MASS * 10**6, 3 * micro)
         assert 0 < step - scale * ln_4 < 1
+        scale, step = scale_and_step(micro, 2)
+        assert scale == Fraction(31 * MASS * 10**6, 15 * micro)
+        assert 0 < step - scale * 2 * ln_4 < 1
 
 
 def test_tails_of_the_twin_are_those_of_the_law() -> None:
@@ -166,11 +170,11 @@ def one_more(dense: Ints, where: tuple[int, int], units: int = MASS) -> Ints:
     return more
 
 
-def crowds(shape: tuple[int, int], step: int) -> Iterator[Ints]:
+def crowds(shape: tuple[int, int], step: int, threshold: int) -> Iterator[Ints]:
     """Where most is lost, everybody in one cell, as deep as biases go; and people at random."""
     for people in range(6):
-        yield one_more(np.zeros(shape, np.int64), (0, 0), people * step)
-        yield one_more(np.zeros(shape, np.int64), (0, 0), people * step + MASS // 3)
+        for more in (0, MASS // 3):
+            yield one_more(np.zeros(shape, np.int64), (0, 0), people * step + threshold + more)
     rng = np.random.default_rng(1)
     for people in (0, 3, 40):
         yield rng.multinomial(people, np.full(64, 1 / 64)).reshape(shape) * MASS
@@ -179,22 +183,26 @@ def crowds(shape: tuple[int, int], step: int) -> Iterator[Ints]:
 EPSILON = 1.0
 
 
-def losses(scale: float, step: int) -> list[float]:
+def losses(scale: float, step: int, first: int = 0, threshold: int = 0) -> list[float]:
     """What one user adds to the loss in the worst tree, alone in one cell or spread over many."""
     found = []
-    for before in crowds((8, 8), step):
+    for before in crowds((8, 8), step, threshold):
         even = np.full((8, 8), MASS // 64)
         for after in (one_more(before, (0, 0)), one_more(before, (7, 3)), before + even):
             for pair in ((before, after), (after, before)):
-                found.append(max(np.abs(naive.privtree_loss(*pair, scale, step))))
+                loss = naive.privtree_loss(*pair, scale, step, first=first, threshold=threshold)
+                found.append(max(np.abs(loss)))
     return found
 
 
-def test_the_shape_of_a_privtree_hides_one_user_exactly() -> None:
+@pytest.mark.parametrize("growth", [PAPER, Growth(1, 2, Fraction(1, 2))])
+def test_the_shape_of_a_privtree_hides_one_user_exactly(growth: Growth) -> None:
     """Over all trees, by the exact law; half the noise, and half the bias, would be noticed."""
-    scale, step = scale_and_step(int(EPSILON * 1e6))
-    assert 0.7 * EPSILON < max(losses(float(scale), step)) <= EPSILON
-    assert max(losses(float(scale) / 2, step // 2)) > 1.3 * EPSILON
+    scale, step = scale_and_step(int(EPSILON * 1e6), growth.power)
+    threshold = ceil(growth.threshold * scale)
+    places = growth.first, threshold
+    assert 0.7 * EPSILON < max(losses(float(scale), step, *places)) <= EPSILON
+    assert max(losses(float(scale) / 2, step // 2, *places)) > 1.3 * EPSILON
 
 
 def test_the_bias_keeps_the_loss_from_growing_with_depth() -> None:
