@@ -39,6 +39,7 @@ from ldpspatial.release.local import (
     MdswJoint,
     Olh,
     Oue,
+    Recommended,
     Rhombus,
     SubsetSelection,
 )
@@ -50,6 +51,7 @@ POOL = 5  # people that are made, as a multiple of those drawn for a repeat
 UNITS = {"range": 100.0, "w2": 1.0}  # per cent of all people; cells
 DIGITS = {"range": 3, "w2": 2}
 LOCAL: dict[str, Release] = {
+    "recommended": Recommended(),
     "dam": Dam(),
     "huem": Huem(),
     "rhombus": Rhombus(),

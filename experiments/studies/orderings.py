@@ -15,7 +15,7 @@ from experiments.pairs import errors_of
 from experiments.progress import tracked
 from experiments.synthetic import Conduct, on_synthetic_maps
 from experiments.tables import DOCS, markdown
-from ldpspatial.release.local import Dam, Huem, KRr, Matched, Mdsw, MdswJoint, SemGeoI
+from ldpspatial.release.local import Dam, Huem, KRr, Matched, Mdsw, MdswJoint, Recommended, SemGeoI
 from ldpspatial.release.release import Release
 
 LEVEL = 0.95
@@ -23,6 +23,7 @@ TWICE = 0.5  # of the other's error: "by more than a factor of two"
 NEAR = (0.8, 1.25)  # a ratio in between is level
 MAPS = ("normal", "mnormal", "szipf")
 DAM = "dam, em"
+RECOMMENDED = "recommended, field"
 HUEM = "huem, em"
 KRR = "k-rr, em"
 PLAIN = "mdsw, em"
@@ -96,6 +97,7 @@ def orderings_expected() -> tuple[Ordering, ...]:
     found += [Ordering(name, 15, 7.0, PROJECTED, PUBLISHED, source=NO_DISK)
               for name in MAPS]  # fmt: skip
     found += [Ordering(name, 15, 3.5, DAM, JOINT, most=inf) for name in MAPS]
+    found += [Ordering(name, 15, 3.5, RECOMMENDED, DAM, most=inf) for name in MAPS]
     return tuple(found)
 
 
@@ -170,6 +172,7 @@ def orderings(conduct: Conduct) -> None:
 def _release(label: str, cells: int) -> Release:
     known: dict[str, Release] = {
         DAM: Dam(),
+        RECOMMENDED: Recommended(),
         HUEM: Huem(),
         KRR: KRr(),
         PLAIN: Mdsw(smoothing=False),

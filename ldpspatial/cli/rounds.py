@@ -52,7 +52,8 @@ def rounds() -> None:
 
     In a campaign each person takes part in one round, whose server learns the noisy sum of many
     people's vectors and nothing else of them. "ldpspatial serve" runs the rounds of the campaigns
-    that its store has when it starts.
+    of its store, and takes up new ones while it runs; started on a store without any campaign or
+    directory, it has to be started anew for the first.
     """
 
 
@@ -154,7 +155,7 @@ def directory(store: str, document: Path, most: int) -> None:
 @click.option("--calibration", type=float, default=0.1, show_default=True,
               help="Noise beside a mean count; 1 suits concentrated maps.")  # fmt: skip
 def open_(store: str, document: Path, key: bytes, people: int, **options: float) -> None:
-    """Put CAMPAIGN into STORE; "ldpspatial serve" runs its rounds when it is next started.
+    """Put CAMPAIGN into STORE; "ldpspatial serve" runs its rounds.
 
     \b
     Example:

@@ -32,7 +32,6 @@ from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection
 from ldpspatial.files.table_layout import existing_file
 from ldpspatial.places.cell_maps import cell_map
-from ldpspatial.plotting.heat_map import heat_map_figure, save_figure
 from ldpspatial.validate import (
     file_path,
     finite_number,
@@ -86,6 +85,9 @@ def write_estimate(
     truth: NDArray[np.float64] | None = None,
 ) -> None:
     """Write collection.json, estimate.npz, .geojson and .csv, heatmap.png and summary.json."""
+    # Here: matplotlib takes a third of the time in which commands that draw nothing start.
+    from ldpspatial.plotting.heat_map import heat_map_figure, save_figure  # noqa: PLC0415
+
     folder = file_path("folder", folder, "folder")
     if not folder.is_dir():
         raise InputError(f"folder must name a folder that exists, got {str(folder)!r}")

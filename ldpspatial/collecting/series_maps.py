@@ -27,7 +27,6 @@ from ldpspatial.estimation import Estimate, Field
 from ldpspatial.estimation.estimate import Rule, estimator_for, fitted
 from ldpspatial.estimation.field.estimator import MOST_WINDOWS
 from ldpspatial.files.atomic import replacing
-from ldpspatial.plotting.heat_map import save_figure, window_maps_figure
 
 DOCUMENT, TABLE, PICTURE = "series.json", "windows.csv", "maps.png"
 MANY = 12  # maps in one picture: more are drawn with fewer points
@@ -206,6 +205,9 @@ def _write_table(path: Path, series: Series, maps: list[WindowMap]) -> None:
 
 
 def _draw(path: Path, series: Series, maps: list[WindowMap]) -> None:
+    # Here, as matplotlib takes long to import: the commands of a series load this module.
+    from ldpspatial.plotting.heat_map import save_figure, window_maps_figure  # noqa: PLC0415
+
     named = {
         f"Window {each.window}, {moment(series.start(each.window))}": each.estimate.density
         for each in maps

@@ -26,8 +26,6 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from client_sdk import ResponseTable
 from ldpspatial.channels.disk import StampChannel
@@ -74,7 +72,7 @@ def least_share(weights: Array, channel: StampChannel, density: Array, share: fl
     x = np.full(int(channel.support.sum()) + density.size, np.sqrt(SCALE))
     best = float(weights.min()) / spread
     for width in SMOOTHINGS:
-        x = minimize(
+        x = scipy.optimize.minimize(
             lambda x, width: bound(x, width)[1:], x, args=(width,), jac=True, method="L-BFGS-B",
             options={"maxiter": DUAL_STEPS, "maxcor": 20},
         ).x  # fmt: skip
@@ -123,8 +121,10 @@ def _dual(
 
 def _soft_least(values: Array, width: float) -> tuple[float, Array]:
     """Return a smooth value just below the least one, and its gradient."""
-    total = float(logsumexp(-values / width))
-    return -width * total, np.exp(-values / width - total)
+    least = values.min()
+    weights = np.exp((least - values) / width)
+    total = weights.sum()
+    return float(least - width * np.log(total)), weights / total
 
 
 def most_moved(channel: StampChannel, density: Array, share: float) -> float:

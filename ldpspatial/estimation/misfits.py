@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from math import ceil
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.ndimage import distance_transform_cdt
 
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.protocol import Channel
@@ -78,7 +78,7 @@ def _around(support: Mask, radius: int, detail: int) -> Iterator[tuple[str, Mask
     if detail < PATTERNS:
         return
     width = max(1, ceil(radius / RINGS))
-    far = distance_transform_cdt(~inside, "chessboard")
+    far = scipy.ndimage.distance_transform_cdt(~inside, "chessboard")
     for start in range(0, radius, width):
         ring = margin & (far > start) & (far <= start + width)
         yield f"the margin, {start + 1} to {start + width} cells from the square", ring

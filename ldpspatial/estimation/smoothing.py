@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.ndimage import convolve
 
 from ldpspatial.errors import InputError
 from ldpspatial.validate import number_array, one_of, positive
@@ -109,4 +109,4 @@ def _looked_at(smooth: Smoother) -> Smoother:
 
 def _smooth(density: Array, kernel: Array) -> Array:
     # scipy's "reflect" repeats the edge cell and keeps the mass; its "mirror" does not.
-    return convolve(density, kernel, mode="reflect")  # type: ignore[no-any-return]
+    return scipy.ndimage.convolve(density, kernel, mode="reflect")  # type: ignore[no-any-return]

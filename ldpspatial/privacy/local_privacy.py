@@ -12,8 +12,8 @@ from math import exp, log
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from ldpspatial.errors import InputError
 from ldpspatial.validate import finite_number, function, instance, map_shape, number_array, positive
@@ -123,7 +123,9 @@ def calibrate(privacy: Callable[[float], float], target: float, low: float, high
     def epsilon(x: float) -> float:
         return {bottom: low, top: high}.get(x, exp(x))  # the bounds to the last digit
 
-    return epsilon(brentq(lambda x: at(epsilon(x)) - target, bottom, top, xtol=1e-14))
+    return epsilon(
+        scipy.optimize.brentq(lambda x: at(epsilon(x)) - target, bottom, top, xtol=1e-14)
+    )
 
 
 def _density(prior: ArrayLike, shape: tuple[int, int]) -> Array:

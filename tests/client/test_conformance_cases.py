@@ -382,14 +382,15 @@ WRONG_PORTS = {
 }  # fmt: skip
 
 
-def differing(op: str) -> int:
-    """How many cases of an operation the client as it is now answers by another verdict."""
-    found = 0
+def differs(op: str) -> bool:
+    """Whether the client as it is now answers a case of an operation by another verdict."""
     for name, line, right in some_cases():
-        told = answer(line) if name == op else right
-        # A fault of the wrong port itself would be easy to see.
-        found += told["ok"] is not None and {**told, "error": ""} != {**right, "error": ""}
-    return found
+        if name == op:
+            told = answer(line)
+            # A fault of the wrong port itself would be easy to see.
+            if told["ok"] is not None and {**told, "error": ""} != {**right, "error": ""}:
+                return True
+    return False
 
 
 def forget() -> None:
@@ -407,8 +408,8 @@ def test_a_wrong_port_is_caught(op: str, slip: Callable[[Patch], None], monkeypa
         stack.callback(forget)
         forget()
         slip(patch)
-        assert differing(op) > 0
+        assert differs(op)
 
 
 def test_the_client_itself_is_not_caught() -> None:
-    assert [differing(op) for op in OPERATIONS] == [0] * len(OPERATIONS)
+    assert not any(differs(op) for op in OPERATIONS)

@@ -25,6 +25,7 @@ from ldpspatial.channels.playing import play
 from tests.support.invented_cities import write_cities
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_the_command_runs_resumes_and_writes_the_docs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def test_polygons_hold_some_of_the_people_and_rectangles_some_cells() -> None:
         assert mask.sum() == rows * columns > 0
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_the_command_writes_a_table_for_each_group(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def test_files_are_of_the_other_half_and_the_wrong_ones_are_elsewhere(tmp_path: 
         assert ((wrong > 0) & (weights[0] > 0)).mean() < 0.01
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_the_command_writes_a_line_for_each_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

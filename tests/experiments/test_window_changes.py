@@ -54,6 +54,7 @@ def test_regions_know_their_true_shares(data: Path) -> None:
     assert ((shares >= 0) & (shares <= 1)).all()
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_the_command_writes_a_table_for_each_group(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,6 @@ from math import ceil
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import nearest_shares
@@ -123,7 +122,7 @@ def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
     grid.ravel()[places] = people
     means = np.zeros(grid.shape)
     for side in AROUND:
-        whole = ndimage.uniform_filter(grid, side, mode="nearest") * side**2
+        whole = scipy.ndimage.uniform_filter(grid, side, mode="nearest") * side**2
         means += (whole - grid) / (side**2 - 1)
     found: Array = means.ravel()[places]
     return found

@@ -14,8 +14,9 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 
 from client_sdk.rounds import Campaign, RoundDocument
@@ -116,19 +117,22 @@ class RoundServer:
         self._failures = FailureLog()
 
     async def load(self) -> None:
-        """Take up all campaigns as the store has them."""
+        """Take up all campaigns of the store that are not known here yet."""
         for (digest,) in await rows_of(
             self._database, (str,), "SELECT digest FROM round_campaigns"
         ):
-            self._campaigns[digest] = await self._loaded(digest)
+            if digest not in self._campaigns:
+                self._campaigns[digest] = await self._loaded(digest)
 
     async def run(self) -> None:
         """Move on what is due, for ever; a store that does not do it is tried again."""
         while True:
-            for running in list(self._campaigns.values()):
+            moves: list[Callable[[], Awaitable[None]]] = [self.load]
+            moves += [partial(self._go_on, running) for running in self._campaigns.values()]
+            for move in moves:
                 try:
                     async with self._ticking:
-                        await self._go_on(running)
+                        await move()
                 except Exception as error:
                     # Whatever it is: the next look may fare better, and others have their rounds.
                     what = error if isinstance(error, StoreError) else type(error).__name__
@@ -138,6 +142,7 @@ class RoundServer:
     async def tick(self) -> None:
         """Move on what is due: open rounds, deal seats, close steps, add up rounds."""
         async with self._ticking:
+            await self.load()
             for running in list(self._campaigns.values()):
                 await self._go_on(running)
 

@@ -1,9 +1,12 @@
 """What holds for all tests of the command line."""
 
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import pytest
 from matplotlib.figure import Figure
+
+from tests.support.short_chains import shorten_chains
 
 # A blank picture of one point.
 BLANK = bytes.fromhex(
@@ -27,3 +30,11 @@ def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         stream.write(BLANK)
 
     monkeypatch.setattr(Figure, "savefig", write)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def short_chains() -> Iterator[None]:
+    """Let commands sample fields with less effort: what they make of one is tested here."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_chains(patch)
+        yield

@@ -189,7 +189,7 @@ def test_an_interrupted_run_leaves_nothing(
 def test_a_full_disk_or_memory_is_one_line_and_leaves_nothing(
     error: Exception, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldpspatial.collecting.results.save_figure", raising(error))
+    monkeypatch.setattr("ldpspatial.plotting.heat_map.save_figure", raising(error))
     assert refusal(*PLAY, "--out", tmp_path / "r") == line
     assert os.listdir(tmp_path) == []
 

@@ -4,6 +4,7 @@ Simulations are seeded; a right check fails one of them with probability below 1
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ Array = NDArray[np.float64]
 QUICK = EM(LikelihoodGain(1e15))  # one step: the check does not look at the map
 
 
+@cache
 def normal_map(d: int) -> Array:
     chosen = synthetic_maps()["normal"]
     places = (chosen.draw(1_000_000, np.random.default_rng(0)) - (chosen.y0, chosen.x0)) * d

@@ -15,8 +15,14 @@ from ldpspatial.planning.plan import Plan, PlanRow, plan
 from ldpspatial.planning.rehearsal import Misfit, People, rehearse
 from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from tests.support import naive_planning
+from tests.support.short_chains import shorten_chains
 
 UNIT = SyntheticMap("unit", 0.0, 0.0, 1.0, lambda n, rng: rng.random((n, 2)))
+
+
+@pytest.fixture(autouse=True)
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_chains(monkeypatch)
 
 
 def seeded(seed: int = 1) -> np.random.Generator:
@@ -142,7 +148,7 @@ def test_single_cell_disks_are_named() -> None:
 
 
 def test_too_few_devices_are_named() -> None:
-    maps = synthetic_maps()
+    maps = {"szipf": synthetic_maps()["szipf"]}
     found = plan(5000, 0.5, 20, seeded(), [5, 8], "dam", maps, repeats=2)
     assert all("szipf" in row.no_better_than_uniform for row in found.rows)
     assert any(

@@ -15,10 +15,16 @@ from ldpspatial.planning.plan import plan
 from ldpspatial.planning.rehearsal import Misfit, People
 from ldpspatial.planning.series_plan import Series, SeriesMap, plan_series
 from ldpspatial.privacy.still_device import one_report_risk, still_device_risk
+from tests.support.short_chains import shorten_chains
 
 UNIT = SyntheticMap("unit", 0.0, 0.0, 1.0, lambda n, rng: rng.random((n, 2)))
 LEVEL = Lead(0.0, 0.0)
 DAM = Design("dam", None, "scaled", 0.0, 0.0, 0.0, LEVEL, LEVEL, ())
+
+
+@pytest.fixture(autouse=True)
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_chains(monkeypatch)
 
 
 def seeded(seed: int = 1) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""4,000 devices, most of them in TypeScript, a network that fails them, collections that close.
+"""2,000 devices, most of them in TypeScript, a network that fails them, collections that close.
 
 Requests and answers are lost, cut, doubled, late, out of order, or answered by somebody else;
 clocks are wrong by up to years and turned meanwhile; apps are started anew between passes; outboxes
@@ -41,8 +41,8 @@ from tests.support.uploads import Clock, make
 ROOT = Path(__file__).parents[3]
 PYTHON = [sys.executable, "-m", "tests.support.fleet_devices"]
 TYPESCRIPT = ["node", "--no-warnings", "client_sdk/typescript/test/fleet.mjs"]
-# A slip that one device in 290 makes is seen with probability 1 - 1e-6.
-DEVICES = 4_000
+# A slip that one device in 145 makes is seen with probability 1 - 1e-6.
+DEVICES = 2_000
 
 
 @pytest.fixture

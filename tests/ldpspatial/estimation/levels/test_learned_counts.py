@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.estimation.levels.learned_counts import (
     EM_ROUNDS,
+    FEW_OF_SOME,
     FINEST,
+    WHOLE,
     _counts,
     around,
     learned_counts,
     posterior,
 )
+from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.central.masses import density_of_masses
 from tests.support import naive_counts
@@ -166,3 +169,29 @@ def test_any_sums_give_people(value: float, variance: float, per_person: float) 
             found = learned_counts(tree, level, sums, people)
             assert found.min() >= 0
             assert found.sum() == pytest.approx(people.sum())
+
+
+@pytest.mark.parametrize("counted", [1.0, 0.9])
+@pytest.mark.parametrize("beyond", [-2, -1, 0, 1, 2])
+def test_maps_are_sound_on_both_sides_of_the_longest_law(counted: float, beyond: int) -> None:
+    """Most cells are empty, and the fullest hold as many as a law of whole people does, or not.
+
+    The mean squared error is at most twice that of the nearest map: over these and other seeds it
+    was .7 to 1.4 times as large.
+    """
+    rng = np.random.default_rng(9)
+    longest = WHOLE - 1 if counted == 1 else FEW_OF_SOME + 1
+    truth = rng.integers(1, longest + beyond, 1024, endpoint=True) * (rng.random(1024) < 0.2)
+    p = np.exp(-2.5)
+    there = rng.binomial(truth, counted)
+    sums = (there + rng.geometric(1 - p, 1024) - rng.geometric(1 - p, 1024)) / counted
+    tree = Quadtree((32, 32))
+    variance = 2 * p / (1 - p) ** 2 / counted**2
+    level = NoisyLevel(5, tree.numbers(5), sums, variance, 1 / counted - 1, 1 / counted)
+    every = np.ones((1, len(sums)), bool)
+    nearest = nearest_shares(sums[np.newaxis], np.array([float(truth.sum())]), every)[0]
+    found = learned_counts(tree, level, sums, nearest)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(truth.sum())
+    error, other = (((each - truth) ** 2).mean() for each in (found, nearest))
+    assert error <= 2 * other

@@ -235,6 +235,29 @@ def test_a_server_that_missed_what_the_store_did_takes_it_up(
     asyncio.run(run())
 
 
+def test_a_campaign_that_is_opened_while_the_server_runs_is_taken_up(
+    tmp_path: Path, clock: Clock
+) -> None:
+    later = a_campaign(rounds=2, most_clients=PEOPLE, least_honest=3)
+
+    async def run() -> None:
+        database, directory = await opened(tmp_path)
+        rounds = await started(database, clock)
+        await open_campaign(database, later, directory, people=24, tolerated=0.2)
+        assert rounds.running(later.digest) is None
+        await rounds.tick()
+        found = rounds.running(later.digest)
+        assert found is not None
+        assert found.document is not None
+        assert found.document.round == 1
+        first = rounds.running(CAMPAIGN.digest)
+        await rounds.tick()
+        assert rounds.running(CAMPAIGN.digest) is first  # what runs is not loaded again
+        await database.close()
+
+    asyncio.run(run())
+
+
 # --- requests that are refused
 
 
