@@ -1,0 +1,184 @@
+"""Attacks on a map by forgers who all send one output cell, and the search for the worst of them.
+
+W2 has many summits over the output domain. So cells all over it are tried, a few of the best that
+lie apart are fitted to the end, and from each of these the search goes to the output cell of the
+steepest slope (:mod:`.forgery_slopes`) for as long as that moves the map farther.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.channels.disk import StampChannel
+from ldpspatial.channels.protocol import operators
+from ldpspatial.estimation.forgery_proofs import pooled
+from ldpspatial.estimation.forgery_slopes import priced, slopes
+from ldpspatial.metrics import wasserstein
+
+Array = NDArray[np.float64]
+Cell = tuple[int, int]  # of the output domain, as reports have it
+
+STEPS = 200  # of SQUAREM, from the map that nobody forged
+QUICK_STEPS = 25  # enough to tell the worst of the output cells that are tried
+SETTLED_STEP = 1e-9  # of the mass in one step of EM
+LONGEST_LEAP = 1e4  # in steps of EM
+QUICK_SIDE = 24  # cells a side up to which the search has time for more
+BEGUN = 4  # of those tried are fitted to the end, and climb
+BEGUN_ON_LARGE = 2
+CLIMB = 3  # times at most
+TRIED = 5  # rows of output cells, and cells a row, besides those of the square's edge
+TRIED_ON_LARGE = 3
+EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
+BLOCKS = 24  # a side, on which the search compares them
+
+
+class SingleOutputs:
+    """Attacks of one output cell each.
+
+    Parameters
+    ----------
+    channel : StampChannel
+    density : (d, d) array
+        The map of those who are honest.
+    share : float in (0, 1)
+        Forged, of all reports.
+
+    Attributes
+    ----------
+    fits : dict
+        The map that each attack makes, by output cell.
+    """
+
+    def __init__(self, channel: StampChannel, density: Array, share: float):
+        self.fits: dict[Cell, Array] = {}
+        self._channel = channel
+        self._density = density
+        self._share = share
+        self._blocks = pooled(density, BLOCKS)
+        self._moved: dict[Cell, float] = {}
+
+    def search(self) -> None:
+        """Try cells all over the output domain, and climb from the best of them."""
+        tried = _tried(self._channel)
+        for cell in tried:
+            self._attack(cell, _steps(self._channel, QUICK_STEPS, 5))
+        best = sorted(tried, key=self._moved.__getitem__, reverse=True)
+        side = len(self._density)
+        some = BEGUN if side <= QUICK_SIDE else BEGUN_ON_LARGE
+        for cell in _apart(best, max(2, side // 6))[:some]:
+            self._climb(cell)
+
+    def farthest(self) -> tuple[float, Cell]:
+        """Return by how many cells the worst attack moves the map, and its output cell."""
+        cell = max(self._moved, key=self._moved.__getitem__)
+        return _distance(self._density, self.fits[cell]), cell
+
+    def _climb(self, cell: Cell) -> None:
+        """Go on to the output cell of the steepest slope while that moves the map farther."""
+        steps = _steps(self._channel, STEPS, 100)
+        self._attack(cell, steps)
+        for _ in range(CLIMB):
+            ahead = self._steepest(cell)
+            if ahead == cell:
+                return
+            self._attack(ahead, steps)
+            if self._moved[ahead] <= self._moved[cell]:
+                return
+            cell = ahead
+
+    def _attack(self, cell: Cell, steps: int) -> None:
+        law = law_with(self._channel, self._density, self._share, cell)
+        # EM fills no cell that is empty.
+        start = (1 - self._share) * self._density + self._share / self._density.size
+        fit = most_likely(self._channel, law, start, steps)
+        self.fits[cell] = fit
+        self._moved[cell] = wasserstein(self._blocks, pooled(fit, BLOCKS), certify=False)
+
+    def _steepest(self, cell: Cell) -> Cell:
+        fit = self.fits[cell]
+        side = -(-len(fit) // BLOCKS)
+        _, by_block = priced(self._blocks, pooled(fit, BLOCKS))
+        worth = np.repeat(np.repeat(by_block, side, 0), side, 1)[: len(fit), : len(fit)]
+        law = law_with(self._channel, self._density, self._share, cell)
+        slope = slopes(self._channel, law, fit, worth)
+        row, col = np.unravel_index(slope.argmax(), slope.shape)
+        radius = self._channel.table.radius
+        return int(row) - radius, int(col) - radius
+
+
+def law_with(channel: StampChannel, density: Array, share: float, cell: Cell) -> Array:
+    """Return the distribution of reports of which a share is one output cell."""
+    law = (1 - share) * channel.forward(density)
+    radius = channel.table.radius
+    law[cell[0] + radius, cell[1] + radius] += share
+    return law
+
+
+def _apart(cells: list[Cell], least: int) -> list[Cell]:
+    """Return the first of some cells and those after it that are so far from all returned."""
+    found: list[Cell] = []
+    for row, col in cells:
+        if all(max(abs(row - r), abs(col - c)) >= least for r, c in found):
+            found.append((row, col))
+    return found
+
+
+def _steps(channel: StampChannel, steps: int, least: int) -> int:
+    """Return how many steps there is time for: fewer on larger grids, where each takes longer."""
+    return max(least, int(steps / max(1.0, (channel.input_shape[0] / EXACT_SIDE) ** 2)))
+
+
+def _distance(before: Array, after: Array) -> float:
+    """Return W2 in cells; on grids above 64 cells a side between the maps of their blocks."""
+    side = -(-len(before) // EXACT_SIDE)
+    return side * wasserstein(pooled(before, EXACT_SIDE), pooled(after, EXACT_SIDE), certify=False)
+
+
+def _tried(channel: StampChannel) -> list[Cell]:
+    """Return output cells all over the output domain, along its edge and that of the square."""
+    table = channel.table
+    last = table.cells - 1
+    count = TRIED if table.cells <= QUICK_SIDE else TRIED_ON_LARGE
+    cells = set()
+    for row in _spread(-table.radius, last + table.radius, count, last):
+        margin = table.margin(row)
+        cells |= {(row, col) for col in _spread(-margin, last + margin, count, last)}
+    return sorted(cells)
+
+
+def _spread(first: int, end: int, count: int, last: int) -> set[int]:
+    return {0, last, *(int(k) for k in np.linspace(first, end, count).round())}
+
+
+def most_likely(channel: StampChannel, law: Array, start: Array, steps: int) -> Array:
+    """Return where EM goes to, by SQUAREM (Varadhan and Roland 2008, scheme S3).
+
+    Estimators stop EM early on purpose; here its limit is wanted.
+    """
+    forward, adjoint = operators(channel)
+    support = channel.support
+
+    def ratio(density: Array) -> tuple[float, Array]:
+        predicted = np.where(support, forward(density), 1.0)
+        return float((law * np.log(predicted)).sum()), adjoint(law / predicted)
+
+    density = start
+    for _ in range(steps):
+        first = density * ratio(density)[1]
+        likelihood, second = ratio(first)
+        second = first * second
+        step = first - density
+        if np.abs(step).sum() < SETTLED_STEP:
+            break
+        bend = second - first - step
+        length = min(
+            float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300), LONGEST_LEAP
+        )
+        if length > 1:
+            leap = density + 2 * length * step + length**2 * bend
+            leap = np.maximum(leap, 1e-12 * first)
+            leap = leap / leap.sum()
+            if ratio(leap)[0] >= likelihood:
+                density = leap
+                continue
+        density = second / second.sum()
+    return np.asarray(density)
