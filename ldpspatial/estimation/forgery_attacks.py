@@ -21,14 +21,12 @@ STEPS = 200  # of SQUAREM, from the map that nobody forged
 QUICK_STEPS = 25  # enough to tell the worst of the output cells that are tried
 SETTLED_STEP = 1e-9  # of the mass in one step of EM
 LONGEST_LEAP = 1e4  # in steps of EM
-QUICK_SIDE = 24  # cells a side up to which the search has time for more
-BEGUN = 4  # of those tried are fitted to the end, and climb
-BEGUN_ON_LARGE = 2
-CLIMB = 3  # times at most
 TRIED = 5  # rows of output cells, and cells a row, besides those of the square's edge
-TRIED_ON_LARGE = 3
+BEGUN = 3  # of these are fitted to the end, and climb
+CLIMB = 4  # times at most
+AHEAD = 3  # output cells of steep slopes, apart from each other, of which the first better is taken
 EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
-BLOCKS = 24  # a side, on which the search compares them
+QUICK_BLOCKS = 32  # blocks a side on which those that are tried are compared
 
 
 class SingleOutputs:
@@ -53,7 +51,6 @@ class SingleOutputs:
         self._channel = channel
         self._density = density
         self._share = share
-        self._blocks = pooled(density, BLOCKS)
         self._moved: dict[Cell, float] = {}
 
     def search(self) -> None:
@@ -61,48 +58,54 @@ class SingleOutputs:
         tried = _tried(self._channel)
         for cell in tried:
             self._attack(cell, _steps(self._channel, QUICK_STEPS, 5))
-        best = sorted(tried, key=self._moved.__getitem__, reverse=True)
+        far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
+        best = sorted(tried, key=far.__getitem__, reverse=True)
         side = len(self._density)
-        some = BEGUN if side <= QUICK_SIDE else BEGUN_ON_LARGE
-        for cell in _apart(best, max(2, side // 6))[:some]:
+        for cell in _apart(best, max(2, side // 6))[:BEGUN]:
             self._climb(cell)
 
     def farthest(self) -> tuple[float, Cell]:
         """Return by how many cells the worst attack moves the map, and its output cell."""
         cell = max(self._moved, key=self._moved.__getitem__)
-        return _distance(self._density, self.fits[cell]), cell
+        return self._moved[cell], cell
 
     def _climb(self, cell: Cell) -> None:
         """Go on to the output cell of the steepest slope while that moves the map farther."""
-        steps = _steps(self._channel, STEPS, 100)
-        self._attack(cell, steps)
+        self._settle(cell)
         for _ in range(CLIMB):
-            ahead = self._steepest(cell)
-            if ahead == cell:
-                return
-            self._attack(ahead, steps)
-            if self._moved[ahead] <= self._moved[cell]:
+            for ahead in self._steepest(cell):
+                self._settle(ahead)
+                if self._moved[ahead] > self._moved[cell]:
+                    break
+            else:
                 return
             cell = ahead
+
+    def _settle(self, cell: Cell) -> None:
+        if cell not in self._moved:
+            self._attack(cell, _steps(self._channel, STEPS, 100))
+            self._moved[cell] = _distance(self._density, self.fits[cell], EXACT_SIDE)
 
     def _attack(self, cell: Cell, steps: int) -> None:
         law = law_with(self._channel, self._density, self._share, cell)
         # EM fills no cell that is empty.
         start = (1 - self._share) * self._density + self._share / self._density.size
-        fit = most_likely(self._channel, law, start, steps)
-        self.fits[cell] = fit
-        self._moved[cell] = wasserstein(self._blocks, pooled(fit, BLOCKS), certify=False)
+        self.fits[cell] = most_likely(self._channel, law, start, steps)
 
-    def _steepest(self, cell: Cell) -> Cell:
+    def _steepest(self, cell: Cell) -> list[Cell]:
         fit = self.fits[cell]
-        side = -(-len(fit) // BLOCKS)
-        _, by_block = priced(self._blocks, pooled(fit, BLOCKS))
+        side = -(-len(fit) // EXACT_SIDE)
+        _, by_block = priced(pooled(self._density, EXACT_SIDE), pooled(fit, EXACT_SIDE))
         worth = np.repeat(np.repeat(by_block, side, 0), side, 1)[: len(fit), : len(fit)]
         law = law_with(self._channel, self._density, self._share, cell)
         slope = slopes(self._channel, law, fit, worth)
-        row, col = np.unravel_index(slope.argmax(), slope.shape)
+        order = np.argsort(slope, axis=None)[::-1][: len(fit) ** 2 // 4]
         radius = self._channel.table.radius
-        return int(row) - radius, int(col) - radius
+        rows, cols = np.unravel_index(order, slope.shape)
+        ranked = [
+            (int(row) - radius, int(col) - radius) for row, col in zip(rows, cols, strict=True)
+        ]
+        return _apart(ranked, max(2, len(fit) // 10))[:AHEAD]
 
 
 def law_with(channel: StampChannel, density: Array, share: float, cell: Cell) -> Array:
@@ -127,21 +130,20 @@ def _steps(channel: StampChannel, steps: int, least: int) -> int:
     return max(least, int(steps / max(1.0, (channel.input_shape[0] / EXACT_SIDE) ** 2)))
 
 
-def _distance(before: Array, after: Array) -> float:
-    """Return W2 in cells; on grids above 64 cells a side between the maps of their blocks."""
-    side = -(-len(before) // EXACT_SIDE)
-    return side * wasserstein(pooled(before, EXACT_SIDE), pooled(after, EXACT_SIDE), certify=False)
+def _distance(before: Array, after: Array, blocks: int) -> float:
+    """Return W2 in cells, between the maps of so many blocks a side where there are more cells."""
+    side = -(-len(before) // blocks)
+    return side * wasserstein(pooled(before, blocks), pooled(after, blocks), certify=False)
 
 
 def _tried(channel: StampChannel) -> list[Cell]:
     """Return output cells all over the output domain, along its edge and that of the square."""
     table = channel.table
     last = table.cells - 1
-    count = TRIED if table.cells <= QUICK_SIDE else TRIED_ON_LARGE
     cells = set()
-    for row in _spread(-table.radius, last + table.radius, count, last):
+    for row in _spread(-table.radius, last + table.radius, TRIED, last):
         margin = table.margin(row)
-        cells |= {(row, col) for col in _spread(-margin, last + margin, count, last)}
+        cells |= {(row, col) for col in _spread(-margin, last + margin, TRIED, last)}
     return sorted(cells)
 
 
