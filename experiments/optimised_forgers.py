@@ -16,12 +16,12 @@ from ldpspatial.metrics import wasserstein
 Array = NDArray[np.float64]
 Aim = Callable[[Array], tuple[float, Array]]  # of a fit: what it is worth, and a unit of its mass
 
-SETTLING = 800  # steps of SQUAREM, of a fit that is told
-STEPPING = 120  # of one that is tried, from the fit before
+SETTLING = 2_000  # steps of SQUAREM, of a fit that is told
+STEPPING = 400  # of one that is tried, from the fit before
 STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.007)  # parts of the reports that are moved at once
 WORTH_IT = 1e-5  # of the value, which a step adds at least
 TRIED = 60  # single output cells
-QUICK = 15  # steps of SQUAREM, which tell the worst of them
+QUICK = 50  # steps of SQUAREM, which tell the worst of them
 
 
 def fitted(matrix: Array, law: Array, steps: int = 4_000) -> Array:

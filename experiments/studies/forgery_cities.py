@@ -21,12 +21,7 @@ from ldpspatial.estimation import influence
 Array = NDArray[np.float64]
 
 # By cells a side; the search for the worst output cell was not chosen on these.
-PLACES = {
-    15: ("cabs", "san francisco", "chicago c", "new york b"),
-    20: ("cabs", "san francisco", "new york b"),
-    32: ("cabs", "new york b"),
-    64: ("cabs",),
-}
+PLACES = {15: ("cabs", "chicago c", "new york b"), 20: ("cabs",), 32: ("new york b",)}
 EPSILONS = (0.5, 1.0, 2.0, 3.5, 6.0)
 SHARES = (0.001, 0.01, 0.05)
 USERS = 100_000  # whom the disk is recommended for

@@ -17,7 +17,8 @@ from ldpspatial.metrics import wasserstein
 Array = NDArray[np.float64]
 Cell = tuple[int, int]  # of the output domain, as reports have it
 
-STEPS = 200  # of SQUAREM, from the map that nobody forged
+STEPS = 1000  # of SQUAREM at most: fits that are not at their limit differ by chance
+STEPS_BY_SIDE = 13_000  # divided by the cells a side: what there is time for on larger grids
 QUICK_STEPS = 25  # enough to tell the worst of the output cells that are tried
 SETTLED_STEP = 1e-9  # of the mass in one step of EM
 LONGEST_LEAP = 1e4  # in steps of EM
@@ -57,7 +58,7 @@ class SingleOutputs:
         """Try cells all over the output domain, and climb from the best of them."""
         tried = _tried(self._channel)
         for cell in tried:
-            self._attack(cell, _steps(self._channel, QUICK_STEPS, 5))
+            self._attack(cell, self._steps(QUICK_STEPS, 5))
         far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
         best = sorted(tried, key=far.__getitem__, reverse=True)
         side = len(self._density)
@@ -83,8 +84,12 @@ class SingleOutputs:
 
     def _settle(self, cell: Cell) -> None:
         if cell not in self._moved:
-            self._attack(cell, _steps(self._channel, STEPS, 100))
+            self._attack(cell, self._steps(min(STEPS, STEPS_BY_SIDE // len(self._density)), 100))
             self._moved[cell] = _distance(self._density, self.fits[cell], EXACT_SIDE)
+
+    def _steps(self, steps: int, least: int) -> int:
+        """Return how many steps there is time for above 64 cells a side, where each is slow."""
+        return max(least, int(steps * min(1.0, EXACT_SIDE / len(self._density)) ** 2))
 
     def _attack(self, cell: Cell, steps: int) -> None:
         law = law_with(self._channel, self._density, self._share, cell)
@@ -123,11 +128,6 @@ def _apart(cells: list[Cell], least: int) -> list[Cell]:
         if all(max(abs(row - r), abs(col - c)) >= least for r, c in found):
             found.append((row, col))
     return found
-
-
-def _steps(channel: StampChannel, steps: int, least: int) -> int:
-    """Return how many steps there is time for: fewer on larger grids, where each takes longer."""
-    return max(least, int(steps / max(1.0, (channel.input_shape[0] / EXACT_SIDE) ** 2)))
 
 
 def _distance(before: Array, after: Array, blocks: int) -> float:
