@@ -13,7 +13,7 @@ from experiments.optimised_forgers import ascended, far_from, starts
 from experiments.progress import tracked
 from experiments.sources import data_option
 from experiments.studies.fit_check import table_of
-from experiments.tables import DOCS, markdown, replace_block
+from experiments.tables import markdown
 from ldpspatial import StampChannel, wasserstein
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.estimation import influence
@@ -46,8 +46,7 @@ class Attacked:
 @click.command("forgery-cities")
 @data_option
 @click.option("--seed", default=1, show_default=True, help="Of the starts.")
-@click.option("--write", is_flag=True, help="Write the table in docs/experiments.")
-def forgery_cities(data: Path, seed: int, write: bool) -> None:
+def forgery_cities(data: Path, seed: int) -> None:
     """Show how near optimised forgeries come to w2, on real cities with the recommended disk.
 
     .1, 1 and 5 % of all reports are forged. Ascents start from single outputs, honest reports of
@@ -67,10 +66,7 @@ def forgery_cities(data: Path, seed: int, write: bool) -> None:
         setting: [attacked(*setting, density, rng) for density in where[setting[0]]]
         for setting in tracked(settings, "settings")
     }
-    text = shown(found)
-    click.echo(text)
-    if write:
-        replace_block(DOCS / "experiments" / "forged-reports.md", "forgery-cities", text)
+    click.echo(shown(found))
 
 
 def attacked(

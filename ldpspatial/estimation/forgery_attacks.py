@@ -67,15 +67,21 @@ class SingleOutputs:
 
     def farthest(self) -> tuple[float, Cell]:
         """Return by how many cells the worst attack moves the map, and its output cell."""
-        cell = max(self._moved, key=self._moved.__getitem__)
-        return self._moved[cell], cell
+        looked_at: set[Cell] = set()
+        while True:
+            cell = max(self._moved, key=self._moved.__getitem__)
+            if cell in looked_at:
+                return self._moved[cell], cell
+            looked_at.add(cell)
+            self._settle(cell)  # once more: a fit on its way may be farther than its limit
 
     def _climb(self, cell: Cell) -> None:
         """Go on to the output cell of the steepest slope while that moves the map farther."""
         self._settle(cell)
         for _ in range(CLIMB):
             for ahead in self._steepest(cell):
-                self._settle(ahead)
+                if ahead not in self._moved:
+                    self._settle(ahead)
                 if self._moved[ahead] > self._moved[cell]:
                     break
             else:
@@ -83,19 +89,20 @@ class SingleOutputs:
             cell = ahead
 
     def _settle(self, cell: Cell) -> None:
-        if cell not in self._moved:
-            self._attack(cell, self._steps(min(STEPS, STEPS_BY_SIDE // len(self._density)), 100))
-            self._moved[cell] = _distance(self._density, self.fits[cell], EXACT_SIDE)
+        steps = min(STEPS, STEPS_BY_SIDE // len(self._density))
+        self._attack(cell, self._steps(steps, 100))
+        self._moved[cell] = _distance(self._density, self.fits[cell], EXACT_SIDE)
 
     def _steps(self, steps: int, least: int) -> int:
         """Return how many steps there is time for above 64 cells a side, where each is slow."""
         return max(least, int(steps * min(1.0, EXACT_SIDE / len(self._density)) ** 2))
 
     def _attack(self, cell: Cell, steps: int) -> None:
+        """Fit an attack with so many steps, after those that were made before."""
         law = law_with(self._channel, self._density, self._share, cell)
         # EM fills no cell that is empty.
         start = (1 - self._share) * self._density + self._share / self._density.size
-        self.fits[cell] = most_likely(self._channel, law, start, steps)
+        self.fits[cell] = most_likely(self._channel, law, self.fits.get(cell, start), steps)
 
     def _steepest(self, cell: Cell) -> list[Cell]:
         fit = self.fits[cell]
