@@ -23,6 +23,7 @@ from experiments.studies.fit_check import fit_check
 from experiments.studies.flagship import flagship
 from experiments.studies.forged_reports import forged_reports
 from experiments.studies.forgery_bound import forgery_bound
+from experiments.studies.forgery_cities import forgery_cities
 from experiments.studies.ledger_attacks import ledger_attacks
 from experiments.studies.levels import levels
 from experiments.studies.local_ranges import local_ranges
@@ -61,6 +62,7 @@ OWN = (
     fit_check,
     forged_reports,
     forgery_bound,
+    forgery_cities,
     ledger_attacks,
     levels,
     orderings,

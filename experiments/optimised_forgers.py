@@ -1,16 +1,27 @@
-"""Forgeries that are optimised against a map, and the fits that they aim at; dense and slow."""
+"""Forgeries that are optimised against a map, and the fits that they aim at."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
-import ot
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from experiments.forgers import farthest
 from ldpspatial import StampChannel
-from ldpspatial.estimation.influence import most_likely
+from ldpspatial.estimation.forgery_attacks import most_likely
+from ldpspatial.estimation.forgery_slopes import priced, slopes
+from ldpspatial.metrics import wasserstein
 
 Array = NDArray[np.float64]
+Aim = Callable[[Array], tuple[float, Array]]  # of a fit: what it is worth, and a unit of its mass
 
-SETTLING = 600  # steps of SQUAREM
+SETTLING = 2_000  # steps of SQUAREM, of a fit that is told
+STEPPING = 400  # of one that is tried, from the fit before
+STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.007)  # parts of the reports that are moved at once
+WORTH_IT = 1e-5  # of the value, which a step adds at least
+TRIED = 60  # single output cells
+QUICK = 50  # steps of SQUAREM, which tell the worst of them
 
 
 def fitted(matrix: Array, law: Array, steps: int = 4_000) -> Array:
@@ -21,114 +32,163 @@ def fitted(matrix: Array, law: Array, steps: int = 4_000) -> Array:
     return density / density.sum()
 
 
-def costs(side: int) -> Array:
-    """Return squared distances of all pairs of cells."""
-    places = np.stack(np.divmod(np.arange(side * side), side), 1)
-    return ((places[:, None] - places) ** 2).sum(-1).astype(float)
-
-
-def prices(density: Array, moved: Array, cost: Array) -> Array:
-    """Return what a unit of mass adds to squared W2, by cell where it is added."""
-    values = ot.emd(density, moved / moved.sum(), cost, log=True)[1]["u"]
-    return np.asarray((cost - values[:, None])[density > 0].min(0))
-
-
-def fitting(matrix: Array, density: Array, share: float, rounds: int = 6) -> list[Array]:
+def fitting(channel: StampChannel, density: Array, share: float, rounds: int = 6) -> list[Array]:
     """Return forgeries that the model fits exactly, by alternating maximisation.
 
     Given the prices of cells the best such map is a linear program; its transport gives new prices.
-    It starts from squared distances to the corners, and from chance.
+    It starts from squared distances to the corners, and from chance. Dense and slow.
     """
-    law = matrix @ density
-    side = round(len(density) ** 0.5)
-    cost = costs(side)
+    matrix = channel.matrix()
+    law = matrix @ density.ravel()
+    rows, cols = np.indices(density.shape)
+    last = len(density) - 1
     rng = np.random.default_rng(1)
-    starts = [cost[0], cost[-1], rng.standard_normal(len(density))]
+    starts = [
+        rows**2 + cols**2,
+        (last - rows) ** 2 + (last - cols) ** 2,
+        rng.standard_normal(density.shape),
+    ]
     found = []
     for start in starts:
-        weights = start
+        weights = start.astype(np.float64)
         for _ in range(rounds):
             best = linprog(
-                -weights,
+                -weights.ravel(),
                 A_ub=-matrix,
                 b_ub=-(1 - share) * law,
-                A_eq=np.ones((1, len(density))),
+                A_eq=np.ones((1, density.size)),
                 b_eq=[1],
             ).x.clip(0)
-            weights = prices(density, best, cost)
+            weights = priced(density, best.reshape(density.shape))[1]
         forged = np.maximum(matrix @ (best / best.sum()) - (1 - share) * law, 0)
         found.append(forged / forged.sum())
     return found
 
 
-def climbed(matrix: Array, density: Array, share: float, forged: Array, rounds: int = 5) -> Array:
-    """Return a forgery improved by moving reports to the output cell of steepest ascent."""
-    law = (1 - share) * (matrix @ density)
-    cost = costs(round(len(density) ** 0.5))
-
-    def reached(sent: Array) -> tuple[float, Array]:
-        moved = fitted(matrix, law + share * sent, 1_500)
-        return float(ot.emd2(density, moved / moved.sum(), cost)), moved
-
-    value, moved = reached(forged)
-    for _ in range(rounds):
-        weights = prices(density, moved, cost)
-        slope = _slope(matrix, law + share * forged, moved, weights)
-        corner = np.eye(len(forged))[slope.argmax()]
-        tries = [(1 - step) * forged + step * corner for step in (1.0, 0.3, 0.05)]
-        best = max(tries, key=lambda sent: reached(sent)[0])
-        if reached(best)[0] <= value:
-            break
-        forged = best
-        value, moved = reached(forged)
-    return forged
+def far_from(density: Array) -> Aim:
+    """Return the aim of those who want the map far away: squared W2, and its prices."""
+    return partial(priced, density)
 
 
-def swayed(
+def share_of(weights: Array) -> Aim:
+    """Return the aim of those who want the share of a region large."""
+    return lambda fit: (float((weights * fit).sum()), weights)
+
+
+def ascended(
     channel: StampChannel,
     density: Array,
     share: float,
-    weights: Array,
+    aim: Aim,
     forged: Array,
-    rounds: int = 30,
+    rounds: int = 12,
 ) -> tuple[Array, Array]:
-    """Return a forgery whose fit has a larger share of a region, and the fit, by steepest ascent.
+    """Return a forgery that is improved by steepest ascent, and its fit of maximum likelihood.
 
-    Each step moves a part of what is sent to the output cell that adds most to weights.f.
+    Each round moves a part of all that is sent, or all of what is worth the least, to the output
+    cell that adds most.
+
+    Parameters
+    ----------
+    channel : StampChannel
+    density : (d, d) array
+        Of those who are honest.
+    share : float
+        Forged, of all reports.
+    aim : callable
+        Takes a fit; returns its value and what a unit of mass adds to that, by cell.
+    forged : (outputs,) array
+        A distribution on the output domain, where the ascent starts.
+    rounds : int
     """
-    matrix = channel.matrix()
-    law = (1 - share) * (matrix @ density)
+    support = channel.support
+    honest = (1 - share) * channel.forward(density)
 
-    def reached(sent: Array, near: Array) -> Array:
-        counts = np.zeros(channel.output_shape)
-        counts[channel.support] = law + share * sent
-        start = 0.9 * near + 0.1 / near.size  # EM fills no cell that is empty
-        fit = most_likely(channel, counts, start.reshape(channel.input_shape), SETTLING)
-        return np.asarray(fit.ravel() / fit.sum())
+    def law(sent: Array) -> Array:
+        counts = honest.copy()
+        counts[support] += share * sent
+        return counts
 
-    moved = reached(forged, density)
+    def fit_of(sent: Array, near: Array, steps: int) -> Array:
+        start = (1 - share) * near + share / near.size  # EM fills no cell that is empty
+        fit = most_likely(channel, law(sent), start, steps)
+        return np.asarray(fit / fit.sum())
+
+    fit = fit_of(forged, density, SETTLING)
+    value, worth = aim(fit)
     for _ in range(rounds):
-        slope = _slope(matrix, law + share * forged, moved, weights)
-        corner = np.eye(len(forged))[slope.argmax()]
-        for step in (1.0, 0.5, 0.2, 0.07, 0.02):
-            sent = (1 - step) * forged + step * corner
-            there = reached(sent, moved)
-            if weights @ there > weights @ moved + 1e-6:
+        slope = slopes(channel, law(forged), fit, worth)[support]
+        best = None
+        for sent in _moves(forged, slope):
+            there = fit_of(sent, fit, STEPPING)
+            reached, priced = aim(there)
+            if reached > value + WORTH_IT * abs(value):
+                best = sent, there, reached, priced
                 break
-        else:
+        if best is None:
             break
-        forged, moved = sent, there
-    return forged, moved
+        forged, fit, value, worth = best
+    return forged, fit_of(forged, fit, SETTLING)
 
 
-def _slope(matrix: Array, law: Array, moved: Array, weights: Array) -> Array:
-    """Return what reports of each output cell add to weights.f at a fit, up to scale."""
-    kept = moved > 1e-9
-    part = matrix[:, kept]
-    predicted = matrix @ moved
-    curvature = part.T @ (part * (law / predicted**2)[:, None])
-    ridge = 1e-9 * np.trace(curvature) / kept.sum()
-    wanted = weights[kept] - weights @ moved
-    return np.asarray(
-        part @ np.linalg.solve(curvature + ridge * np.eye(kept.sum()), wanted) / predicted
-    )
+def _moves(forged: Array, slope: Array) -> Iterator[Array]:
+    """Yield what may be sent next, largest steps first."""
+    corner = np.eye(1, len(forged), int(slope.argmax())).ravel()
+    used = np.flatnonzero(forged > 1e-6)
+    least = used[slope[used].argmin()]
+    yield corner
+    if slope[least] < slope.max():
+        swapped = forged + forged[least] * corner
+        swapped[least] = 0
+        yield swapped
+    for step in STEPS[1:]:
+        yield (1 - step) * forged + step * corner
+
+
+def starts(
+    channel: StampChannel, density: Array, share: float, rng: np.random.Generator
+) -> dict[str, Array]:
+    """Return forgeries to ascend from, by name: single outputs, honest-looking, and mixtures.
+
+    The single outputs are the worst of sixty that chance chose, far from each other.
+    """
+    support = channel.support
+    places = np.argwhere(support)
+    worst = _worst(channel, density, share, rng.permutation(len(places))[:TRIED])
+    single = [np.eye(1, len(places), k).ravel() for k in worst]
+    found = {f"single {k + 1}": each for k, each in enumerate(single)}
+    found["two singles"] = (single[0] + single[1]) / 2
+    last = len(density) - 1
+    row, col = farthest(density)
+    for name, corner in {"far corner": (row, col), "other corner": (last - row, col)}.items():
+        there = np.zeros(density.shape)
+        there[corner] = 1
+        drawn = channel.forward(there)[support]
+        found[f"drawn, {name}"] = drawn / drawn.sum()
+        if channel.table.radius:
+            alone = drawn - drawn.min()
+            found[f"disk alone, {name}"] = alone / alone.sum()
+    found["random"] = rng.dirichlet(np.full(len(places), 0.05))
+    found["noise"] = np.full(len(places), 1 / len(places))
+    return found
+
+
+def _worst(
+    channel: StampChannel, density: Array, share: float, tried: NDArray[np.int64], kept: int = 4
+) -> list[int]:
+    """Return the worst of some output cells, given by their numbers, which lie apart."""
+    support = channel.support
+    places = np.argwhere(support)
+    moved = []
+    for k in tried:
+        law = (1 - share) * channel.forward(density)
+        law[tuple(places[k])] += share
+        start = (1 - share) * density + share / density.size
+        fit = most_likely(channel, law, start, QUICK)
+        moved.append(wasserstein(density, fit / fit.sum(), certify=False))
+    found: list[int] = []
+    for k in np.argsort(moved)[::-1]:
+        far = [int(abs(places[tried[k]] - places[each]).max()) for each in found]
+        if min(far, default=len(support)) >= len(density) // 6:
+            found.append(int(tried[k]))
+    return found[:kept]

@@ -1,24 +1,27 @@
 """What no forgery can pass, proved from the weights of the table.
 
 Of all reports a share s is forged. The others are of density f0, with distribution g0 = M f0, and
-the fit f is that of maximum likelihood to (1 - s) g0 + s w, w what the forgers send. By the
-conditions of Karush, Kuhn and Tucker M^T(((1 - s) g0 + s w) / M f) <= 1 in every cell. Both proofs
-replace what is forged by less than it, and so find a convex set that holds all fits.
+the fit f is that of maximum likelihood to c = (1 - s) g0 + s w, w what the forgers send. By the
+conditions of Karush, Kuhn and Tucker M^T(c / M f) <= 1 in every cell.
 
-For the share of a region (:func:`least_share`), with r = sqrt((1 - s) g0) and k = sqrt((1 - s) g0 +
-s) - r, by output cell: (1 - s) g0 + s w >= (r + k w)^2 for w in [0, 1], with equality at both ends.
-So every fit has
+For the share of a region (:func:`least_share`) take any b >= 0 on outputs and a >= 0 on cells. Then
 
-    M^T((r + k w)^2 / M f) <= 1    for some distribution w,
+    r.f >= min(r - M^T b) + b.Mf + (M a).(c / M f) - sum a,
 
-which is convex in f and w together, as x^2 / y is.
+and each p = (M f)_y lies between the least and the largest entry of its row, q and q e^eps. So an
+output cell to which a part w_y of the forgers' reports goes adds
+
+    h_y(w_y) = min over p of b_y p + (M a)_y ((1 - s) g0_y + s w_y) / p
+
+at least. As a minimum of linear functions it is concave in w_y, so the sum over all output cells is
+least where all that is forged is one cell: sum h_y(0) + min (h_y(1) - h_y(0)).
 
 For W2 (:func:`most_moved`) what is forged adds s e^-eps at least, as no two entries of a row of M
 differ by more than the factor e^eps: M^T(g0 / M f) <= (1 - s e^-eps) / (1 - s). The dual with the
 weights of one disk tells how much forgers can take from each disk, in closed form; what they took
-may lie anywhere. For how far maps of the smaller set above are from f0 no proof is known that is
-short of looking everywhere: W2 is convex in the map, and the largest value of a convex function may
-hide in any corner of the set.
+may lie anywhere. For how far the maps are that no region forbids no proof is known that is short of
+looking everywhere: W2 is convex in the map, and the largest value of a convex function may hide in
+any corner of the set.
 """
 
 from collections.abc import Callable
@@ -34,11 +37,10 @@ from ldpspatial.metrics import Transport, transport
 
 Array = NDArray[np.float64]
 
-SCALE = (
-    5.0  # of b and a where the search of the dual starts; the fewer forgers, the larger the best
-)
+SCALE = 5.0  # of b and a where the search of the dual starts
 SMOOTHINGS = (0.03, 0.003, 0.0003)  # of least values, as shares of the weights' range
-DUAL_STEPS = 500  # with each of these
+DUAL_STEPS = 200  # with each of these
+GAIN = 1e-8  # of the bound, below which a step ends the search
 ROUNDED = 1e-9  # sums of d^2 numbers are rounded by far less
 TRANSPORT_SIDE = 40  # blocks a side of the maps whose distance is part of the proof
 NEAR_THE_MOST = 1.02  # the proof looks for the worst place up to this factor
@@ -48,13 +50,7 @@ OFF_DISK = 1.5 ** np.arange(-20, 21)  # weights of all reports beside those of o
 def least_share(weights: Array, channel: StampChannel, density: Array, share: float) -> float:
     """Return a number that weights.f of no fit is below; the best that a search of the dual finds.
 
-    Take b >= 0 on outputs and a >= 0 on cells. With A = M a the module's inequality says
-    sum A (r + k w)^2 / M f <= sum a, and b M f + A (r + k w)^2 / M f >= 2 sqrt(b A) (r + k w). As
-    weights.f >= min(weights - M^T b) + b.Mf,
-
-        weights.f >= min(weights - M^T b) + 2 r.sqrt(b A) + 2 min(k sqrt(b A)) - sum a.
-
-    Any a and b are a proof; the search is by their square roots.
+    Any a and b are a proof, by the inequality of the module; the search is by their square roots.
 
     Parameters
     ----------
@@ -74,7 +70,8 @@ def least_share(weights: Array, channel: StampChannel, density: Array, share: fl
     for width in SMOOTHINGS:
         x = scipy.optimize.minimize(
             lambda x, width: bound(x, width)[1:], x, args=(width,), jac=True, method="L-BFGS-B",
-            options={"maxiter": DUAL_STEPS, "maxcor": 20},
+            # Of tens of thousands of variables each has a small part in the gradient.
+            options={"maxiter": DUAL_STEPS, "maxcor": 20, "gtol": 0, "ftol": GAIN},
         ).x  # fmt: skip
         best = max(best, bound(x, width)[0])
     return best * spread - ROUNDED
@@ -89,32 +86,40 @@ def _dual(
     """
     forward, adjoint = operators(channel)
     support = channel.support
+    table = channel.table
     base = 0.9 * density + 0.1 / density.size
-    law = (1 - share) * np.maximum(channel.forward(density)[support], 0)
-    honest = np.sqrt(law)
-    forged = np.sqrt(law + share) - honest
+    least = table.base_weight / table.total_weight
+    most = least * float(table.max_ratio())
+    honest = (1 - share) * np.maximum(channel.forward(density)[support], 0)
+    forged = honest + share
 
     def bound(x: Array, width: float) -> tuple[float, float, Array]:
+        root_b = x[: honest.size]
+        root_a = x[honest.size :].reshape(base.shape)
         b = np.zeros(support.shape)
-        b[support] = x[: honest.size] ** 2
-        a = base * x[honest.size :].reshape(base.shape) ** 2
-        moved = np.sqrt(np.maximum(forward(a)[support], 0))  # FFTs leave values just below 0
-        roots = np.abs(x[: honest.size]) * moved
+        b[support] = root_b**2
+        a = base * root_a**2
+        moved = np.maximum(forward(a)[support], 0)  # FFTs leave values just below 0
+        ratio = np.sqrt(moved / np.maximum(b[support], 1e-300))
+        low = np.clip(ratio * np.sqrt(honest), least, most)
+        high = np.clip(ratio * np.sqrt(forged), least, most)
+        without = b[support] * low + moved * honest / low
+        sent = b[support] * high + moved * forged / high - without
         rest = weights - adjoint(b)
-        sent = 2 * roots * forged
-        fixed = 2 * float(honest @ roots) - float(a.sum())
-        low, at = _soft_least(rest, width)
-        few, by = _soft_least(sent, width)
-        slope = 2 * (honest + by * forged)
-        of_b = np.sign(x[: honest.size]) * moved * slope
-        of_b -= 2 * forward(at)[support] * x[: honest.size]
-        ratio = np.zeros(support.shape)
-        ratio[support] = np.divide(
-            roots * slope, 2 * moved**2, out=np.zeros_like(roots), where=moved > 0
+        fixed = float(without.sum() - a.sum())
+        soft_rest, at = _soft_least(rest, width)
+        soft_sent, by = _soft_least(sent, width)
+        slope_b = low + by * (high - low) - forward(at)[support]
+        slope_a = np.zeros(support.shape)
+        slope_a[support] = honest / low + by * (forged / high - honest / low)
+        gradient = np.concatenate(
+            [2 * root_b * slope_b, (2 * (adjoint(slope_a) - 1) * base * root_a).ravel()]
         )
-        of_a = 2 * (adjoint(ratio) - 1) * base * x[honest.size :].reshape(base.shape)
-        gradient = np.concatenate([of_b, of_a.ravel()])
-        return float(rest.min() + sent.min()) + fixed, -(low + few + fixed), -gradient
+        return (
+            float(rest.min() + sent.min()) + fixed,
+            -(soft_rest + soft_sent + fixed),
+            -gradient,
+        )
 
     return bound
 

@@ -19,25 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.protocol import operators
-from ldpspatial.estimation.forgery_proofs import least_share, most_moved, pooled
-from ldpspatial.metrics import wasserstein
+from ldpspatial.estimation.forgery_attacks import SingleOutputs
+from ldpspatial.estimation.forgery_proofs import least_share, most_moved
 from ldpspatial.validate import density_array, instance, number_array, number_in
 
 Array = NDArray[np.float64]
 
 MARGIN = 1.25  # optimised forgeries passed what one output cell reaches by a tenth at most
-STEPS = 200  # of SQUAREM, from the map that nobody forged
-QUICK_STEPS = 25  # enough to tell the worst of the output cells that are tried
-SETTLED_STEP = 1e-9  # of the mass in one step of EM
-LONGEST_LEAP = 1e4  # in steps of EM
-SETTLED = 3  # of those tried are fitted to the end
-TRIED = 6  # rows of output cells, and cells a row, besides those of the square's edge
-TRIED_ON_LARGE = 3
-QUICK_SIDE = 24
 ROUNDING = 1e-5  # in cells, of the distances that the proof is made of
-EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
-POOLED = 12  # blocks a side on which these are compared
 
 
 @dataclass(frozen=True)
@@ -149,23 +138,11 @@ def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influe
     instance("channel", channel, StampChannel)
     honest = density_array("density", density, channel.input_shape)
     forged = number_in("share", share, "[0, 1)")
-    cells = _tried(channel)
     if not forged:
-        return Influence(forged, 0.0, 0.0, 0.0, cells[0], channel, honest, ())
-    fits = {
-        cell: _fitted(channel, honest, forged, cell, _steps(channel, QUICK_STEPS, 5))
-        for cell in cells
-    }
-    before = pooled(honest, POOLED)
-    far = [wasserstein(before, pooled(fits[cell], POOLED), certify=False) for cell in cells]
-    some = SETTLED if len(honest) <= QUICK_SIDE else 1
-    best = [cells[k] for k in np.argsort(far)[-some:]]
-    fits |= {
-        cell: _fitted(channel, honest, forged, cell, _steps(channel, STEPS, 100)) for cell in best
-    }
-    moved = [_moved(honest, fits[cell]) for cell in best]
-    reached = max(moved)
-    worst = best[int(np.argmax(moved))]
+        return Influence(forged, 0.0, 0.0, 0.0, (0, 0), channel, honest, ())
+    attacks = SingleOutputs(channel, honest, forged)
+    attacks.search()
+    reached, worst = attacks.farthest()
     proven = max(most_moved(channel, honest, forged) + ROUNDING, reached)
     return Influence(
         forged,
@@ -175,78 +152,5 @@ def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influe
         worst,
         channel,
         honest,
-        tuple(fits.values()),
+        tuple(attacks.fits.values()),
     )
-
-
-def _steps(channel: StampChannel, steps: int, least: int) -> int:
-    """Return how many steps there is time for: fewer on larger grids, where each takes longer."""
-    return max(least, int(steps / max(1.0, (channel.input_shape[0] / EXACT_SIDE) ** 2)))
-
-
-def _moved(before: Array, after: Array) -> float:
-    """Return W2 in cells; on grids above 64 cells a side between the maps of their blocks."""
-    side = -(-len(before) // EXACT_SIDE)
-    return side * wasserstein(pooled(before, EXACT_SIDE), pooled(after, EXACT_SIDE), certify=False)
-
-
-def _tried(channel: StampChannel) -> list[tuple[int, int]]:
-    """Return output cells all over the output domain, along its edge and that of the square."""
-    table = channel.table
-    last = table.cells - 1
-    count = TRIED if table.cells <= QUICK_SIDE else TRIED_ON_LARGE
-    cells = set()
-    for row in _spread(-table.radius, last + table.radius, count, last):
-        margin = table.margin(row)
-        cells |= {(row, col) for col in _spread(-margin, last + margin, count, last)}
-    return sorted(cells)
-
-
-def _spread(first: int, end: int, count: int, last: int) -> set[int]:
-    return {0, last, *(int(k) for k in np.linspace(first, end, count).round())}
-
-
-def _fitted(
-    channel: StampChannel, density: Array, share: float, cell: tuple[int, int], steps: int
-) -> Array:
-    """Return the fit of the map where all that is forged is one output cell."""
-    law = (1 - share) * channel.forward(density)
-    radius = channel.table.radius
-    law[cell[0] + radius, cell[1] + radius] += share
-    start = (1 - share) * density + share / density.size  # EM fills no cell that is empty
-    return most_likely(channel, law, start, steps)
-
-
-def most_likely(channel: StampChannel, law: Array, start: Array, steps: int) -> Array:
-    """Return where EM goes to, by SQUAREM (Varadhan and Roland 2008, scheme S3).
-
-    Estimators stop EM early on purpose; here its limit is wanted.
-    """
-    forward, adjoint = operators(channel)
-    support = channel.support
-
-    def ratio(density: Array) -> tuple[float, Array]:
-        predicted = np.where(support, forward(density), 1.0)
-        return float((law * np.log(predicted)).sum()), adjoint(law / predicted)
-
-    density = start
-    for _ in range(steps):
-        first = density * ratio(density)[1]
-        likelihood, second = ratio(first)
-        second = first * second
-        step = first - density
-        if np.abs(step).sum() < SETTLED_STEP:
-            break
-        bend = second - first - step
-        length = min(
-            float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300), LONGEST_LEAP
-        )
-        if length > 1:
-            leap = density + 2 * length * step + length**2 * bend
-            leap = np.maximum(leap, 1e-12 * first)
-            leap = leap / leap.sum()
-            if ratio(leap)[0] >= likelihood:
-                density = leap
-                continue
-        density = second / second.sum()
-    return np.asarray(density)

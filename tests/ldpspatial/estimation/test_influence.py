@@ -5,10 +5,10 @@ import pytest
 from numpy.typing import NDArray
 
 from client_sdk import response_table
-from experiments.optimised_forgers import climbed, fitted, fitting, swayed
+from experiments.optimised_forgers import ascended, far_from, fitted, fitting, share_of
 from ldpspatial import EM, Field, StampChannel, wasserstein
 from ldpspatial.estimation import influence
-from ldpspatial.estimation.influence import _fitted
+from ldpspatial.estimation.forgery_attacks import law_with, most_likely
 from tests.support.forgeries import least_share
 
 Array = NDArray[np.float64]
@@ -32,13 +32,14 @@ def maps(side: int) -> dict[str, Array]:
 def forgeries(channel: StampChannel, density: Array, share: float) -> list[Array]:
     """Return what forgers may send, as distributions over the output cells."""
     matrix = channel.matrix()
-    exact = fitting(matrix, density.ravel(), share)
+    exact = fitting(channel, density, share)
     table = channel.table
     cells = np.array(table.output_cells())
     ends = [(-table.radius, -table.radius), (0, 0), (table.cells - 1, table.cells + 1)]
     single = [np.eye(len(cells))[((cells - end) ** 2).sum(1).argmin()] for end in ends]
     honest = [matrix[:, 0], matrix[:, -1]]
-    improved = [climbed(matrix, density.ravel(), share, each) for each in (exact[0], single[0])]
+    aim = far_from(density)
+    improved = [ascended(channel, density, share, aim, each)[0] for each in (exact[0], single[0])]
     return [*exact, *single, *honest, *improved]
 
 
@@ -93,10 +94,10 @@ def test_an_optimised_attack_on_a_region_comes_near_what_is_proved(sign: int) ->
     corner[:3, :3] = sign
     size = int(channel.support.sum())
     starts = [np.full(size, 1 / size), np.eye(size)[0], np.eye(size)[-1]]
-    fits = [swayed(channel, density.ravel(), 0.05, corner.ravel(), each)[1] for each in starts]
-    fit = max(fits, key=lambda each: float(corner.ravel() @ each))
+    fits = [ascended(channel, density, 0.05, share_of(corner), each, 30)[1] for each in starts]
+    fit = max(fits, key=lambda each: float((corner * each).sum()))
     told = influence(channel, density, 0.05).region(abs(corner))
-    share = (abs(corner).ravel() * fit).sum()
+    share = (abs(corner) * fit).sum()
     assert told.least <= share <= told.most
     proved = told.most - told.share if sign > 0 else told.share - told.least
     assert proved <= 1.5 * abs(share - told.share)
@@ -159,6 +160,7 @@ def test_the_fit_of_a_forgery_is_that_of_plain_em() -> None:
     density = maps(SIDE)["hill"]
     law = 0.9 * channel.forward(density)
     law[0, 3] += 0.1
+    np.testing.assert_array_equal(law, law_with(channel, density, 0.1, (-1, 2)))
     slow = fitted(channel.matrix(), law[channel.support], 20_000)
-    quick = _fitted(channel, density, 0.1, (-1, 2), 400)
+    quick = most_likely(channel, law, 0.9 * density + 0.1 / density.size, 400)
     np.testing.assert_allclose(quick.ravel(), slow, atol=1e-5)
