@@ -4,7 +4,7 @@ What is forged, and how sure one can be of it, is the check's to say: see :mod:`
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,8 @@ class Robust(Field):
     @classmethod
     def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any]:
         """Return the estimator with what a file says of its posterior, and of what it left out."""
-        estimator, _ = super().restored(name, facts)
-        mine = {each.name: facts[each.name] for each in fields(Cleaned)}
-        share = mine["taken_out"]
+        estimator, told = super().restored(name, facts)
+        share, shapes = facts["taken_out"], facts["taken_shapes"]
         if not isinstance(share, int | float) or not 0 <= share <= 1:
             raise ValueError("no such share is ever taken out")
-        return estimator, Cleaned(**mine)
+        return estimator, Cleaned(**asdict(told), taken_out=share, taken_shapes=shapes)

@@ -230,7 +230,9 @@ class Field(Estimator):
         is_told = told.verdict in VERDICTS and isinstance(told.fit, str)
         if not is_told or not all(isinstance(n, int | float) for n in numbers):
             raise ValueError("no such posterior is ever found")
-        return cls(told.point, map_alone=name == MAP_ALONE), told
+        # A file of before may lack the id of its samples; one that has none is that of a map alone.
+        map_alone = name == MAP_ALONE or facts.get("fit") == ""
+        return cls(told.point, map_alone=map_alone), told
 
 
 def _log_likelihood(channel: Channel, counts: Array, density: Array) -> float:

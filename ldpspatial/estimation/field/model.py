@@ -23,12 +23,11 @@ from ldpspatial.estimation.field.prior import (
     link,
     unlink,
 )
-from ldpspatial.estimation.field.stacks import Stack
+from ldpspatial.estimation.field.stacks import LEAST, Stack
 
 Array = NDArray[Any]  # of float64, or of float32 where it only shows the way
 
 OUTSIDE = -1e4  # added to log f where nobody can be
-LEAST = 1e-30  # a probability of a report, so that its logarithm is finite
 CELLS = (-2, -1)  # axes
 
 
@@ -111,7 +110,13 @@ class FieldModel:
         self._outside = np.zeros(shape) if where is None else np.where(where, 0.0, OUTSIDE)
         self._knows = log_public is not None or where is not None
         # Along an axis of length 1 the transform changes nothing.
-        self._axes = CELLS if prior.windows == 1 else (-3, *CELLS)
+        self.axes = CELLS if prior.windows == 1 else (-3, *CELLS)
+
+    @property
+    def known(self) -> tuple[Array, Array] | None:
+        """Logarithm of the public map, and 1 where people can be; None where neither is known."""
+        inside = (self._outside == 0).astype(self._outside.dtype)
+        return (self._public, inside) if self._knows else None
 
     def _with(self, **changed: Any) -> "FieldModel":
         found = copy(self)
@@ -142,7 +147,7 @@ class FieldModel:
         """Return the state at a stack of points."""
         spectrum = self.prior.spectrum(points[:, -HYPERS:])
         waves = spectrum.amplitude * self._waves(points)
-        emptied, slope = link(CENTRE + fft.idctn(waves, axes=self._axes, norm="ortho"))
+        emptied, slope = link(CENTRE + fft.idctn(waves, axes=self.axes, norm="ortho"))
         if self._knows:
             exponent = self.prior.means[-1] + self.prior.spreads[-1] * points[:, -1]
             emptied += exponent[:, None, None, None] * self._public + self._outside
@@ -161,7 +166,7 @@ class FieldModel:
         """Return how the distributions of reports change along steps."""
         waves = state.spectrum.amplitude * self._waves(steps)
         waves += state.spectrum.moved(state.waves, steps[:, -HYPERS : -HYPERS + SPECTRAL])
-        field = state.slope * fft.idctn(waves, axes=self._axes, norm="ortho")
+        field = state.slope * fft.idctn(waves, axes=self.axes, norm="ortho")
         if self._knows:
             field += self.prior.spreads[-1] * steps[:, -1, None, None, None] * self._public
         field -= _dot(state.density, field)
@@ -178,7 +183,7 @@ class FieldModel:
         if self._knows:
             by_exponent = self.prior.spreads[-1] * (pulled * self._public).sum((1, 2, 3))
         pulled *= state.slope
-        waves = fft.dctn(pulled, axes=self._axes, norm="ortho", overwrite_x=True)
+        waves = fft.dctn(pulled, axes=self.axes, norm="ortho", overwrite_x=True)
         found = np.empty((len(waves), self.prior.size), waves.dtype)
         found[:, :-HYPERS] = (state.spectrum.amplitude * waves).reshape(len(waves), -1)
         found[:, -HYPERS : -HYPERS + SPECTRAL] = state.spectrum.pulled(state.waves, waves)
@@ -222,7 +227,7 @@ class FieldModel:
         logarithm -= self.prior.means[-1] * self._public
         field = np.where(inside, unlink(np.clip(logarithm, -50.0, 50.0)) - CENTRE, 0.0)
         floor = 1e-3 * amplitude.max()
-        waves = fft.dctn(field, axes=self._axes, norm="ortho") / np.maximum(amplitude, floor)
+        waves = fft.dctn(field, axes=self.axes, norm="ortho") / np.maximum(amplitude, floor)
         return np.append(np.clip(waves, -6.0, 6.0).ravel(), hypers[0])
 
     def _waves(self, points: Array) -> Array:

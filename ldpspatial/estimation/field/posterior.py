@@ -12,12 +12,12 @@ from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.mixing import mixing
-from ldpspatial.estimation.field.model import LEAST, FieldModel
+from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
 from ldpspatial.estimation.field.outside import gain_of_outside
 from ldpspatial.estimation.field.prior import HYPERS, SPECTRAL, FieldPrior
 from ldpspatial.estimation.field.sampler import Chains, Samples, Told, Whitening
-from ldpspatial.estimation.field.stacks import Stack
+from ldpspatial.estimation.field.stacks import LEAST, Stack
 from ldpspatial.estimation.result import Progress
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Posterior:
     verdict : {"converged", "mode", "untrusted", "map"}
         "converged": the chains agree with each other. "mode": they do not, and the map and its
         samples come from the Gaussian around the mode. "untrusted": neither was found. "map": the
-        map alone was asked for, from chains that are too short to be judged.
+        map alone was asked for, from chains that moved, and are too short to be judged further.
     mixing : float
         Largest split R-hat of what maps say; 1 where chains agree.
     effective : float
@@ -205,7 +205,7 @@ def sample(
     outside = max(gain_of_outside(channel, each, known.support) for each in counts)
     posterior = replace(posterior, outside=outside)
     if alone:
-        verdict = UNTRUSTED if posterior.verdict == UNTRUSTED and not _moved(samples) else MAP
+        verdict = MAP if _moved(samples) else posterior.verdict
         return Found(expected, None, replace(posterior, verdict=verdict), tuple(trace))
     drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
     users = np.stack(drawn, axis=1)
@@ -229,12 +229,13 @@ def _walked(
     centred = model.with_prior(prior.centred(shares, hypers))
     chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
     chains.adapt(effort.stages, effort.stage, told)
-    visits: list[Samples] = []
-    for turn in range(1 + effort.again):
-        visits.append(chains.visit(effort.visits, told))
-        samples = Samples.joined(visits[(turn + 1) // 2 :])  # without the first half, the way there
-        if turn == effort.again or _verdict(samples) == CONVERGED:
+    half = effort.visits // 2
+    visits = [chains.visit(half, told), chains.visit(effort.visits - half, told)]
+    for turn in range(1 + 2 * effort.again):
+        samples = Samples.joined(visits[-2:])  # without what came before, the way there
+        if turn == 2 * effort.again or _verdict(samples) == CONVERGED:
             break
+        visits.append(chains.visit(half, told))
     return samples
 
 

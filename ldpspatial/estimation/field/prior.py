@@ -113,7 +113,7 @@ class FieldPrior:
         log_sigma, log_length, log_slope, log_memory = unknowns
         slope = np.exp(log_slope)  # a - 1
         log_amplitude, by_length, by_slope = self._in_space(log_sigma, log_length, slope)
-        log_tempo, by_memory = self._in_time(log_memory)
+        log_tempo, by_memory = self.in_time(log_memory)
         if self.windows > 1:
             log_amplitude = log_amplitude + log_tempo
         slope = slope[:, 0, 0, 0]
@@ -157,7 +157,7 @@ class FieldPrior:
             _centre(each, weights, total)
         return log_amplitude, relative, logarithm
 
-    def _in_time(self, log_memory: Array) -> tuple[Array, Array]:
+    def in_time(self, log_memory: Array) -> tuple[Array, Array]:
         """Return log B, (S, W, 1, 1), and -2 d log B by log t."""
         scaled = 1 + np.exp(2 * log_memory) * self.squared_tempos.astype(log_memory.dtype)
         weights = 1 / scaled

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ldpspatial.compiled import compiled
 from ldpspatial.estimation.field.model import FieldModel, State
 from ldpspatial.estimation.field.prior import HYPERS
+from ldpspatial.estimation.field.way import TOGETHER, Way
 
 Array = NDArray[np.float64]
 Told = Callable[[float], None]  # sees the mean log-likelihood after each trajectory
@@ -20,7 +22,6 @@ Told = Callable[[float], None]  # sees the mean log-likelihood after each trajec
 DENSE_WAVES = 256
 JITTER = 0.3  # of the length of a step, so that no orbit closes on itself
 LEAPS = 14  # steps of a trajectory
-TOGETHER = 70_000  # numbers of points whose gradients are found at once: about a cache
 ACCEPTANCE = 0.85
 FAST, SLOW = 1.0, 0.4  # how much of a lack of acceptance the length of steps follows
 LOST = 5.0  # nats, and quartiles below the middle, that tell a chain that never left its start
@@ -55,6 +56,7 @@ class Whitening:
         self._inverse = linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
         self._scale = np.sqrt(model.scales(state).mean(0))
         self._stretch = np.ones(prior.size)
+        self._by = 1 / self._scale  # what coordinates are multiplied by, but for the dense ones
 
     def _information(self, model: FieldModel, state: State) -> Array:
         support = np.broadcast_to(model.operators.support, model.counts.shape)
@@ -76,9 +78,9 @@ class Whitening:
 
     def point(self, white: Array) -> Array:
         """Return points from white coordinates."""
-        white = white * self._stretch
-        found = white / self._scale
-        found[:, self._kept] = white[:, self._kept] @ self._inverse
+        found = white * self._by
+        kept = white[:, self._kept] * self._stretch[self._kept]
+        found[:, self._kept] = kept @ self._inverse
         return np.asarray(found)
 
     def white(self, points: Array) -> Array:
@@ -89,9 +91,10 @@ class Whitening:
 
     def gradient(self, by_point: Array) -> Array:
         """Return a gradient by white coordinates."""
-        found = by_point / self._scale
-        found[:, self._kept] = by_point[:, self._kept] @ self._inverse.T
-        return np.asarray(found * self._stretch)
+        found = by_point * self._by
+        kept = by_point[:, self._kept] @ self._inverse.T
+        found[:, self._kept] = kept * self._stretch[self._kept]
+        return np.asarray(found)
 
     def stretch(self, white: Array, gradients: Array) -> None:
         """Fit the scales to where chains have been: each array (N, m) by white coordinates.
@@ -101,6 +104,7 @@ class Whitening:
         """
         fitted = (white.var(0) / np.maximum(gradients.var(0), 1e-12)) ** 0.25
         self._stretch = self._stretch * np.clip(fitted, 0.5, MOST_STRETCH)
+        self._by = self._stretch / self._scale
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Chains:
         length: float = 0.2,
     ):  # fmt: skip
         self._model = model
-        self._single = model.single()
+        self._way = Way(model)
         self._whitening = whitening
         self._rng = rng
         self._origin = starts.mean(0)
@@ -164,13 +168,9 @@ class Chains:
 
     def _pull(self, white: Array) -> Array:
         """Return the gradient in white coordinates, in half precision: it only shows the way."""
-        points = (self._origin + self._whitening.point(white)).astype(np.float32)
-        gradient = np.empty(points.shape)
-        together = max(1, TOGETHER // points.shape[1])
-        for first in range(0, len(points), together):
-            some = points[first : first + together]
-            gradient[first : first + together] = self._single.gradient(some, self._single.at(some))
-        return self._whitening.gradient(gradient)
+        points = self._whitening.point(white)
+        points += self._origin
+        return self._whitening.gradient(self._way.gradient(points))
 
     def adapt(self, stages: int, trajectories: int, told: Told) -> None:
         """Take some trajectories a stage; fit the length of steps, and after each the scales."""
@@ -206,12 +206,12 @@ class Chains:
         momentum = self._rng.standard_normal(self._white.shape)
         energy = self._energy + 0.5 * (momentum**2).sum(1)
         step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)
-        white, pull = self._white, self._gradient
-        momentum -= 0.5 * step * pull
+        white, pull = self._white.copy(), self._gradient
+        _moved(momentum, -0.5 * step, pull)
         for leap in range(LEAPS):
-            white = white + step * momentum
+            _moved(white, step, momentum)
             pull = self._pull(white)
-            momentum -= (1.0 if leap < LEAPS - 1 else 0.5) * step * pull
+            _moved(momentum, -(1.0 if leap < LEAPS - 1 else 0.5) * step, pull)
         points = self._origin + self._whitening.point(white)
         state = self._model.at(points)
         after = state.energy + 0.5 * (momentum**2).sum(1)
@@ -238,3 +238,11 @@ class Chains:
             fits.append(self._fit)
             told(float(self._fit.mean()))
         return Samples(np.stack(hypers), np.stack(densities), np.stack(fits), acceptance)
+
+
+@compiled
+def _moved(places, step, direction):  # type: ignore[no-untyped-def]
+    """Add a step along directions to (C, m) places, in one pass."""
+    flat, along = places.ravel(), direction.ravel()
+    for k in range(len(flat)):
+        flat[k] += step * along[k]

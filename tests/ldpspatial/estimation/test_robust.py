@@ -146,3 +146,12 @@ def test_it_is_made_again_from_what_a_file_holds() -> None:
     assert told == found.details
     with pytest.raises(ValueError, match="share"):
         Robust.restored("robust", {**found.facts, "taken_out": 2.0})
+
+
+def test_a_file_knows_that_the_map_alone_was_wanted() -> None:
+    found = Robust(map_alone=True).fit(CHANNEL, counts_of(one_output()))
+    estimator, told = Robust.restored("robust", found.facts)
+    assert estimator == Robust(map_alone=True)
+    assert told == found.details
+    before = {name: fact for name, fact in found.facts.items() if name != "fit"}
+    assert Robust.restored("robust", before)[0] == Robust()

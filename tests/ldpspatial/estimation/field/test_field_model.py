@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import signal
 
 from client_sdk import response_table
 from ldpspatial import InputError, StampChannel
 from ldpspatial.channels.dense import MatrixChannel
+from ldpspatial.estimation.field.disk_sums import DiskSums
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.optimise import conjugate_gradients, mode
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link, unlink
 from ldpspatial.estimation.field.stacks import Dense, Stamped, block_side, stack
+from ldpspatial.estimation.field.way import Way
 
 Array = NDArray[np.float64]
 D = 7
@@ -112,15 +115,59 @@ def test_nobody_is_where_nobody_can_be() -> None:
     assert density[..., ~is_outside].min() > 0
 
 
-def test_single_precision_shows_the_same_way() -> None:
+def test_single_precision_has_the_same_metric() -> None:
     model = a_model(windows=2, is_known=True)
-    points = np.random.default_rng(6).standard_normal((4, model.prior.size))
-    long = model.gradient(points, model.at(points))
-    short = points.astype(np.float32)
+    points, steps = np.random.default_rng(6).standard_normal((2, 4, model.prior.size))
+    long = model.metric(model.at(points), steps)
     single = model.single()
-    found = single.gradient(short, single.at(short))
+    found = single.metric(single.at(points.astype(np.float32)), steps.astype(np.float32))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, long, rtol=1e-3, atol=1e-3 * np.abs(long).max())
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("windows", [1, 3])
+@pytest.mark.parametrize("is_centred", [False, True])
+def test_the_way_is_the_gradient(is_centred: bool, windows: int, is_known: bool) -> None:
+    """In few passes and half precision, as in the formulas one by one."""
+    model = a_model(is_centred, windows, is_known)
+    points = np.random.default_rng(13).standard_normal((5, model.prior.size))
+    exact = model.gradient(points, model.at(points))
+    found = Way(model).gradient(points)
+    np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize(("cells", "radius", "block"), [(50, 36, 5), (12, 2, 1)])
+def test_the_way_behind_a_disk_is_the_gradient(cells: int, radius: int, block: int) -> None:
+    """On blocks by transforms, as sums of such a stamp take more additions."""
+    channel = channel_of(cells, radius)
+    operators = Stamped(channel, block)
+    rng = np.random.default_rng(14)
+    came = rng.poisson(5.0, (2, *channel.support.shape)) * channel.support
+    counts = np.stack([operators.counted(each) for each in came])
+    model = FieldModel(operators, counts, FieldPrior(operators.cells, 2))
+    points = rng.standard_normal((3, model.prior.size))
+    exact = model.gradient(points, model.at(points))
+    found = Way(model).gradient(points)
+    np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("radius", [0, 1, 4, 9])
+def test_sums_over_a_stamp_are_those_of_a_convolution(radius: int) -> None:
+    """Of any stamp that is its own mirror image, also where it is wider than the map."""
+    rng = np.random.default_rng(16)
+    quarter = rng.uniform(size=(radius + 1, radius + 1)) * (rng.random(radius + 1) < 0.7)
+    stamp = np.pad(quarter, ((radius, 0), (radius, 0)), "reflect")
+    sums = DiskSums.of(stamp)
+    values = rng.uniform(size=(2, 7, 7))
+    spread = sums.spread(values)
+    expected = [signal.convolve2d(each, stamp) for each in values]
+    np.testing.assert_allclose(spread, expected, atol=1e-13)
+    inner = [signal.convolve2d(each, stamp, "valid") for each in spread]
+    np.testing.assert_allclose(sums.gathered(spread), inner, atol=1e-12)
+    short = sums.spread(values.astype(np.float32))
+    assert short.dtype == np.float32
+    np.testing.assert_allclose(short, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_all_forms_of_a_channel_agree() -> None:
