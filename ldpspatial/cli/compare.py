@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.comparison.compare import compare as play
-from ldpspatial.comparison.curves import by_promise, error_curve
+from ldpspatial.comparison.curves import error_curve, told
 from ldpspatial.comparison.folder import check_labels, earlier_root, with_earlier
+from ldpspatial.comparison.promises import Against, by_promise, without_promise
 from ldpspatial.comparison.release_file import read_releases
 from ldpspatial.comparison.results import parts, write_results
 from ldpspatial.comparison.runs import TRUTHS
@@ -135,8 +136,9 @@ def compare(**options: Any) -> None:
                          a figure over epsilon for each of them
       METRIC-...-mixed.png
                          with --mixed: what was held apart, in one figure that marks each curve
-    Releases whose promise is of another kind, per report or under geo-indistinguishability, have
-    figures of their own, whose names say so. To a folder of finished runs more may be added: other
+    Releases whose promise is of another kind, per report, with a delta or under
+    geo-indistinguishability, have figures of their own, whose names say so. A run whose delta is 1
+    promises nothing and is left out of them. To a folder of finished runs more may be added: other
     releases, epsilons, repeats, numbers of users, cells or metrics. Only what is missing is played,
     and tables and figures hold all runs of the folder.
 
@@ -189,6 +191,7 @@ def compare(**options: Any) -> None:
         delta, mixed = options["shuffle_delta"], options["mixed"]
         written = write_results(out, table, metrics, delta, mixed)
     _report(table, options["metrics"][0])
+    _say_what_is_left_out(table)
     outside, absent = (table[name][0].as_py() for name in ("outside", "users_outside"))
     if outside:
         click.echo(f"Outside the square: {outside} of all positions, all that {absent} users have.")
@@ -231,15 +234,26 @@ def _report(table: pa.Table, metric: str) -> None:
     for part in parts(table.filter(pc.is_valid(table[metric]))):
         places = sorted(pc.unique(part.table[part.setting]).to_pylist())
         header = ["release", "trust", *(f"{x:g}" for x in places)]
-        for promise, labels in by_promise(part.table, part.setting).items():
+        for promise, runs in by_promise(part.table, part.setting).items():
             rows = []
-            for label in labels:
-                curve = error_curve(part.table, label, metric, part.setting)
+            for label in pc.unique(runs["release"]).to_pylist():
+                curve = error_curve(runs, label, metric, part.setting)
                 shown = map(_with_interval, curve.mean, curve.lower, curve.upper)
                 at = dict(zip(curve.x.tolist(), shown, strict=True))
-                rows.append([label, curve.model, *(at.get(x, "") for x in places)])
+                rows.append([told(curve, promise), curve.model, *(at.get(x, "") for x in places)])
             title = f"{METRICS[metric].label}, over {part.setting}{part.name}: {promise}"
             show_table(title, header, rows)
+
+
+def _say_what_is_left_out(table: pa.Table) -> None:
+    reading: Against
+    for reading, where in (("epsilon", "tables and figures"), ("replacement_epsilon", "figures")):
+        for label, epsilons in without_promise(table, reading).items():
+            at = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
+            click.echo(
+                f"No promise over {reading}, so left out of {where}: {label} at epsilon {at}, "
+                "whose delta is 1 there."
+            )
 
 
 def _with_interval(mean: float, lower: float, upper: float) -> str:

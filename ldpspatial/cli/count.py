@@ -12,7 +12,13 @@ from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.opened_store import is_store, with_store
 from ldpspatial.cli.output import progress, show
 from ldpspatial.collecting.counting import ReportCounts
-from ldpspatial.collecting.partial_counts import SUFFIX, add_counts, count_files, write_counts
+from ldpspatial.collecting.partial_counts import (
+    SUFFIX,
+    add_counts,
+    collection_of,
+    count_files,
+    write_counts,
+)
 from ldpspatial.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +29,10 @@ if TYPE_CHECKING:
 @click.argument("document", metavar="COLLECTION", type=click.Path(path_type=Path))
 @click.argument("parts", metavar="PARTS...", nargs=-1, required=True)
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="File of counts, .json."
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File of counts, .json; earlier counts of this collection are replaced, no other file.",
 )
 @click.option(
     "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
@@ -52,6 +61,8 @@ def count(document: Path, parts: tuple[str, ...], out: Path, on_invalid: str) ->
         raise InputError(f"out must end in {SUFFIX}, got {out.name!r}")
     _check_out(out, (str(document), *parts))
     collection = read_collection(document)
+    if out.exists() and not _has_counts(out, collection):
+        raise InputError(f"out must be new, or counts of this collection to be replaced, got {out}")
     with progress("count reports"):
         counted = _counted(parts, collection, on_invalid)
         write_counts(out, collection, counted)
@@ -64,6 +75,13 @@ def _check_out(out: Path, inputs: tuple[str, ...]) -> None:
     for name in inputs:
         if "://" not in name and os.path.realpath(name) == os.path.realpath(out):
             raise InputError(f"out must be another file than those that are read, got {out}")
+
+
+def _has_counts(file: Path, collection: Collection) -> bool:
+    try:
+        return collection_of(file) == collection.digest
+    except InputError:
+        return False
 
 
 def _counted(parts: tuple[str, ...], collection: Collection, on_invalid: str) -> ReportCounts:

@@ -15,7 +15,7 @@ from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show
 from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
-from ldpspatial.files.plans import SUFFIXES, write_plan
+from ldpspatial.files.plans import SUFFIXES, is_plan, write_plan
 from ldpspatial.metrics.exact.whole_maps import exact_total, shares
 from ldpspatial.metrics.flows import flow_lengths, length_text, share_text
 from ldpspatial.metrics.transport import GROUNDS, Transport, transport_of_shares
@@ -49,7 +49,7 @@ LONGEST_NAME = 32  # characters, in a title
 )  # fmt: skip
 @click.option(
     "--plan", type=click.Path(path_type=Path),
-    help="Write what moves from where to where, as .csv or .parquet; an earlier file is replaced.",
+    help="Write what moves from where to where, as .csv or .parquet; an earlier plan is replaced.",
 )  # fmt: skip
 @click.option(
     "--figure", type=click.Path(path_type=Path),
@@ -97,6 +97,10 @@ def distance(
     for option, path, suffixes in (("--plan", plan, SUFFIXES), ("--figure", figure, FIGURES)):
         if path is not None:
             _check_output(option, path, suffixes, (first, second))
+    if plan is not None and plan.exists() and not is_plan(plan):
+        raise InputError(
+            f"--plan must be new, or an earlier plan to be replaced, got {str(plan)!r}"
+        )
     with progress("read maps") as (stage, _):
         maps = [_read(first, columns[0]), _read(second, columns[-1])]
         sides, unit = _cell(maps, cell)

@@ -30,6 +30,7 @@ RESULTS = (
     "heatmap.png", "summary.json",
 )  # fmt: skip
 SERIES_RESULTS = ("series.json", "windows.csv", "maps.png", "summary.json")
+UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.part")
 WINDOW_FOLDER = re.compile("window-[0-9]+")  # in that of a series; it holds RESULTS
 
 
@@ -42,7 +43,8 @@ def result_folder(
 ) -> Iterator[Path]:
     """Yield a folder whose files lie in ``out`` once the block has ended without an error.
 
-    An error, or being told to stop, leaves nothing behind and an earlier result as it was. ``out``
+    An error, or being told to stop, leaves nothing behind and an earlier result as it was; a kill
+    leaves a hidden folder, ``.….part``, in ``out`` or beside it. ``out``
     must be new or empty; with ``overwrite`` it may hold an earlier result of the same kind, that of
     files ``results``, which are replaced or removed, as are those in folders of windows. Other
     files in it are left alone, and ``inputs`` may not lie there.
@@ -66,9 +68,22 @@ def result_folder(
         if exists:
             _replace_results(unfinished, target, results)
         else:
-            unfinished.rename(target)
+            _rename(unfinished, target, out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _rename(unfinished: Path, target: Path, out: Path) -> None:
+    """Give the result its name; one whose name was taken meanwhile is kept under another."""
+    try:
+        unfinished.rename(target)
+    except OSError:
+        kept = target.with_name(f"{target.name}-{secrets.token_hex(4)}")
+        unfinished.rename(kept)
+        raise InputError(
+            f"out must stay free until the result is there, got {out}, which another command has "
+            f"filled meanwhile; this result is in {kept}"
+        ) from None
 
 
 @contextmanager
@@ -91,6 +106,11 @@ def _check_replaceable(
     if not target.is_dir():
         raise InputError(f"out must be a folder, got the file {out}")
     held = os.listdir(target)
+    if left := [name for name in held if UNFINISHED.fullmatch(name)]:
+        raise InputError(
+            f"out must not be used by another command, got {out}, which holds {left[0]}: if none "
+            "is running, one was killed, and that folder can be removed"
+        )
     if held and not overwrite:
         raise InputError(f"out must be a new or empty folder, got {out} (--overwrite replaces it)")
     # Both, because a folder in which somebody keeps a collection and reports is not a result.

@@ -375,12 +375,12 @@ async def _found(opened: "Store", digest: str) -> "Held":
 def _error_to_expect(summary: dict[str, Any]) -> str:
     """Return one line on W2 between the truth and such a map."""
     error = summary["expected_error"]
-    foretold = [each["mean"] for each in error["foretold"].values()]
-    here = error["this_map"]["mean"]
-    unit = error["unit"]
+    (before,) = error["foretold"].values()  # plans are made on one map
+    means = (each["mean"] for each in (error["this_map"], before))
+    here, foretold = (f"{float(f'{mean:.3g}'):,.10g} {error['unit']}" for mean in means)
     return (
-        f"W2 about {here:,.3g} {unit} (foretold for so many reports: "
-        f"{min(foretold):,.3g} to {max(foretold):,.3g} {unit})"
+        f"W2 about {here}, as if this map were the truth; before the collection, on the synthetic "
+        f"city of plans, {foretold} is foretold for so many reports"
     )
 
 

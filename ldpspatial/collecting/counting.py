@@ -8,8 +8,10 @@ once and holds one number per output cell, and a hash of each id in temporary fi
 again, and compares those that share one.
 """
 
+import gzip
 import re
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ from ldpspatial.validate import file_path, instance, one_of, shown
 
 MEMORY_LIMIT = "256MB"  # DuckDB's share; the process stays below 500 MB at 10^8 reports
 BATCH = 1 << 18  # reports that are looked at together
+LONGEST_HEADER = 1 << 16  # bytes
 NOWHERE = -(1 << 62)  # a row or column of no grid
 WHOLE_NUMBERS = frozenset(
     f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
@@ -37,7 +40,7 @@ WHOLE_NUMBERS = frozenset(
 
 MALFORMED = "are malformed"
 FOREIGN = "name another collection"
-OUTSIDE = "name a cell outside the output domain"
+OUTSIDE = "name a cell outside the output domain, or hold no row or col"
 CONFLICTING = "share an id with a different report"
 UNNAMED = "hold no id where others do"
 
@@ -112,9 +115,10 @@ def count_reports(paths: Source, collection: Collection, on_invalid: str = "erro
     Raises
     ------
     InputError
-        A file is missing, unreadable, given twice, lacks a column or has other columns than the
-        first; no report; or, with "error", reports that are malformed, name another collection,
-        lie outside the output domain, share an id with a different one or lack an id.
+        A file is missing, unreadable, given twice, lacks a column, has it twice or has other
+        columns than the first; no report; or, with "error", reports that are malformed, name
+        another collection, lie outside the output domain, share an id with a different one or
+        lack an id.
 
     Examples
     --------
@@ -170,11 +174,24 @@ def opened_reports(paths: Source) -> Iterator[tuple[Database, Columns, BadLines,
             relation.create_view("reports")
             yield database, columns, bad_lines, Path(spill)
         except duckdb.Error as error:
-            # The first line alone: the next ones quote the file, which may hold positions.
-            problem = str(error).partition("\n")[0]
-            if isinstance(error, duckdb.ConversionException):
-                problem = f"row and col must be whole numbers, {problem}"
-            raise InputError(f"reports cannot be read: {problem}") from None
+            raise InputError(f"reports cannot be read: {_problem(error)}") from None
+
+
+def _problem(error: duckdb.Error) -> str:
+    """Say what is wrong with a file, in our words where lines are to blame."""
+    # The first line alone: the next ones quote the file, which may hold positions.
+    told = str(error).partition("\n")[0].rpartition("Error: ")[2]
+    told = re.sub(r"""(["'])[^"']*/([^"'/]+)\1""", r"\2", told)  # a file's name without its folder
+    line = re.search(r"Line: (\d+)", told)
+    where = f"line {line[1]}" if line else "each line"
+    if isinstance(error, duckdb.ConversionException):
+        return f"row and col must be whole numbers in {where}"
+    if line or "sniffing" in told:
+        file = told.partition("file ")[2].rstrip(".")
+        return (
+            f"{where}{f' of {file}' if file else ''} must have the fields of the header, no others"
+        )
+    return told
 
 
 def _files(paths: Source) -> list[Path]:
@@ -200,6 +217,8 @@ def _read(database: Database, files: list[Path], parquet: bool) -> tuple[Relatio
     # others hold, and rounds fractions where the first holds whole numbers.
     first: Columns = {}
     for file, name in zip(files, names, strict=True):
+        if not parquet:
+            _check_header(file)
         columns = _columns(_scan(database, [name], parquet, {}), parquet, file)
         first = first or columns
         if columns != first:
@@ -262,6 +281,20 @@ def _scan(database: Database, names: list[str], parquet: bool, types: Columns) -
     packed = "gzip" if names[0].lower().endswith(".gz") else "none"
     options = {"header": True, "hive_partitioning": False, "compression": packed}
     return database.from_csv_auto(names, dtype=types or None, **options)  # type: ignore[arg-type]
+
+
+def _check_header(file: Path) -> None:
+    """Refuse a column that is there twice: DuckDB renames the second one, whatever its case."""
+    packed = file.name.lower().endswith(".gz")
+    try:
+        with gzip.open(file) if packed else file.open("rb") as stream:
+            header = stream.readline(LONGEST_HEADER).decode("utf-8-sig", "replace")
+    except (OSError, EOFError, zlib.error):
+        return  # DuckDB says what is wrong with the file
+    names = [re.sub(r"[\s\"']", "", name).lower() for name in re.split(r"[,;|\t]", header)]
+    for column in (*_CONTENT, "collection"):
+        if names.count(column) > 1:
+            raise InputError(f"reports must have one column {column}, {file} has several")
 
 
 def _columns(relation: Relation, parquet: bool, file: Path) -> Columns:

@@ -4,10 +4,8 @@ Releases of different trust models promise different things at the same epsilon.
 which epsilon it runs over: that of each claim under its own neighbouring relation, or that which
 every claim implies under one relation, replacement of one user's data.
 
-Between notions and units there is no such conversion: epsilon per cell, under
-geo-indistinguishability, and epsilon per report are other quantities than epsilon per user. A
-figure holds promises of one kind, and of one relation where it is not over the epsilon of one
-relation, unless a mixed one is asked for by name; that one says of each curve what it promises.
+A figure holds promises of one kind (:mod:`ldpspatial.comparison.promises`), unless a mixed one is
+asked for by name; that one says of each curve what it promises.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +18,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from ldpspatial.comparison.promises import (
+    NOTHING,
+    WITH_DELTA,
+    Against,
+    by_promise,
+    delta_column,
+    promises,
+    promising,
+)
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.claims import ONE_MECHANISM
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
 
 AXES: dict[str, str] = {
     "epsilon": "epsilon, each claim under its own relation",
@@ -42,10 +48,6 @@ AXES: dict[str, str] = {
 }
 LEVEL = 0.95
 SHUFFLE_DELTA = 1e-6
-KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
-RELATION = "claim_neighbours"
-NOTHING = "no privacy"  # a yardstick, which every figure may hold
-COMMON = "differential privacy, per user"
 _CLAIM = ("model", "claim_notion", "claim_delta", "claim_unit", "claim_conditions")
 
 
@@ -61,6 +63,8 @@ class Curve:
         Bounds of a t interval over the runs at each x, within what the metric can be; NaN where
         there is one run only, or where a run has no value.
     runs : (k,) array of int
+    delta : (k,) array
+        Of the claims at each x, in the same reading as it.
     """
 
     release: str
@@ -70,34 +74,7 @@ class Curve:
     lower: Array
     upper: Array
     runs: NDArray[np.int64]
-
-
-def promise_of(rows: pa.Table, against: Against) -> str:
-    """Return the kind of promise of a release's runs: its notion, per what distance, per whom.
-
-    And between which neighbours, unless what the curve runs over is the epsilon of one relation.
-    """
-    if not {*KIND, RELATION} <= set(rows.column_names):
-        return COMMON
-    if rows["model"][0].as_py() == "none":
-        return NOTHING
-    notion, distance, unit = (str(rows[name][0].as_py()) for name in KIND)
-    kind = f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
-    if against in ("replacement_epsilon", "shuffled_epsilon"):
-        return kind
-    return f"{kind}, {rows[RELATION][0].as_py()}"
-
-
-def by_promise(
-    table: pa.Table, against: Against, releases: Sequence[str] | None = None
-) -> dict[str, list[str]]:
-    """Return the labels of releases by kind of promise; what promises nothing is in each kind."""
-    names = list(releases or pc.unique(table["release"]).to_pylist())
-    kinds = {
-        name: promise_of(table.filter(pc.equal(table["release"], name)), against) for name in names
-    }
-    promised = dict.fromkeys(kind for kind in kinds.values() if kind != NOTHING) or [NOTHING]
-    return {kind: [n for n in names if kinds[n] in (kind, NOTHING)] for kind in promised}
+    delta: Array
 
 
 def setting_of(against: Against) -> Literal["epsilon", "users", "cells"]:
@@ -114,7 +91,7 @@ def error_curve(
     against: Against = "epsilon",
     shuffle_delta: float = SHUFFLE_DELTA,
 ) -> Curve:
-    """Return the error curve of a release.
+    """Return the error curve of a release, without runs whose delta is 1: these promise nothing.
 
     Parameters
     ----------
@@ -134,7 +111,8 @@ def error_curve(
     Raises
     ------
     InputError
-        No such runs, an unknown name, or runs that differ in more than ``against``.
+        No such runs, an unknown name, runs that differ in more than ``against``, claims of more
+        than one kind, or none that promises anything.
 
     Examples
     --------
@@ -165,6 +143,18 @@ def error_curve(
             raise InputError(
                 f"{column} must have one value along a curve over {against}, got {values}"
             )
+    kept = promising(rows, against)
+    if kept.num_rows == 0:
+        raise InputError(
+            f"release must promise something, but over {against} each delta of {release!r} is 1"
+        )
+    rows = kept
+    kinds = sorted(set(promises(rows, against)))
+    if len(kinds) > 1:
+        raise InputError(
+            f"release must promise one kind of thing along a curve over {against}, got {kinds} "
+            f"of {release!r}"
+        )
     at = rows[setting].to_numpy()
     errors = rows[metric].to_numpy()
     places = np.unique(at)
@@ -180,6 +170,7 @@ def error_curve(
         np.clip(centre - half, low, high),
         np.clip(centre + half, low, high),
         np.array([len(group) for group in groups]),
+        _deltas(rows, places, against, shuffle_delta),
     )
 
 
@@ -256,37 +247,49 @@ def _curves(
         raise InputError(f"releases must be labels, got {shown(releases)}")
     instance("mixed", mixed, bool)
     names = list(releases or pc.unique(table["release"]).to_pylist())
-    curves = [error_curve(table, name, metric, against, shuffle_delta) for name in names]
     kinds = by_promise(table, against, names)
-    if len(kinds) < 2:
-        return curves
-    if mixed:
-        marks = _marks(kinds)
-        return [
-            replace(curve, release=curve.release + marks.get(curve.release, "")) for curve in curves
-        ]
-    told = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in kinds.items())
-    raise InputError(
-        f"releases must promise one kind of thing in a figure over {against}, got {told}. "
-        f"{_instead(kinds, table, names, against)}, or ask for a mixed figure, which marks each "
-        "curve (mixed=True, --mixed on the command line)"
+    if len(kinds) > 1 and not mixed:
+        raise InputError(_refusal(kinds, table, names, against))
+    marks = _marks(kinds) if len(kinds) > 1 else {}
+    curves = []
+    for name in names:
+        rows = table.filter(pc.equal(table["release"], name))
+        # Of several kinds where its claim changes; of none where error_curve says why.
+        for kind, some in (by_promise(rows, against) or {NOTHING: table}).items():
+            curve = error_curve(some, name, metric, against, shuffle_delta)
+            curves.append(replace(curve, release=told(curve, kind) + marks.get(kind, "")))
+    return curves
+
+
+def told(curve: Curve, kind: str) -> str:
+    """Return the name of a release, with its delta where its kind of promise has one."""
+    if WITH_DELTA not in kind:
+        return curve.release
+    low, high = curve.delta.min(), curve.delta.max()
+    return f"{curve.release} (delta {low:.2g}{f' to {high:.2g}' if high > low else ''})"
+
+
+def _refusal(
+    kinds: Mapping[str, pa.Table], table: pa.Table, names: Sequence[str], against: Against
+) -> str:
+    """Say which promises differ, and what can be drawn of them."""
+    held = {kind: set(rows["release"].to_pylist()) for kind, rows in kinds.items()}
+    each = (f"{kind}: {', '.join(n for n in names if n in some)}" for kind, some in held.items())
+    return (
+        f"releases must promise one kind of thing in a figure over {against}, got "
+        f"{'; '.join(each)}. {_instead(kinds, table, names, against)}, or ask for a mixed figure, "
+        "which marks each curve (mixed=True, --mixed on the command line)"
     )
 
 
-def _marks(kinds: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what tells the promises of releases apart: the relation alone, where that is all."""
-    heads = {kind.rpartition(", ")[0] for kind in kinds}
-    found: dict[str, str] = {}
-    for kind, names in kinds.items():
-        mark = f" ({kind.rpartition(', ')[2]})" if len(heads) == 1 else f"\n({kind})"
-        found |= dict.fromkeys(names, mark)
-    everywhere = set.intersection(*map(set, kinds.values()))  # what promises nothing
-    return {name: mark for name, mark in found.items() if name not in everywhere}
+def _marks(kinds: Iterable[str]) -> dict[str, str]:
+    """Return what tells kinds of promises apart: the relation alone, where that is all."""
+    cut = {kind: kind.rpartition(", ") for kind in kinds}
+    alone = len({head for head, _, _ in cut.values()}) == 1
+    return {kind: f" ({last})" if alone else f"\n({kind})" for kind, (_, _, last) in cut.items()}
 
 
-def _instead(
-    kinds: Mapping[str, object], table: pa.Table, names: Sequence[str], against: Against
-) -> str:
+def _instead(kinds: Iterable[str], table: pa.Table, names: Sequence[str], against: Against) -> str:
     """Say what can be drawn of promises that differ."""
     if (
         len(by_promise(table, "replacement_epsilon", names)) == 1
@@ -329,6 +332,16 @@ def _shown(rows: pa.Table, places: Array, against: Against, shuffle_delta: float
         users = rows["users"][0].as_py()
         shown = np.array([amplified_epsilon(x, users, shuffle_delta) for x in shown])
     return shown
+
+
+def _deltas(rows: pa.Table, places: Array, against: Against, shuffle_delta: float) -> Array:
+    if against == "shuffled_epsilon" and _can_be_shuffled(rows):
+        return np.full(len(places), shuffle_delta)
+    column = delta_column(against)
+    if column not in rows.column_names:
+        return np.zeros(len(places))
+    at, deltas = rows[setting_of(against)].to_numpy(), rows[column].to_numpy()
+    return np.array([deltas[at == place].max() for place in places])
 
 
 def _can_be_shuffled(rows: pa.Table) -> bool:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import secrets
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from ldpspatial.validate import file_path
 
 SETTINGS = "comparison.json"
 RUNS = "runs.jsonl"
+UNFINISHED = re.compile(rf"\.{re.escape(SETTINGS)}\.[0-9a-f]+\.part")
 ROOT = "seed"
 MEASURED = "metrics"
 
@@ -103,16 +106,14 @@ class RunFolder:
 
     def _claim(self, settings: Row, root: str) -> str:
         file = self.path / SETTINGS
-        unfinished = file.with_suffix(".part")
-        text = json.dumps({**settings, ROOT: root}, indent=2) + "\n"
         if not file.exists():
-            if any(entry.name != unfinished.name for entry in self.path.iterdir()):
+            held = (entry.name for entry in self.path.iterdir())
+            others = [name for name in held if not UNFINISHED.fullmatch(name)]
+            if others and not file.exists():  # of two at once, the other may have come first
                 raise InputError(
                     f"folder must be new, empty or that of the same comparison, got {self.path}"
                 )
-            unfinished.write_text(text)
-            unfinished.replace(file)
-            return root
+            self._put({**settings, ROOT: root}, new=True)
         try:
             earlier = json.loads(file.read_text())
             began_with = str(earlier[ROOT])
@@ -136,9 +137,25 @@ class RunFolder:
                     f"{self.path} and {value!r} now; take a new folder"
                 )
         if settings != {name: earlier.get(name) for name in settings}:
-            unfinished.write_text(json.dumps({**settings, ROOT: began_with}, indent=2) + "\n")
-            unfinished.replace(file)
+            self._put({**settings, ROOT: began_with})
         return began_with
+
+    def _put(self, settings: Row, new: bool = False) -> None:
+        """Write the settings in one step; new ones leave those of a simultaneous start alone."""
+        file = self.path / SETTINGS
+        unfinished = self.path / f".{SETTINGS}.{secrets.token_hex(8)}.part"
+        unfinished.write_text(json.dumps(settings, indent=2) + "\n")
+        try:
+            if new:
+                os.link(unfinished, file)
+            else:
+                unfinished.replace(file)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            unfinished.replace(file)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
 def _fits(row: Row, schema: pa.Schema) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -14,14 +15,18 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
 from ldpspatial.comparison.curves import (
+    SHUFFLE_DELTA,
+    error_curve,
+    plot_error_curves,
+    setting_of,
+)
+from ldpspatial.comparison.promises import (
     COMMON,
     KIND,
     RELATION,
-    SHUFFLE_DELTA,
     Against,
     by_promise,
-    error_curve,
-    plot_error_curves,
+    promising,
 )
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.files.atomic import replacing
@@ -29,6 +34,7 @@ from ldpspatial.plotting.heat_map import save_figure
 
 SETTINGS: tuple[Against, ...] = ("epsilon", "users", "cells")
 MIXED = "mixed"
+NO_PROMISE = (None, 1.0)  # no epsilon, for a delta of 1 allows everything
 FIGURE = re.compile(rf"({'|'.join(METRICS)})-(epsilon|replacement|shuffled|users|cells)(-.+)?\.png")
 
 
@@ -73,7 +79,8 @@ def write_results(
     """Write errors.csv, errors.parquet, curves.csv and figures of each metric; return their paths.
 
     A figure holds promises of one kind, and its name says which where that is not differential
-    privacy per user under replacement. Figures of earlier results in the folder are replaced.
+    privacy per user under replacement. Runs whose delta is 1 promise nothing: they are in the
+    table of runs alone. Figures of earlier results in the folder are replaced.
 
     Parameters
     ----------
@@ -119,13 +126,14 @@ def _figures(
     for against in _readings(part.setting, shuffle_delta):
         start = f"{metric}-{against.split('_')[0]}{part.name}"
         kinds = by_promise(part.table, against)
-        for kind, some in kinds.items():
+        for kind, rows in kinds.items():
             # Of the usual kind nothing is said but the relation, where the axis leaves it open.
-            told = re.findall(r"\w+", kind.removeprefix(COMMON))
-            drawn = plot_error_curves(part.table, metric, against, None, some, delta)
-            yield "-".join([start, *told]) + ".png", drawn
+            words = re.findall(r"\w+", kind.removeprefix(COMMON))
+            drawn = plot_error_curves(rows, metric, against, None, None, delta)
+            yield "-".join([start, *words]) + ".png", drawn
         if mixed and len(kinds) > 1:
-            drawn = plot_error_curves(part.table, metric, against, None, None, delta, mixed)
+            kept = promising(part.table, against)
+            drawn = plot_error_curves(kept, metric, against, None, None, delta, mixed)
             yield f"{start}-{MIXED}.png", drawn
 
 
@@ -133,30 +141,51 @@ def curve_rows(
     part: Part, metric: str, shuffle_delta: float | None = None
 ) -> Iterator[dict[str, str | float | int | None]]:
     """Yield a row for every point of every curve: settings, promise, mean, interval, runs."""
-    delta = shuffle_delta or SHUFFLE_DELTA
     for label in pc.unique(part.table["release"]).to_pylist():
-        of = part.table.filter(pc.equal(part.table["release"], label))
-        first = of.slice(0, 1).to_pylist()[0]
-        settings: dict[str, str | float | int | None] = {name: first[name] for name in SETTINGS}
-        curve = error_curve(part.table, label, metric, part.setting)
-        readings = {
-            against: error_curve(part.table, label, metric, against, delta).x
-            for against in _readings(part.setting, shuffle_delta)
+        rows = part.table.filter(pc.equal(part.table["release"], label))
+        for of_one_kind in by_promise(rows, part.setting).values():
+            yield from _of_one_kind(of_one_kind, label, metric, part.setting, shuffle_delta)
+
+
+def _of_one_kind(
+    rows: pa.Table, label: str, metric: str, setting: Against, shuffle_delta: float | None
+) -> Iterator[dict[str, str | float | int | None]]:
+    first = rows.slice(0, 1).to_pylist()[0]
+    settings: dict[str, str | float | int | None] = {name: first[name] for name in SETTINGS}
+    curve = error_curve(rows, label, metric, setting)
+    readings = {
+        against: _reading(rows, label, metric, against, shuffle_delta or SHUFFLE_DELTA)
+        for against in _readings(setting, shuffle_delta)
+    }
+    replaced = readings.get("replacement_epsilon")
+    for k, x in enumerate(curve.x.tolist()):
+        yield {
+            "release": label,
+            "model": curve.model,
+            **{name: first.get(name) for name in (*KIND, RELATION)},
+            "metric": metric,
+            **(settings | {setting: x}),
+            **{str(against): at.get(x, NO_PROMISE)[0] for against, at in readings.items()},
+            "claim_delta": float(curve.delta[k]),
+            "replacement_delta": None if replaced is None else replaced.get(x, NO_PROMISE)[1],
+            "shuffle_delta": shuffle_delta,
+            "mean": float(curve.mean[k]),
+            "lower": float(curve.lower[k]),
+            "upper": float(curve.upper[k]),
+            "runs": int(curve.runs[k]),
         }
-        for k, x in enumerate(curve.x):
-            yield {
-                "release": label,
-                "model": curve.model,
-                **{name: first.get(name) for name in (*KIND, RELATION)},
-                "metric": metric,
-                **(settings | {part.setting: float(x)}),
-                **{str(against): float(at[k]) for against, at in readings.items()},
-                "shuffle_delta": shuffle_delta,
-                "mean": float(curve.mean[k]),
-                "lower": float(curve.lower[k]),
-                "upper": float(curve.upper[k]),
-                "runs": int(curve.runs[k]),
-            }
+
+
+def _reading(
+    rows: pa.Table, label: str, metric: str, against: Against, delta: float
+) -> dict[float, tuple[float | None, float]]:
+    """Return epsilon and delta in a reading by the place on the curve, where there is a promise."""
+    held = promising(rows, against)
+    if held.num_rows == 0:
+        return {}
+    curve = error_curve(held, label, metric, against, delta)
+    places = np.unique(held[setting_of(against)].to_numpy()).tolist()
+    return dict(zip(places, zip(curve.x.tolist(), curve.delta.tolist(), strict=True), strict=True))
 
 
 def _readings(setting: Against, shuffle_delta: float | None) -> tuple[Against, ...]:

@@ -8,12 +8,14 @@ import pyarrow.parquet as pq
 
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
+from ldpspatial.files.table_layout import table_layout
 from ldpspatial.metrics.flows import flow_lengths
 from ldpspatial.metrics.transport import Transport
 from ldpspatial.validate import file_path, instance
 
 SUFFIXES = (".csv", ".parquet")
 CELLS = ("source_row", "source_col", "target_row", "target_col")
+COLUMNS = (*CELLS, "mass", "distance")
 
 
 def write_plan(path: str | os.PathLike[str], plan: Transport) -> None:
@@ -48,3 +50,11 @@ def write_plan(path: str | os.PathLike[str], plan: Transport) -> None:
             pa_csv.write_csv(table, stream)
         else:
             pq.write_table(table, stream, compression="zstd")
+
+
+def is_plan(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file has the columns of a plan."""
+    try:
+        return table_layout(path).names == COLUMNS
+    except InputError:
+        return False

@@ -54,6 +54,27 @@ class Counting(Blur):
         return Released(found.density, found.claim, {"share": np.int64(1)})
 
 
+@dataclass(frozen=True)
+class Loose(Blur):
+    """Promises with a delta."""
+
+    name: ClassVar[str] = "loose"
+    delta: float = 0.01
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        return PrivacyClaim("central", epsilon, self.delta, neighbours="add or remove")
+
+
+@dataclass(frozen=True)
+class Changing(Blur):
+    """Promises per user at epsilons up to 1, per report above."""
+
+    name: ClassVar[str] = "changing"
+
+    def claim(self, epsilon: float) -> PrivacyClaim:
+        return PrivacyClaim("central", epsilon, unit="user" if epsilon <= 1 else "report")
+
+
 class Bare(Release):
     """No dataclass: nothing tells its settings apart."""
 

@@ -309,12 +309,12 @@ function fitWords(fit) {
 
 function errorWords(summary, kind) {
   const error = summary.expected_error;
-  const foretold = Object.values(error.foretold).map(({ mean }) => mean);
+  const [before] = Object.values(error.foretold); // plans are made on one map
   return (
     `Error to expect for ${number(summary.n)} reports, as a mean distance (W2) by which the map ` +
-    `is off: foretold on the maps of the plan, ${inMetres(Math.min(...foretold), kind)} to ` +
-    `${inMetres(Math.max(...foretold), kind)}; on the map that came, ` +
-    `${inMetres(error.this_map.mean, kind)}.`
+    `is off: ${inMetres(error.this_map.mean, kind)}, as if this map were the truth; before the ` +
+    `collection, on the synthetic city of plans, ${inMetres(before.mean, kind)} is foretold for ` +
+    "so many reports."
   );
 }
 

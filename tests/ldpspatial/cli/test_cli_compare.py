@@ -112,6 +112,16 @@ def test_a_finished_folder_takes_more_and_is_told_as_a_whole(points: Path, tmp_p
     assert (out / "l1-epsilon-mixed.png").exists()
 
 
+def test_what_promises_nothing_is_left_out_and_named(points: Path, tmp_path: Path) -> None:
+    shown = succeed(
+        *("compare", points, "--out", tmp_path / "out", *SQUARE, "--cells", 4, "--jobs", 1),
+        *("--release", "tests.support.blurs:Loose:delta=0.1", "--repeats", 1, "--metric", "l1"),
+        *("--epsilon", 1, "--epsilon", 3),
+    ).stdout
+    assert "Loose:delta=0.1 (delta 0.1)  central" in shown
+    assert "left out of figures: tests.support.blurs:Loose:delta=0.1 at epsilon 3" in shown
+
+
 def test_equal_seeds_give_equal_errors(points: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         succeed(*asked(points, tmp_path / name, "--epsilon", 1, "--seed", 5))

@@ -61,6 +61,20 @@ def test_bad_parts_are_refused(folder: Path) -> None:
     assert not out.exists()
 
 
+def test_only_counts_of_the_collection_are_replaced(folder: Path) -> None:
+    document, part, out = (folder / f"{name}.json" for name in ("berlin", "part", "out"))
+    command = ("count", document, folder / "monday.parquet", "--out")
+    succeed(*command, part)
+    succeed(*command, part)
+    out.write_text(part.read_text().replace(COLLECTION.digest, OTHER.digest))
+    for kept in (folder / "other.json", out):
+        before = kept.read_bytes()
+        told = refusal(*command, kept)
+        rule = f"out must be new, or counts of this collection to be replaced, got {kept}"
+        assert told == rule
+        assert kept.read_bytes() == before
+
+
 def test_no_part_counts_twice_and_none_is_overwritten(folder: Path) -> None:
     document, part, out = (folder / f"{name}.json" for name in ("berlin", "part", "out"))
     succeed("count", document, folder / "monday.parquet", "--out", part)

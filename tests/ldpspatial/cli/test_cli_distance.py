@@ -152,6 +152,21 @@ def test_columns_may_differ_between_the_files(tmp_path: Path) -> None:
     assert error == "Give --column once, or twice: for FIRST and for SECOND."
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_only_a_plan_is_replaced_by_a_plan(
+    pair: tuple[Path, Path], tmp_path: Path, suffix: str
+) -> None:
+    plan = tmp_path / f"plan.{suffix}"
+    for _ in range(2):
+        succeed("distance", *pair, "--plan", plan)
+    other = tmp_path / f"reports.{suffix}"
+    other.write_bytes(b"row,col\n1,2\n" if suffix == "csv" else b"PAR1")
+    before = other.read_bytes()
+    told = refusal("distance", *pair, "--plan", other)
+    assert told == f"--plan must be new, or an earlier plan to be replaced, got {str(other)!r}"
+    assert other.read_bytes() == before
+
+
 def test_plan_and_figure_are_written(pair: tuple[Path, Path], tmp_path: Path) -> None:
     plan, figure = tmp_path / "plan.csv", tmp_path / "moved.png"
     for _ in range(2):  # an earlier file is replaced

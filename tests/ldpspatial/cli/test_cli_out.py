@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ldpspatial.cli.output import RESULTS
+from ldpspatial.cli.output import RESULTS, result_folder
+from ldpspatial.errors import InputError
 from tests.support.command_line import refusal, run, succeed
 
 PLAY = (
@@ -62,6 +63,29 @@ def test_the_folder_obeys_the_umask(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o700
+
+
+def test_a_result_whose_name_was_taken_meanwhile_is_kept_under_another(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def second() -> None:
+        with result_folder(out, overwrite=False) as folder:
+            (folder / "summary.json").write_text("second")
+            with result_folder(out, overwrite=False) as first:
+                (first / "summary.json").write_text("first")
+
+    with pytest.raises(InputError, match="which another command has filled") as refused:
+        second()
+    kept = Path(str(refused.value).rpartition(" ")[2])
+    assert (kept / "summary.json").read_text() == "second"
+    assert (out / "summary.json").read_text() == "first"
+    assert set(tmp_path.iterdir()) == {out, kept}
+
+
+def test_what_a_killed_command_left_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".0123456789abcdef.part").mkdir()
+    told = "which holds .0123456789abcdef.part: if none is running, one was killed"
+    assert told in refusal(*PLAY, "--out", tmp_path)
 
 
 def test_an_earlier_result_is_kept_without_overwrite(result: Path) -> None:

@@ -70,7 +70,8 @@ def test_from_an_empty_store_to_a_map(store: Path, tmp_path: Path) -> None:
     document = tmp_path / "berlin.json"
     succeed("estimate", document, parquet, "--intervals", "none", "--out", one)
     succeed("store", "release", store, digest)
-    succeed("store", "estimate", store, digest, "--intervals", "none", "--out", two)
+    told = succeed("store", "estimate", store, digest, "--intervals", "none", "--out", two).stdout
+    assert re.search(r"W2 about [\d,.]+ m, as if this .* plans, [\d,.]+ m is foretold", told)
     assert (one / "estimate.csv").read_bytes() == (two / "estimate.csv").read_bytes()
     summary = json.loads((two / "summary.json").read_text())
     assert (summary["received"], summary["repeated"], summary["conflicting"]) == (250, 50, 0)

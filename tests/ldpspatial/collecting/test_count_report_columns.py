@@ -70,6 +70,35 @@ def test_no_message_repeats_what_may_be_a_position(tmp_path: Path, text: str) ->
     assert "567" not in refusal(csv(tmp_path / "r.csv", text))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("row,col,row\n1,2,3\n", "reports must have one column row, {} has several"),
+        ('"row","col",Col\n1,2,3\n', "reports must have one column col, {} has several"),
+        ("row;col;id;ID\n1;2;3;4\n", "reports must have one column id, {} has several"),
+        (
+            "row,col\n1,2\n# comment\n3,4\n",
+            "reports cannot be read: each line of r.csv must have the fields of the header, "
+            "no others",
+        ),
+        (
+            "row,col\n" + "1,1\n" * 30_000 + "1,2,3\n",
+            "reports cannot be read: line 30002 must have the fields of the header, no others",
+        ),
+        (
+            "row,col\n,2\n1,1\n",
+            "reports must all be good, but 1 name a cell outside the output domain, or hold no row "
+            "or col (on_invalid='drop' leaves them out and counts them)",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_csv_is_said_without_its_folder(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    file = csv(tmp_path / "r.csv", text)
+    assert refusal(file) == message.format(file)
+
+
 def test_numbers_beyond_every_grid_are_cells_outside(tmp_path: Path) -> None:
     far = csv(tmp_path / "r.csv", "row,col\n1,1\n1e300,0\n99999999999999999999,0\nnan,0\n0,inf\n")
     assert dropped(far) == (1, {counting.OUTSIDE: 4})

@@ -1,6 +1,7 @@
 """compare: every run once, with its own seed, whatever happens in between."""
 
 import json
+import os
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,14 @@ import pytest
 from client_sdk import Grid
 from ldpspatial.comparison import METRICS, compare, runs, scores
 from ldpspatial.comparison.compare import compare_people
-from ldpspatial.comparison.folder import RUNS, SETTINGS, check_labels, earlier_root, with_earlier
+from ldpspatial.comparison.folder import (
+    RUNS,
+    SETTINGS,
+    RunFolder,
+    check_labels,
+    earlier_root,
+    with_earlier,
+)
 from ldpspatial.comparison.runs import SCHEMA
 from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
@@ -288,6 +296,23 @@ def test_facts_and_names_of_any_kind_become_text() -> None:
     table = play(releases=[Counting()], data=Path("some/where.csv"), repeats=1)
     assert json.loads(table["facts"][0].as_py()) == {"share": 1}
     assert table["data"][0].as_py() == "some/where.csv"
+
+
+def test_of_two_that_begin_a_folder_at_once_one_gives_the_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def other_first(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        assert RunFolder(tmp_path, {"data": "x"}, "other").root == "other"
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", other_first)
+    assert RunFolder(tmp_path, {"data": "x"}, "own").root == "other"
+    assert [each.name for each in tmp_path.iterdir()] == [SETTINGS]
+    with pytest.raises(InputError, match="data is 'x'"):
+        RunFolder(tmp_path, {"data": "y"}, "own")
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

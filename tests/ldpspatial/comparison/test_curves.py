@@ -14,6 +14,7 @@ from scipy import stats
 from client_sdk import Grid
 from ldpspatial.comparison import compare, error_curve, plot_error_curves
 from ldpspatial.comparison.curves import LEVEL
+from ldpspatial.comparison.promises import without_promise
 from ldpspatial.comparison.results import curve_rows, parts, write_results
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
@@ -22,7 +23,7 @@ from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.release.local import Ahead, Dam, Hdg, Hio, Matched, PlanarLaplace, SemGeoI
 from ldpspatial.release.non_private import NonPrivate
 from ldpspatial.release.release import Release
-from tests.support.blurs import Blur
+from tests.support.blurs import Blur, Changing, Loose
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +204,55 @@ def test_relations_are_not_drawn_as_one_over_epsilons_of_their_own(
         *(f"l1-epsilon-{each}.png" for each in ("replace", "add-or-remove", "mixed")),
         *("l1-replacement.png", "mine.png"),
     }
+
+
+def test_promises_with_a_delta_and_promises_that_change_have_curves_of_their_own(
+    tmp_path: Path,
+) -> None:
+    people = np.random.default_rng(0).normal(4, 1, (60, 2))
+    wanted = [Blur(), Loose(), Loose(delta=0.1), Changing()]
+    table = compare(
+        people, Grid.plane(0, 0, 8, 4), [1.0, 3.0], wanted, 2, np.random.default_rng(1),
+        metrics=["l1"],
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"with delta: loose, loose:delta=0\.1; .*report"):
+        plot_error_curves(table, "l1")
+    with pytest.raises(InputError, match=r"one kind of thing along a curve .* of 'changing'"):
+        error_curve(table, "changing", "l1")
+    # At epsilon 3, delta 0.1 comes to 0.1 (1 + e^3) > 1 under replacement: that is no promise.
+    loose = error_curve(table, "loose:delta=0.1", "l1", "replacement_epsilon")
+    assert loose.x.tolist() == [2.0]
+    assert loose.delta == pytest.approx([0.1 * (1 + np.e)])
+    assert without_promise(table, "replacement_epsilon") == {"loose:delta=0.1": [3.0]}
+    assert without_promise(table, "epsilon") == {}
+    nothing = table.filter(pc.equal(table["epsilon"], 3.0))
+    with pytest.raises(InputError, match=r"each delta of 'loose:delta=0\.1' is 1"):
+        plot_error_curves(nothing, "l1", releases=["loose:delta=0.1"])
+    assert named_in(plot_error_curves(table, "l1", mixed=True)) == [
+        "central: blur\n(differential privacy, per user)",
+        "central: loose (delta 0.037 to 0.21)\n(differential privacy, per user, with delta)",
+        "central: loose:delta=0.1 (delta 0.37)\n(differential privacy, per user, with delta)",
+        "central: changing\n(differential privacy, per user)",
+        "central: changing\n(differential privacy, per report)",
+    ]
+    written = {path.name for path in write_results(tmp_path, table, ["l1"])}
+    own = ("add-or-remove", "with-delta-add-or-remove", "replace")
+    report = "differential-privacy-per-report"
+    assert {name for name in written if name.endswith(".png")} == {
+        *(f"l1-epsilon-{each}.png" for each in (*own, f"{report}-replace")),
+        *(f"l1-replacement{each}.png" for each in ("", "-with-delta", f"-{report}")),
+    }
+    rows = pa_csv.read_csv(tmp_path / "curves.csv").to_pylist()
+    told = [
+        (row["release"], row["claim_unit"], row["claim_delta"], row["replacement_epsilon"])
+        for row in rows
+        if row["epsilon"] == 3
+    ]
+    assert told == [
+        *(("blur", "user", 0, 6), ("loose", "user", 0.01, 6)),
+        *(("loose:delta=0.1", "user", 0.1, None), ("changing", "report", 0, 3)),
+    ]
+    assert [row["replacement_delta"] for row in rows][5] == 1
 
 
 def test_runs_of_one_release_with_two_settings_are_no_curve(table: pa.Table) -> None:

@@ -142,7 +142,7 @@ def test_an_operator_closes_releases_and_sees_the_map(
         page.click("#ask-yes")
         page.wait_for_selector("#map-done:not([hidden])", timeout=120_000)
         assert "look as devices of this collection send them" in page.inner_text("#fit")
-        assert "foretold on the maps of the plan" in page.inner_text("#expected")
+        assert "as if this map were the truth" in page.inner_text("#expected")
         assert "km" in page.inner_text("#density .scale-bar")
         page.focus("#density")
         page.keyboard.press("ArrowUp")

@@ -1,0 +1,90 @@
+"""What kind of thing each run of a comparison promises, and which promise nothing.
+
+Between notions and units no conversion leads: epsilon per cell, under geo-indistinguishability,
+and epsilon per report are other quantities than epsilon per user. Nor is epsilon with a delta the
+epsilon without one. So tables and figures hold promises of one kind.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
+
+KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
+RELATION = "claim_neighbours"
+DELTAS = ("claim_delta", "replacement_delta")
+NOTHING = "no privacy"  # a yardstick, which every figure may hold
+COMMON = "differential privacy, per user"
+WITH_DELTA = "with delta"
+
+
+def delta_column(against: Against) -> str:
+    """Return the column that has the delta of what a curve runs over."""
+    return DELTAS[against in ("replacement_epsilon", "shuffled_epsilon")]
+
+
+def promises(table: pa.Table, against: Against) -> list[str]:
+    """Return of each run its kind of promise: its notion, per what distance, per whom.
+
+    With a delta or without, and between which neighbours, unless what the curve runs over is the
+    epsilon of one relation.
+    """
+    columns = ["model", *KIND, RELATION, DELTAS[0]]
+    if not set(columns) <= set(table.column_names):
+        return [COMMON] * table.num_rows
+    of_one_relation = delta_column(against) == DELTAS[1]
+    found = []
+    for row in table.select(columns).to_pylist():
+        notion, distance, unit = (row[name] for name in KIND)
+        kind = f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
+        kind += f", {WITH_DELTA}" if row[DELTAS[0]] else ""
+        kind += "" if of_one_relation else f", {row[RELATION]}"
+        found.append(NOTHING if row["model"] == "none" else kind)
+    return found
+
+
+def by_promise(
+    table: pa.Table, against: Against, releases: Sequence[str] | None = None
+) -> dict[str, pa.Table]:
+    """Return the runs by kind of promise, in the order of the releases; yardsticks are in each.
+
+    Left out are the runs that :func:`without_promise` names. A release whose claim changes its
+    kind with what varies is in several.
+    """
+    names = list(releases or pc.unique(table["release"]).to_pylist())
+    kept = promising(table, against)
+    kinds = pa.array(promises(kept, against), pa.string())
+    of = {
+        name: pc.unique(pc.filter(kinds, pc.equal(kept["release"], name))).to_pylist()
+        for name in names
+    }
+    found = dict.fromkeys(kind for some in of.values() for kind in some)
+    wanted = pc.is_in(kept["release"], pa.array(names, pa.string()))
+    return {
+        kind: kept.filter(pc.and_(wanted, pc.is_in(kinds, pa.array([kind, NOTHING]))))
+        for kind in [kind for kind in found if kind != NOTHING] or list(found)
+    }
+
+
+def promising(table: pa.Table, against: Against) -> pa.Table:
+    """Return the runs whose delta is below 1, without which nothing is promised; and yardsticks."""
+    return table.filter(_promising(table, against))
+
+
+def without_promise(table: pa.Table, against: Against) -> dict[str, list[float]]:
+    """Return the releases that have runs whose delta has come to 1, and their epsilons."""
+    found: dict[str, list[float]] = {}
+    lost = table.filter(pc.invert(_promising(table, against)))
+    for row in lost.select(["release", "epsilon"]).to_pylist():
+        found.setdefault(row["release"], []).append(row["epsilon"])
+    return {label: sorted(set(epsilons)) for label, epsilons in found.items()}
+
+
+def _promising(table: pa.Table, against: Against) -> pa.Array:
+    column = delta_column(against)
+    if column not in table.column_names:
+        return pa.array([True] * table.num_rows, pa.bool_())
+    return pc.or_(pc.less(table[column], 1.0), pc.equal(table["model"], "none"))
