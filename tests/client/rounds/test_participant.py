@@ -405,6 +405,20 @@ def test_what_was_not_joined(tmp_path: Path, call: Callable[[Device], object]) -
         call(a_device(tmp_path))
 
 
+def test_keys_of_an_earlier_version_are_shown_to_nobody(tmp_path: Path) -> None:
+    """There the field of the identity held a private key."""
+    device = a_device(tmp_path)
+    joined(device, CAMPAIGN)
+
+    def earlier(state: str | None) -> tuple[str, int]:
+        assert state is not None
+        return state.replace('"public":', '"identity":'), 0
+
+    device._ledger.advance(CAMPAIGN.digest, earlier, CAMPAIGN.micro_epsilon)
+    with pytest.raises(CollectionError, match="earlier version"):
+        joined(device, CAMPAIGN)
+
+
 def test_a_tree_counts_the_deepest_node_around_a_position() -> None:
     asked = Asked(nodes=((0, 0, 0), (1, 0, 1), (3, 2, 4), (3, 7, 7)))
     assert asked.ones(3, 2, 4) == [2]

@@ -131,6 +131,7 @@ class Client:
             self._seed_shares = {self.number: shares["seed"].pop(self.number)}
             self._key_shares: dict[int, int] = {}
             self._pairs = {holder: self._agreed(holder) for holder in shares["seed"]}
+            self._identity = None  # who found it later would open what was sealed by and for it
             sealed = tuple(
                 self._seal(holder, seed, shares["key"][holder])
                 for holder, seed in shares["seed"].items()

@@ -46,7 +46,7 @@ def unpack(octets: bytes, bits: int, length: int) -> Ints:
 
 
 def bits_of_numbers(numbers: frozenset[int], clients: int) -> bytes:
-    """Return a set of clients as one bit each: what is sent and what is signed."""
+    """Return a set of clients as one bit each: what is sent and what is confirmed."""
     here = np.zeros(clients, dtype=np.bool_)
     here[np.fromiter(numbers, dtype=np.int64, count=len(numbers))] = True
     return np.packbits(here).tobytes()

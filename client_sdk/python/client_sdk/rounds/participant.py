@@ -43,7 +43,7 @@ State = dict[str, Any]
 
 _NONE: State = {
     "sessions": [], "session": "", "round": "", "number": 0, "step": -1, "asked": "", "answer": "",
-    "spent": 0, "left": "", "client": {}, "signing": "", "agreement": "", "identity": "",
+    "spent": 0, "left": "", "client": {}, "signing": "", "agreement": "", "public": "",
 }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ class Participant:
             signing, agreement = entropy.system(KEY_BYTES), entropy.system(KEY_BYTES)
             return _written({
                 **_NONE, "signing": signing.hex(), "agreement": agreement.hex(),
-                "identity": Identity(signing, agreement).public.hex(),
+                "public": Identity(signing, agreement).public.hex(),
             }), 0  # fmt: skip
 
         device._ledger.advance(digest, enrol, campaign.micro_epsilon)
@@ -130,11 +130,16 @@ class Participant:
         Raises
         ------
         CollectionError
-            The device has not joined it.
+            The device has not joined it, or did under an earlier version of the protocol.
         LedgerError
         """
-        kept = device._ledger.joined(digest)
-        if kept is None or not kept[1] or device._ledger.state(digest) is None:
+        kept, state = device._ledger.joined(digest), device._ledger.state(digest)
+        if kept is not None and state is not None and "public" not in _read(state):
+            raise CollectionError(
+                "the device joined this campaign under an earlier version of the protocol, whose "
+                "keys are of no use here: it can take part in another campaign"
+            )
+        if kept is None or not kept[1] or state is None:
             raise CollectionError(
                 "the device has not joined this campaign: call join with its document, the digest "
                 "that the app ships and a largest epsilon"
@@ -144,7 +149,7 @@ class Participant:
     @property
     def identity(self) -> bytes:
         """What to enrol, 64 bytes: keys of this device in this campaign, and nowhere else."""
-        return bytes.fromhex(self._state()["identity"])
+        return bytes.fromhex(self._state()["public"])
 
     @property
     def due(self) -> Step | None:
@@ -450,7 +455,7 @@ class Participant:
 
 def _keys_of(state: State) -> State:
     """Return what stays of a state when another session is begun."""
-    return {name: state[name] for name in ("signing", "agreement", "identity")}
+    return {name: state[name] for name in ("signing", "agreement", "public")}
 
 
 def _identity(state: State) -> Identity:

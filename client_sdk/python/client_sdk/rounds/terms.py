@@ -53,7 +53,7 @@ class Terms:
         clients of different survivors gets shares of both secrets of a client, and its vector.
     document : bytes, 0 or 32
         SHA-256 of the round document that says what is asked and with which noise; empty where
-        there is none. It enters every key and signature, so clients of one session agree on it.
+        there is none. It enters every key, code and signature: clients of a session agree on it.
 
     Raises
     ------
