@@ -133,6 +133,7 @@ def _attack(release: Release, epsilon: float, cells: int, runs: int, seed: int) 
         "claim": str(found.claim),
         "loss that the claim allows": "any" if isinf(found.allowed) else f"{found.allowed:.6g}",
         "loss that was seen": f"{found.seen:.3g} at least, from {runs:,} runs on each input",
+        **({} if found.passed else {"told apart by": found.by}),
     }
     show(f"{label_of(release)} on {cells} x {cells} cells", rows)
     return found.passed

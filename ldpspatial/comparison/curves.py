@@ -246,7 +246,10 @@ def _curves(
     if releases is not None and (isinstance(releases, str) or not isinstance(releases, Iterable)):
         raise InputError(f"releases must be labels, got {shown(releases)}")
     instance("mixed", mixed, bool)
+    one_of("against", against, AXES)
     names = list(releases or pc.unique(table["release"]).to_pylist())
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"releases must be labels, got {shown(names)}")
     kinds = by_promise(table, against, names)
     if len(kinds) > 1 and not mixed:
         raise InputError(_refusal(kinds, table, names, against))

@@ -122,6 +122,7 @@ def measure_designs(
     """
     square = disk_squared_radius(table.cells, table.epsilon, devices)
     disk = response_table("disk", table.epsilon, table.cells, squared_radius=square)
+    square = disk.squared_radius  # of the same disk the least, as its document says it
     radius = square if table.mechanism == disk.mechanism else None
     played = ((table, QUICK, radius), (disk, FIELD, square))
     w2 = np.empty((len(played), len(laws), repeats))

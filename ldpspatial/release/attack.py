@@ -41,6 +41,16 @@ MOST_SIDE = 1024
 
 
 @dataclass(frozen=True)
+class Form:
+    """What came of a run beside its numbers: an error, or the parts of what was released."""
+
+    shape: tuple[int, ...] = ()
+    parts: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()  # warnings
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Attack:
     """What the attack saw.
 
@@ -58,6 +68,9 @@ class Attack:
     largest : float
         Largest loss by the law of what was seen, where that is known (:func:`attack_reports`);
         otherwise infinite. It may be well below the claim.
+    by : str
+        What told the two inputs apart best: the numbers of the map, or the form of what came, with
+        that of most runs on either input.
     """
 
     claim: PrivacyClaim
@@ -65,6 +78,7 @@ class Attack:
     seen: float
     runs: int
     largest: float = inf
+    by: str = "what was sent"
 
     @property
     def passed(self) -> bool:
@@ -136,7 +150,7 @@ def attack(
 
     numbers = np.full((2, number), -inf)  # where a run ended in an error
     forms = np.empty((2, number))
-    known: dict[object, int] = {}
+    known: dict[Form, int] = {}
     for k, users in enumerate(inputs):
         for run in range(number):
             form, density = _form(release, users, epsilon, rng)
@@ -149,8 +163,13 @@ def attack(
         run_release(release, inputs[0], epsilon, rng)  # which says what is wrong
     allowed = inf if claim.model == "none" else claim.epsilon
     half = (1 + CONFIDENCE) / 2
-    loss = max(lower_bound_epsilon(p, q, half, claim.delta) for p, q in (numbers, forms))
-    return Attack(claim, allowed, loss, number)
+    by_number, by_form = (lower_bound_epsilon(p, q, half, claim.delta) for p, q in (numbers, forms))
+    by = "the numbers of the map"
+    if by_form > by_number:
+        usual = [list(known)[int(np.bincount(each.astype(int)).argmax())] for each in forms]
+        by = f"what came: {_told(usual[0])} with the user, {_told(usual[1])} "
+        by += "with nobody" if claim.neighbours == "add or remove" else "with the user elsewhere"
+    return Attack(claim, allowed, max(by_number, by_form), number, by=by)
 
 
 def attack_reports(
@@ -207,17 +226,25 @@ def attack_reports(
 
 def _form(
     release: Release, users: UserCells, epsilon: float, rng: np.random.Generator
-) -> tuple[object, Array | None]:
+) -> tuple[Form, Array | None]:
     """Return everything about a run but its numbers, and its density, if it has one."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
             found = run_release(release, users, epsilon, rng)
         except Exception as error:  # whatever it is, it is seen
-            return (type(error).__name__, str(error)), None
+            return Form(error=f"{type(error).__name__}: {error}"), None
     said = tuple(str(warning.message) for warning in warned)
-    parts = found.density.shape, found.estimate is None, found.levels is None
-    return (parts, said), found.density.ravel()
+    held = {"an estimate": found.estimate, "levels": found.levels}
+    parts = tuple(name for name, part in held.items() if part is not None)
+    return Form(found.density.shape, parts, said), found.density.ravel()
+
+
+def _told(form: Form) -> str:
+    if form.error:
+        return f"the error {form.error!r}"
+    parts = " and ".join(("a map", *form.parts))
+    return parts + "".join(f", the warning {said!r}" for said in form.said)
 
 
 def _neighbours(

@@ -225,7 +225,9 @@ def test_the_better_design_on_the_grid_that_is_taken_is_recommended() -> None:
     found = plan(12_000, 3.5, 3000, seeded(), [6, 12], "dam", synthetic_maps(), repeats=2)
     planned, disk = found.designs
     assert (planned.mechanism, planned.squared_radius, planned.rule) == ("dam", None, "em")
-    square = disk_squared_radius(found.recommended.cells, 3.5, 3000)
+    cells = found.recommended.cells
+    square = disk_squared_radius(cells, 3.5, 3000)
+    square = response_table("disk", 3.5, cells, squared_radius=square).squared_radius
     assert (disk.mechanism, disk.squared_radius, disk.rule) == ("disk", square, "field")
     assert found.recommended_design is min(found.designs, key=lambda design: design.total_m)
     assert disk.over_planned.mean_m == pytest.approx(planned.total_m - disk.total_m)

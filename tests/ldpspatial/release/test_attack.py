@@ -116,6 +116,12 @@ def test_an_output_of_another_form_is_found(how: Literal["error", "warning", "pa
     )
     assert not found.passed
     assert found.seen > 2
+    told = {
+        "error": "the error 'ZeroDivisionError: nobody' with nobody",
+        "warning": "a map, the warning 'nobody' with nobody",
+        "parts": "a map and levels with nobody",
+    }
+    assert found.by == f"what came: a map with the user, {told[how]}"
 
 
 def test_what_fails_on_both_inputs_is_an_error_and_no_attack() -> None:
