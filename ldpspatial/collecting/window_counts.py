@@ -16,13 +16,11 @@ import pyarrow as pa
 from client_sdk import Series
 from ldpspatial.collecting.counting import (
     MALFORMED,
-    Columns,
-    Database,
     ReportCounts,
-    opened_reports,
     refuse_bad,
     tallied,
 )
+from ldpspatial.collecting.opened_reports import Columns, Database, opened_reports
 from ldpspatial.collecting.partial_counts import SUFFIX, add_counts, collection_of, read_counts
 from ldpspatial.errors import InputError
 from ldpspatial.validate import file_path, instance, one_of, shown

@@ -1,4 +1,4 @@
-"""The gradient that shows chains the way: that of the model, in half precision and few passes.
+"""The gradient that shows chains the way: that of the model, in single precision and few passes.
 
 Chains take a thousand steps, and need the gradient alone at each. Any that depends on nothing but
 the point keeps them reversible, and whether they stay where they come to is decided by the energy

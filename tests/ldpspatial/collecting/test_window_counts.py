@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk import Collection, Grid, Series
 from ldpspatial import InputError, count_reports
-from ldpspatial.collecting import counting
+from ldpspatial.collecting import opened_reports
 from ldpspatial.collecting.counting import CONFLICTING, FOREIGN, MALFORMED, OUTSIDE, UNNAMED
 from ldpspatial.collecting.partial_counts import write_counts
 from ldpspatial.collecting.report_files import write_reports
@@ -57,9 +57,9 @@ def test_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path = tmp_path / "reports.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(line(1 + k % 7, k) for k in range(70)).encode()))
     read = []
-    copy = counting.lines_to_parquet
+    copy = opened_reports.lines_to_parquet
     monkeypatch.setattr(
-        counting, "lines_to_parquet", lambda files, at: read.append(files) or copy(files, at)
+        opened_reports, "lines_to_parquet", lambda files, at: read.append(files) or copy(files, at)
     )
     assert {k: each.n for k, each in count_windows([path], WEEK).windows.items()} == dict.fromkeys(
         range(1, 8), 10
