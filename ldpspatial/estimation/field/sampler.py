@@ -167,7 +167,7 @@ class Chains:
         self._gradient = self._pull(self._white)
 
     def _pull(self, white: Array) -> Array:
-        """Return the gradient in white coordinates, in half precision: it only shows the way."""
+        """Return the gradient in white coordinates, in single precision: it only shows the way."""
         points = self._whitening.point(white)
         points += self._origin
         return self._whitening.gradient(self._way.gradient(points))
@@ -207,11 +207,11 @@ class Chains:
         energy = self._energy + 0.5 * (momentum**2).sum(1)
         step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)
         white, pull = self._white.copy(), self._gradient
-        _moved(momentum, -0.5 * step, pull)
+        _stepped(momentum, -0.5 * step, pull)
         for leap in range(LEAPS):
-            _moved(white, step, momentum)
+            _stepped(white, step, momentum)
             pull = self._pull(white)
-            _moved(momentum, -(1.0 if leap < LEAPS - 1 else 0.5) * step, pull)
+            _stepped(momentum, -(1.0 if leap < LEAPS - 1 else 0.5) * step, pull)
         points = self._origin + self._whitening.point(white)
         state = self._model.at(points)
         after = state.energy + 0.5 * (momentum**2).sum(1)
@@ -241,7 +241,7 @@ class Chains:
 
 
 @compiled
-def _moved(places, step, direction):  # type: ignore[no-untyped-def]
+def _stepped(places, step, direction):  # type: ignore[no-untyped-def]
     """Add a step along directions to (C, m) places, in one pass."""
     flat, along = places.ravel(), direction.ravel()
     for k in range(len(flat)):
