@@ -21,6 +21,7 @@ STEPS = 1000  # of SQUAREM at most: fits that are not at their limit differ by c
 STEPS_BY_SIDE = 13_000  # divided by the cells a side: what there is time for on larger grids
 QUICK_STEPS = 25  # enough to tell the worst of the output cells that are tried
 SETTLED_STEP = 1e-9  # of the mass in one step of EM
+SETTLED_GROWTH = 1e-5  # of a cell in one step, at the limit at most 0
 LONGEST_LEAP = 1e4  # in steps of EM
 TRIED = 5  # rows of output cells, and cells a row, besides those of the square's edge
 BEGUN = 3  # of these are fitted to the end, and climb
@@ -172,11 +173,13 @@ def most_likely(channel: StampChannel, law: Array, start: Array, steps: int) -> 
 
     density = start
     for _ in range(steps):
-        first = density * ratio(density)[1]
+        growth = ratio(density)[1]
+        first = density * growth
         likelihood, second = ratio(first)
         second = first * second
         step = first - density
-        if np.abs(step).sum() < SETTLED_STEP:
+        # A cell that a leap has all but emptied grows back by small steps: those are no end.
+        if np.abs(step).sum() < SETTLED_STEP and growth.max() < 1 + SETTLED_GROWTH:
             break
         bend = second - first - step
         length = min(

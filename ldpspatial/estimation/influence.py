@@ -103,9 +103,9 @@ class Influence:
             return RegionInfluence(honest, honest, honest, honest, honest)
         least = least_share(region, self.channel, self.density, self.share)
         most = -least_share(-region, self.channel, self.density, self.share)
-        return RegionInfluence(
-            min(shares), max(shares), max(least, region.min()), min(most, region.max()), honest
-        )
+        least, most = max(least, float(region.min())), min(most, float(region.max()))
+        # A fit that was stopped short of its limit may be beyond what its limit can be.
+        return RegionInfluence(max(min(shares), least), min(max(shares), most), least, most, honest)
 
 
 def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influence:

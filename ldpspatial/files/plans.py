@@ -1,5 +1,6 @@
 """Plans of transport as tables, for programs that draw or sum up flows."""
 
+import csv
 import os
 
 import pyarrow as pa
@@ -8,7 +9,6 @@ import pyarrow.parquet as pq
 
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
-from ldpspatial.files.table_layout import table_layout
 from ldpspatial.metrics.flows import flow_lengths
 from ldpspatial.metrics.transport import Transport
 from ldpspatial.validate import file_path, instance
@@ -53,8 +53,12 @@ def write_plan(path: str | os.PathLike[str], plan: Transport) -> None:
 
 
 def is_plan(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file has the columns of a plan."""
+    """Tell whether a file has the columns of a plan, perhaps of one that moves nothing."""
+    file = file_path("path", path)
     try:
-        return table_layout(path).names == COLUMNS
-    except InputError:
+        if file.suffix.lower() == ".parquet":
+            return tuple(pq.read_schema(file).names) == COLUMNS
+        with file.open(encoding="utf-8", newline="") as stream:
+            return tuple(next(csv.reader(stream), ())) == COLUMNS
+    except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException):
         return False

@@ -165,7 +165,7 @@ def attack(
     half = (1 + CONFIDENCE) / 2
     by_number, by_form = (lower_bound_epsilon(p, q, half, claim.delta) for p, q in (numbers, forms))
     by = "the numbers of the map"
-    if by_form > by_number:
+    if by_form >= by_number:  # numbers that errors left out tell as much as the errors
         usual = [list(known)[int(np.bincount(each.astype(int)).argmax())] for each in forms]
         by = f"what came: {_told(usual[0])} with the user, {_told(usual[1])} "
         by += "with nobody" if claim.neighbours == "add or remove" else "with the user elsewhere"

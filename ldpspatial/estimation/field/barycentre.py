@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-REGULARISATION = 0.5  # squared cells
-ROUNDS = 100
+REGULARISATION = 0.5  # squared cells, where samples lie near each other
+AT_THE_FARTHEST = 300.0  # nats that the kernel has fallen by, where samples lie far from each other
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+ROUNDS = 400
 LEAST = 1e-9  # of a map that a cell holds
 NEAREST_ZERO = 1e-200  # of a kernel; the floor of what is multiplied
 BAND = 48  # columns of a kernel that are multiplied at once
@@ -35,8 +37,9 @@ def barycentre(
     (d, d) array
     """
     cells = densities.shape[1]
+    regularisation = max(REGULARISATION, _farthest(densities) ** 2 / AT_THE_FARTHEST)
     offset = np.subtract.outer(np.arange(cells), np.arange(cells))
-    kernel = np.exp(-(offset**2) / REGULARISATION)
+    kernel = np.exp(-(offset**2) / regularisation)
     kernel[kernel < NEAREST_ZERO] = 0.0  # products with denormal numbers take ten times as long
 
     reach = np.flatnonzero(kernel[0])[-1]
@@ -72,3 +75,18 @@ def barycentre(
         if np.abs(found - before).sum() < CHANGE:
             break
     return np.asarray(found / found.sum())
+
+
+def _farthest(densities: Array) -> float:
+    """Return how far apart samples have their people, in cells along a side.
+
+    That is the range of the quantiles of all rows and all columns. A kernel that is 0 there would
+    leave each part where most samples have it, for nothing could be carried between them.
+    """
+    found = 0.0
+    for axis in (1, 2):
+        held = densities.sum(axis).cumsum(1)
+        held /= held[:, -1:]
+        for quantile in QUANTILES:
+            found = max(found, float(np.ptp((held >= quantile).argmax(1))))
+    return found

@@ -169,6 +169,8 @@ def nearest_shares(wanted: Array, people: Array, exists: NDArray[np.bool_]) -> A
     last = np.maximum(stays.sum(1) - 1, 0)
     level = np.take_along_axis(excess, last[:, np.newaxis], 1)
     near = np.where(exists, np.maximum(np.where(exists, wanted, 0.0) - level, 0.0), 0.0)
+    # People who are fewer than the last digit of what is wanted go where that is most.
+    near = np.where(near.any(1, keepdims=True), near, entries == ordered[:, :1])
     # To the last digit: what rounding takes or adds would grow from level to level.
     total = near.sum(1, keepdims=True)
     scale = np.divide(people[:, np.newaxis], total, out=np.zeros_like(total), where=total > 0)

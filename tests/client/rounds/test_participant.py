@@ -317,6 +317,8 @@ def test_keys_of_a_neighbour_that_the_directory_does_not_know_are_refused(tmp_pa
     one = session.participants[1]
     with pytest.raises(ParameterError, match="identities must be 64 bytes"):
         one.share(session.inbox[1], lambda numbers: dict.fromkeys(numbers, b"short"))
+    with pytest.raises(ParameterError, match="identities must return a mapping, got NoneType"):
+        one.share(session.inbox[1], lambda _: None)
     with pytest.raises(OSError, match="no network"):
         one.share(session.inbox[1], _no_network)
     assert one.due is Step.SHARE  # what the directory could not tell ends nothing

@@ -103,6 +103,24 @@ def test_an_optimised_attack_on_a_region_comes_near_what_is_proved(sign: int) ->
     assert proved <= 1.5 * abs(share - told.share)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_attack_on_a_peaked_map_passes_the_proof(seed: int) -> None:
+    """Where leaps of SQUAREM empty cells that have to grow back."""
+    channel = StampChannel(response_table("disk", 3, 4, squared_radius=0))
+    density = np.random.default_rng(seed).permutation(1 / np.arange(1, 17.0) ** 2).reshape(4, 4)
+    density /= density.sum()
+    half = np.zeros((4, 4))
+    half[:2] = 1
+    told = influence(channel, density, 0.5)
+    found = told.region(half)
+    assert found.least <= found.lower <= found.upper <= found.most
+    law = law_with(channel, density, 0.5, told.cell)
+    fit = most_likely(channel, law, np.full((4, 4), 1 / 16), 2_000)
+    slow = fitted(channel.matrix(), law[channel.support], 20_000)
+    np.testing.assert_allclose(fit.ravel() / fit.sum(), slow, atol=1e-4)
+    assert told.reached == pytest.approx(wasserstein(density, slow.reshape(4, 4)), abs=1e-2)
+
+
 def test_nothing_forged_moves_nothing() -> None:
     channel = StampChannel(response_table("dam", 3.5, SIDE))
     found = influence(channel, maps(SIDE)["hill"], 0)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpspatial.errors import InputError
-from ldpspatial.files.plans import write_plan
+from ldpspatial.files.plans import is_plan, write_plan
 from ldpspatial.metrics import transport
 
 RNG = np.random.default_rng(9)
@@ -49,6 +49,16 @@ def test_the_flows_of_a_written_plan_turn_p_into_q(
 def test_equal_maps_give_a_table_without_lines(tmp_path: Path) -> None:
     write_plan(tmp_path / "plan.parquet", transport(P, P))
     assert {len(column) for column in read(tmp_path / "plan.parquet").values()} == {0}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("moved", [P, Q])
+def test_a_plan_is_known_by_its_columns(tmp_path: Path, suffix: str, moved: np.ndarray) -> None:
+    file = tmp_path / f"plan.{suffix}"
+    write_plan(file, transport(P, moved))
+    assert is_plan(file)
+    file.write_bytes(b"row,col\n1,2\n\xff")
+    assert not is_plan(file)
 
 
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:

@@ -124,6 +124,18 @@ def test_an_output_of_another_form_is_found(how: Literal["error", "warning", "pa
     assert found.by == f"what came: a map with the user, {told[how]}"
 
 
+def test_an_error_is_named_where_the_numbers_it_left_out_tell_as_much() -> None:
+    @dataclass(frozen=True)
+    class Aborts(Noisy):
+        def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+            if not users.visits.nnz:
+                raise ValueError("nobody is here")
+            return super().release(users, epsilon, rng)
+
+    found = attack(Aborts(neighbours="add or remove"), 1.0, 2, 400, np.random.default_rng(5))
+    assert found.by.endswith("the error 'ValueError: nobody is here' with nobody")
+
+
 def test_what_fails_on_both_inputs_is_an_error_and_no_attack() -> None:
     class Broken(Noisy):
         """Gives no map at all."""

@@ -421,6 +421,8 @@ class Participant:
             return {}
         numbers = sorted({owner for owner, _ in keys} - {state["number"]})
         found = identities(numbers)
+        if not isinstance(found, Mapping):
+            raise ParameterError(f"identities must return a mapping, got {type(found).__name__}")
         for number, key in found.items():
             if not isinstance(key, bytes) or len(key) != IDENTITY_BYTES:
                 raise ParameterError(f"identities must be {IDENTITY_BYTES} bytes, got {shown(key)}")

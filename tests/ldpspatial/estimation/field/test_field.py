@@ -187,6 +187,15 @@ def test_a_barycentre_by_bands_is_that_of_the_whole_kernel(monkeypatch: pytest.M
     np.testing.assert_allclose(by_band, bands.barycentre(maps, rounds=3), rtol=1e-9)
 
 
+@pytest.mark.parametrize("gap", [5, 20, 30])
+def test_a_barycentre_lies_between_maps_however_far_apart(gap: int) -> None:
+    """Of one hill and two that are alike elsewhere: two thirds of the way."""
+    rows, cols = np.indices((64, 64))
+    hills = [np.exp(-((rows - 32) ** 2 + (cols - at) ** 2) / 32) for at in (10, *2 * [10 + gap])]
+    found = bands.barycentre(np.stack([hill / hill.sum() for hill in hills]))
+    assert (found.sum(0) * np.arange(64)).sum() == pytest.approx(10 + 2 * gap / 3, abs=0.25)
+
+
 def test_the_metric_of_chains_is_that_of_double_precision() -> None:
     rng = np.random.default_rng(23)
     model = FieldModel(

@@ -169,6 +169,16 @@ def test_nearest_shares_are_the_nearest(wanted: list[float], people: float, held
     assert found.min() >= 0
 
 
+def test_people_fewer_than_the_last_digit_of_what_is_wanted_are_kept() -> None:
+    """As where the noise is a million times as many as all people."""
+    wanted = np.array([[3e7, -1e6, 3e7, -3e6], [1e9, 1.0, 1.0, 1.0]])
+    exists = np.array([[True] * 4, [False, True, True, True]])
+    found = nearest_shares(wanted, np.array([1e-9, 0.0]), exists)
+    assert found.sum(1).tolist() == [1e-9, 0.0]
+    assert found.min() >= 0
+    assert found[0, 1] == 0
+
+
 def level(number: int, nodes: list[int], total: float = 5.0) -> NoisyLevel:
     return NoisyLevel(number, np.array(nodes), np.full(len(nodes), total), 1.0)
 
