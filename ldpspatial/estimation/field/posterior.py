@@ -31,6 +31,8 @@ LEAST_ACCEPTANCE = 0.2
 WIDE = 80  # side beyond which there are fewer chains, or larger blocks, so that a map takes seconds
 SAMPLES = 128  # maps kept
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
+MOST_TURNS, TURNED = 12, 6_000  # times that chains may go on, and times the waves
+FEW = 1_200  # waves, up to which the scales of chains that go on are fitted anew
 STACK = 32  # maps that are looked at together
 
 
@@ -49,7 +51,8 @@ class Effort:
     stages, stage, visits : int
         Trajectories: so many times a stage, then those that are kept.
     again : int
-        Times that chains may go on where they have not mixed; more than one moved no map.
+        Halves of the visits by which chains may go on where they have not mixed; more moved no map
+        on wide grids. On others they may go on as long as it takes next to no time.
     maps : int
         That are kept.
     """
@@ -60,8 +63,13 @@ class Effort:
     stages: int = 3
     stage: int = 8
     visits: int = 52
-    again: int = 1
+    again: int = 2
     maps: int = SAMPLES
+
+    def turns(self, prior: FieldPrior) -> int:
+        """Return the halves of the visits by which chains of these fields may go on."""
+        few = min(MOST_TURNS, TURNED // (prior.cells**2 * prior.windows))
+        return max(self.again, few) if self.again else 0
 
 
 FULL = Effort()
@@ -231,10 +239,14 @@ def _walked(
     chains.adapt(effort.stages, effort.stage, told)
     half = effort.visits // 2
     visits = [chains.visit(half, told), chains.visit(effort.visits - half, told)]
-    for turn in range(1 + 2 * effort.again):
-        samples = Samples.joined(visits[-2:])  # without what came before, the way there
-        if turn == 2 * effort.again or _verdict(samples) == CONVERGED:
+    turns = effort.turns(prior)
+    for turn in range(1 + turns):
+        # Without what came before, the way there; of the rest the more, the longer they go on.
+        samples = Samples.joined(visits[-max(2, (1 + len(visits)) // 2) :])
+        if turn == turns or _verdict(samples) == CONVERGED:
             break
+        if prior.cells**2 * prior.windows <= FEW:  # steps may be too long where chains are by now
+            chains.adapt(2, effort.stage, told)
         visits.append(chains.visit(half, told))
     return samples
 

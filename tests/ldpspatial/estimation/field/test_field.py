@@ -232,6 +232,17 @@ def test_chains_that_do_not_move_hand_over_to_the_mode(monkeypatch: pytest.Monke
     assert alone.facts["verdict"] in ("mode", "untrusted")  # no chain made that map
 
 
+def test_chains_on_few_cells_go_on_until_they_agree() -> None:
+    """People in three cells, next to no noise: each of these was untrusted after two turns."""
+    channel = StampChannel(response_table("disk", 5.0, 9, squared_radius=0))
+    truth = np.zeros((9, 9))
+    truth[[3, 3, 4], [5, 6, 8]] = 1 / 3
+    for seed in (0, 15):
+        found = Field().fit(channel, reports(truth, 12_000, np.random.default_rng(seed), channel))
+        assert found.converged
+        assert found.iterations > 100  # they did go on
+
+
 def samples_of(fits: Array) -> Samples:
     turns, chains = fits.shape
     maps = (
