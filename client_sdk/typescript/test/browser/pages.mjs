@@ -78,11 +78,12 @@ const pages = {
     return { before, opened, after, twice, deleted, gone, left };
   },
 
-  /** Ask for reports, and tell the server each one that was handed out. */
+  /** Ask for reports, and tell the server each one; after the first, wait for other tabs. */
   async spend() {
     const device = await Device.open(store());
     const errors = {};
     for (let k = 0; k < Number(parameters.attempts); k++) {
+      if (k === 1) await fetch(`/together?tabs=${parameters.tabs ?? 1}`);
       try {
         const { id } = await device.report(MANY, ...HERE);
         await tell("handed out", id);

@@ -25,7 +25,7 @@ const FLAGS = [
   "--disable-dev-shm-usage",
   "--remote-debugging-port=0",
 ];
-const PATIENCE = 60_000; // milliseconds after which a page that says nothing is given up
+const PATIENCE = 180_000; // milliseconds after which a page that says nothing is given up
 
 /**
  * A server whose pages run functions of build/browser.js and tell what came of it.
@@ -37,6 +37,7 @@ export class Pages {
   heard = []; // { page, kind, value }, in the order of arrival
   positions = "[]"; // what pages fetch as /positions
   #waiting = [];
+  #together = []; // answers that tabs wait for until all have come
 
   static async open() {
     const pages = new Pages();
@@ -58,6 +59,7 @@ export class Pages {
   /** Forget what was heard. */
   clear() {
     this.heard = [];
+    this.#together = [];
   }
 
   /** Wait until so many pages have ended; return what they ended with. */
@@ -103,6 +105,10 @@ export class Pages {
         response.writeHead(204).end();
         this.#waiting = this.#waiting.filter((look) => !look());
       });
+    } else if (pathname === "/together") {
+      this.#together.push(response);
+      if (this.#together.length < Number(searchParams.get("tabs"))) return;
+      for (const each of this.#together.splice(0)) each.writeHead(204).end();
     } else if (pathname === "/positions") {
       response.end(this.positions);
     } else if (pathname.startsWith("/collections/")) {
