@@ -18,8 +18,8 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
+from ldpspatial.cli.output_files import check_new
 from ldpspatial.collecting.results import real_radius, squared_radius
-from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 from ldpspatial.release.local.disks.disk_radius import FOR_USERS
 
@@ -74,12 +74,6 @@ def wanted_grid(options: Mapping[str, Any]) -> Grid:
     if grid is None:
         raise click.UsageError("Give the square: --center and --side-km, --bounds, or --plane.")
     return grid
-
-
-def check_new(out: Path) -> None:
-    """Refuse to write over a document."""
-    if out.exists():
-        raise InputError(f"out must be a new file, got {out}: a collection never changes")
 
 
 @collection.command("show")

@@ -11,6 +11,7 @@ from client_sdk import Collection
 from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.opened_store import is_store, with_store
 from ldpspatial.cli.output import progress, show
+from ldpspatial.cli.output_files import check_output
 from ldpspatial.collecting.counting import ReportCounts
 from ldpspatial.collecting.partial_counts import (
     SUFFIX,
@@ -32,13 +33,16 @@ if TYPE_CHECKING:
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="File of counts, .json; earlier counts of this collection are replaced, no other file.",
+    help="File of counts, .json.",
 )
+@click.option("--overwrite", is_flag=True, help="Replace earlier counts of this collection.")
 @click.option(
     "--on-invalid", type=click.Choice(["error", "drop"]), default="error", show_default=True,
     help="Reports that are bad: refuse the files, or leave bad reports out and count them.",
 )  # fmt: skip
-def count(document: Path, parts: tuple[str, ...], out: Path, on_invalid: str) -> None:
+def count(
+    document: Path, parts: tuple[str, ...], out: Path, overwrite: bool, on_invalid: str
+) -> None:
     """Count reports, or add what was counted elsewhere.
 
     PARTS are files of reports as "ldpspatial estimate" takes them, files of counts (.json) that
@@ -57,24 +61,15 @@ def count(document: Path, parts: tuple[str, ...], out: Path, on_invalid: str) ->
       ldpspatial count berlin.json monday.json tuesday.json --out both.json
       ldpspatial count berlin.json north.db south.db --out berlin-counts.json
     """
-    if out.suffix.lower() != SUFFIX:
-        raise InputError(f"out must end in {SUFFIX}, got {out.name!r}")
-    _check_out(out, (str(document), *parts))
     collection = read_collection(document)
-    if out.exists() and not _has_counts(out, collection):
-        raise InputError(f"out must be new, or counts of this collection to be replaced, got {out}")
+    inputs = (str(document), *(part for part in parts if "://" not in part))
+    earlier = "counts of this collection", lambda file: _has_counts(file, collection)
+    check_output("out", out, (SUFFIX,), overwrite, inputs, earlier)
     with progress("count reports"):
         counted = _counted(parts, collection, on_invalid)
         write_counts(out, collection, counted)
     show(f"{counted.n} reports", left_out(counted))
     click.echo(f"Written to {out}")
-
-
-def _check_out(out: Path, inputs: tuple[str, ...]) -> None:
-    """Refuse to write over what is read."""
-    for name in inputs:
-        if "://" not in name and os.path.realpath(name) == os.path.realpath(out):
-            raise InputError(f"out must be another file than those that are read, got {out}")
 
 
 def _has_counts(file: Path, collection: Collection) -> bool:

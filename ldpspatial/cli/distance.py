@@ -1,6 +1,5 @@
 """``distance``: how far apart two maps are, and where their mass differs."""
 
-import os
 import time
 import warnings
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show
+from ldpspatial.cli.output_files import check_output
 from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
 from ldpspatial.files.plans import SUFFIXES, is_plan, write_plan
@@ -49,12 +49,13 @@ LONGEST_NAME = 32  # characters, in a title
 )  # fmt: skip
 @click.option(
     "--plan", type=click.Path(path_type=Path),
-    help="Write what moves from where to where, as .csv or .parquet; an earlier plan is replaced.",
+    help="Write what moves from where to where, as .csv or .parquet.",
 )  # fmt: skip
 @click.option(
     "--figure", type=click.Path(path_type=Path),
-    help="Draw it on a map, as .png, .pdf or .svg; an earlier file is replaced.",
+    help="Draw it on a map, as .png, .pdf or .svg.",
 )  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace an earlier plan and figure.")
 def distance(
     first: Path,
     second: Path,
@@ -64,6 +65,7 @@ def distance(
     columns: tuple[str, ...],
     plan: Path | None,
     figure: Path | None,
+    overwrite: bool,
 ) -> None:
     """Measure how far apart two maps are.
 
@@ -94,13 +96,12 @@ def distance(
     """
     if len(columns) > 2:
         raise click.UsageError("Give --column once, or twice: for FIRST and for SECOND.")
-    for option, path, suffixes in (("--plan", plan, SUFFIXES), ("--figure", figure, FIGURES)):
-        if path is not None:
-            _check_output(option, path, suffixes, (first, second))
-    if plan is not None and plan.exists() and not is_plan(plan):
-        raise InputError(
-            f"--plan must be new, or an earlier plan to be replaced, got {str(plan)!r}"
-        )
+    maps_read = first, second
+    if plan is not None:
+        earlier = "an earlier plan", is_plan
+        check_output("--plan", plan, SUFFIXES, overwrite, maps_read, earlier)
+    if figure is not None:
+        check_output("--figure", figure, FIGURES, overwrite, maps_read)
     with progress("read maps") as (stage, _):
         maps = [_read(first, columns[0]), _read(second, columns[-1])]
         sides, unit = _cell(maps, cell)
@@ -130,18 +131,6 @@ def _draw(figure: Path, p: Array, q: Array, result: Transport, unit: str, title:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
         save_figure(drawn, figure)
-
-
-def _check_output(
-    option: str, path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
-) -> None:
-    """Refuse, before any work is done, what could not be written after it."""
-    if path.suffix.lower() not in suffixes:
-        raise InputError(f"{option} must end in {' or '.join(suffixes)}, got {path.name!r}")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{option} must lie in a folder that exists, got {str(path)!r}")
-    if os.path.realpath(path) in map(os.path.realpath, inputs):
-        raise InputError(f"{option} must not replace a map that is compared, got {str(path)!r}")
 
 
 def _read(path: Path, column: str) -> CellMap:

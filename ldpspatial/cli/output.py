@@ -6,12 +6,11 @@ Text is plain and never folded, so that ids and paths can be copied and files of
 import os
 import re
 import secrets
-import shutil
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -19,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ldpspatial.errors import InputError
+from ldpspatial.files.unfinished import UNFINISHED, remove_left, unfinished_folder
 
 Stage = Callable[[str], None]
 Advance = Callable[[int, int], None]
@@ -30,7 +30,6 @@ RESULTS = (
     "heatmap.png", "summary.json",
 )  # fmt: skip
 SERIES_RESULTS = ("series.json", "windows.csv", "maps.png", "summary.json")
-UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.part")
 WINDOW_FOLDER = re.compile("window-[0-9]+")  # in that of a series; it holds RESULTS
 
 
@@ -44,33 +43,32 @@ def result_folder(
     """Yield a folder whose files lie in ``out`` once the block has ended without an error.
 
     An error, or being told to stop, leaves nothing behind and an earlier result as it was; a kill
-    leaves a hidden folder, ``.….part``, in ``out`` or beside it. ``out``
-    must be new or empty; with ``overwrite`` it may hold an earlier result of the same kind, that of
-    files ``results``, which are replaced or removed, as are those in folders of windows. Other
-    files in it are left alone, and ``inputs`` may not lie there.
+    leaves a hidden folder, ``.….part``, in ``out`` or beside it, which the next command with a
+    result there removes (:mod:`ldpspatial.files.unfinished`). ``out`` must be new or empty; with
+    ``overwrite`` it may hold an earlier result of the same kind, that of files ``results``, which
+    are replaced or removed, as are those in folders of windows. Other files in it are left alone,
+    and ``inputs`` may not lie there.
     """
-    try:
-        target = Path(os.path.realpath(out))  # a link is followed, not replaced
-        exists = target.exists()
-        if exists:
-            _check_replaceable(target, out, overwrite, inputs, results)
-        # In an existing folder, not beside it: that may be another file system, as containers
-        # have it, or a place where nobody may write. Not tempfile: it ignores the umask.
-        unfinished = (target if exists else target.parent) / f".{secrets.token_hex(8)}.part"
-        unfinished.mkdir()
-    except OSError as error:
-        raise InputError(
-            f"out must lie in a folder that can be written, got {out}: {error.strerror}"
-        ) from None
-    try:
+    target = Path(os.path.realpath(out))  # a link is followed, not replaced
+    with ExitStack() as stack:
+        try:
+            exists = target.exists()
+            # In an existing folder, not beside it: that may be another file system, as containers
+            # have it, or a place where nobody may write. Not tempfile: it ignores the umask.
+            place = target if exists else target.parent
+            if exists:
+                _check_replaceable(target, out, overwrite, inputs, results)
+            unfinished = stack.enter_context(unfinished_folder(place))
+        except OSError as error:
+            raise InputError(
+                f"out must lie in a folder that can be written, got {out}: {error.strerror}"
+            ) from None
         with _stoppable():
             yield unfinished
         if exists:
             _replace_results(unfinished, target, results)
         else:
             _rename(unfinished, target, out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _rename(unfinished: Path, target: Path, out: Path) -> None:
@@ -105,6 +103,7 @@ def _check_replaceable(
 ) -> None:
     if not target.is_dir():
         raise InputError(f"out must be a folder, got the file {out}")
+    remove_left(target)
     held = os.listdir(target)
     if left := [name for name in held if UNFINISHED.fullmatch(name)]:
         raise InputError(

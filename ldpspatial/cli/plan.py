@@ -7,9 +7,9 @@ import numpy as np
 
 from client_sdk import Collection, Grid, response_table
 from client_sdk.shared import MECHANISMS, UNIT
-from ldpspatial.cli.collection import check_new
 from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM, Numbers
 from ldpspatial.cli.output import progress, show_table
+from ldpspatial.cli.output_files import check_new
 from ldpspatial.errors import InputError
 from ldpspatial.files.atomic import replacing
 from ldpspatial.planning.designs import Design

@@ -1,6 +1,5 @@
 """``ranges``: how many people are in each region of a file, from an estimate."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.cli.output import RESULTS, progress, show_table
+from ldpspatial.cli.output_files import check_output
 from ldpspatial.collecting.region_changes import RegionChanges, region_changes
 from ldpspatial.collecting.region_shares import (
     RegionShares,
@@ -44,6 +44,7 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     "--gpkg", "packed", type=click.Path(path_type=Path),
     help="The same for a GIS, as the layer regions of a GeoPackage, .gpkg.",
 )  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace earlier files of these names.")
 @click.option("--layer", help="Layer of REGIONS to read, where a GIS file has several.")
 @click.option(
     "--name-column", help="Column or property of REGIONS with the names.  [default: name]"
@@ -78,6 +79,7 @@ def ranges(
     table: Path | None,
     drawn: Path | None,
     packed: Path | None,
+    overwrite: bool,
     layer: str | None,
     name_column: str | None,
     area: Path | None,
@@ -148,7 +150,7 @@ def ranges(
     outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
     folder = estimate if estimate.is_dir() else estimate.parent
     results = [folder / name for name in RESULTS]
-    _check_outputs(outputs, (estimate, regions, area, before, public, *results))
+    _check_outputs(outputs, overwrite, (estimate, regions, area, before, public, *results))
     found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
         collection, result = read_estimate(estimate)
@@ -228,19 +230,13 @@ def _within(path: Path, grid: Grid, column: str | None, layer: str | None) -> Wi
         raise InputError(f"--within: {error}") from None
 
 
-def _check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
-    """Refuse, before any work is done, what could not be written after it."""
-    read = [os.path.realpath(each) for each in inputs if each is not None]
+def _check_outputs(
+    outputs: Mapping[str, Path | None], overwrite: bool, inputs: Iterable[Path | None]
+) -> None:
+    read = [each for each in inputs if each is not None]
     for option, path in outputs.items():
-        if path is None:
-            continue
-        suffix = f".{option[2:]}"
-        if path.suffix.lower() != suffix:
-            raise InputError(f"{option} must end in {suffix}, got {path.name!r}")
-        if not path.absolute().parent.is_dir():
-            raise InputError(f"{option} must lie in a folder that exists, got {str(path)!r}")
-        if os.path.realpath(path) in read:
-            raise InputError(f"{option} must not replace an input or a result, got {str(path)!r}")
+        if path is not None:
+            check_output(option, path, (f".{option[2:]}",), overwrite, read)
     if outputs["--gpkg"] is not None:
         check_installed()
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from client_sdk import Grid
 from client_sdk.rounds import Campaign
-from ldpspatial.cli.collection import check_new
 from ldpspatial.cli.documents import read_document
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.options import grid_options, make_grid
 from ldpspatial.cli.output import result_folder, show, show_table
+from ldpspatial.cli.output_files import check_new
 from ldpspatial.cli.series import Length, Moment
 from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError

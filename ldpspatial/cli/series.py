@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from client_sdk import Series
-from ldpspatial.cli.collection import check_new, design_facts, wanted_grid
+from ldpspatial.cli.collection import design_facts, wanted_grid
 from ldpspatial.cli.documents import read_series
 from ldpspatial.cli.options import (
     grid_options,
@@ -17,6 +17,7 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
+from ldpspatial.cli.output_files import check_new
 from ldpspatial.cli.series_estimate import estimate
 from ldpspatial.cli.series_simulate import simulate
 from ldpspatial.collecting.series_maps import moment

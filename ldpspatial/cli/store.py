@@ -15,6 +15,7 @@ from ldpspatial.cli.documents import read_collection, read_document
 from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
+from ldpspatial.cli.output_files import check_output
 from ldpspatial.cli.series import series_facts
 from ldpspatial.collecting.results import fit_verdict, forged_verdict, samples_verdict
 from ldpspatial.errors import InputError
@@ -222,7 +223,8 @@ def drop(store: str, digest: str) -> None:
 @store_argument
 @digest_argument
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
-def export(store: str, digest: str, out: Path) -> None:
+@click.option("--overwrite", is_flag=True, help="Replace the earlier file in --out.")
+def export(store: str, digest: str, out: Path, overwrite: bool) -> None:
     """Write the different reports of a closed collection as Parquet.
 
     "ldpspatial estimate" and count_reports read it, and count what the store counts.
@@ -231,6 +233,7 @@ def export(store: str, digest: str, out: Path) -> None:
     Example:
       ldpspatial store export berlin.db 68d11b74 --out reports.parquet
     """
+    check_output("out", out, (".parquet",), overwrite)
 
     async def write(opened: "Store") -> int:
         from ldpspatial.service.exporting import write_parquet  # noqa: PLC0415

@@ -118,8 +118,9 @@ class Field(Estimator):
     @classmethod
     def named(cls, name: str, smoothing: "str | Smoother | None", max_iterations: int) -> Estimator:
         """Return the field of this name; see :meth:`Estimator.named`."""
-        cls().check_smoothing(smoothing)
-        return cls(map_alone=name == MAP_ALONE)
+        found = cls(map_alone=name == MAP_ALONE)
+        found.check_smoothing(smoothing)
+        return found
 
     @property
     def known(self) -> Known:

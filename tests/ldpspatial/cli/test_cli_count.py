@@ -65,13 +65,15 @@ def test_only_counts_of_the_collection_are_replaced(folder: Path) -> None:
     document, part, out = (folder / f"{name}.json" for name in ("berlin", "part", "out"))
     command = ("count", document, folder / "monday.parquet", "--out")
     succeed(*command, part)
-    succeed(*command, part)
+    new = "out must be a new file"
+    assert refusal(*command, part) == f"{new}, got {str(part)!r} (--overwrite replaces it)"
+    succeed(*command, part, "--overwrite")
     out.write_text(part.read_text().replace(COLLECTION.digest, OTHER.digest))
     for kept in (folder / "other.json", out):
         before = kept.read_bytes()
-        told = refusal(*command, kept)
-        rule = f"out must be new, or counts of this collection to be replaced, got {kept}"
-        assert told == rule
+        told = refusal(*command, kept, "--overwrite")
+        rule = "out must be new, or counts of this collection to be replaced"
+        assert told == f"{rule}, got {str(kept)!r}"
         assert kept.read_bytes() == before
 
 
@@ -85,8 +87,8 @@ def test_no_part_counts_twice_and_none_is_overwritten(folder: Path) -> None:
     told = refusal("estimate", document, part, folder / "link.json", "--out", folder / "map")
     assert "is given twice" in told
     for overwritten in (document, part, folder / "link.json"):
-        told = refusal("count", document, part, "--out", overwritten)
-        assert "out must be another file than those that are read" in told
+        told = refusal("count", document, part, "--out", overwritten, "--overwrite")
+        assert "out must not replace an input" in told
     assert {file: file.read_bytes() for file in kept} == kept
     names = [f"{scheme}://nobody@localhost:1/berlin" for scheme in ("postgresql", "postgres")]
     told = refusal("count", document, *names, "--out", out)
@@ -118,7 +120,8 @@ def stored(path: Path, records: Records, close: bool = True) -> Path:
 
 def counts_of(folder: Path, *parts: Path) -> ReportCounts:
     out = folder / "out.json"
-    succeed("count", folder / "berlin.json", *parts, "--out", out, "--on-invalid", "drop")
+    way = ("--on-invalid", "drop", "--overwrite")
+    succeed("count", folder / "berlin.json", *parts, "--out", out, *way)
     return read_counts(out, COLLECTION)
 
 

@@ -157,21 +157,28 @@ def test_only_a_plan_is_replaced_by_a_plan(
     pair: tuple[Path, Path], tmp_path: Path, suffix: str
 ) -> None:
     plan = tmp_path / f"plan.{suffix}"
-    for _ in range(2):
-        succeed("distance", *pair, "--plan", plan)
+    succeed("distance", *pair, "--plan", plan)
+    assert "--plan must be a new file" in refusal("distance", *pair, "--plan", plan)
+    succeed("distance", *pair, "--plan", plan, "--overwrite")
     other = tmp_path / f"reports.{suffix}"
     other.write_bytes(b"row,col\n1,2\n" if suffix == "csv" else b"PAR1")
     before = other.read_bytes()
-    told = refusal("distance", *pair, "--plan", other)
+    told = refusal("distance", *pair, "--plan", other, "--overwrite")
     assert told == f"--plan must be new, or an earlier plan to be replaced, got {str(other)!r}"
     assert other.read_bytes() == before
 
 
 def test_plan_and_figure_are_written(pair: tuple[Path, Path], tmp_path: Path) -> None:
     plan, figure = tmp_path / "plan.csv", tmp_path / "moved.png"
-    for _ in range(2):  # an earlier file is replaced
-        result = succeed("distance", *pair, "--plan", plan, "--figure", figure, "--cell", 50)
-        assert result.stdout.endswith(f"Written to {plan}\nWritten to {figure}\n")
+    asked = ("distance", *pair, "--plan", plan, "--figure", figure, "--cell", 50)
+    result = succeed(*asked)
+    assert result.stdout.endswith(f"Written to {plan}\nWritten to {figure}\n")
+    plan.unlink()
+    figure.write_text("mine")
+    told = refusal(*asked)
+    assert told == f"--figure must be a new file, got {str(figure)!r} (--overwrite replaces it)"
+    assert (figure.read_text(), plan.exists()) == ("mine", False)
+    succeed(*asked, "--overwrite")
     assert figure.read_bytes().startswith(b"\x89PNG")
     table = pa_csv.read_csv(plan).to_pydict()
     expected = transport(P, Q, cell=50)
@@ -193,8 +200,8 @@ def test_names_that_the_font_lacks_are_no_trouble(tmp_path: Path) -> None:
         ("--plan", "plan.txt", "--plan must end in .csv or .parquet, got 'plan.txt'"),
         ("--figure", "f.jpg", "--figure must end in .png or .pdf or .svg, got 'f.jpg'"),
         ("--plan", "none/plan.csv", "--plan must lie in a folder that exists, got '.*plan.csv'"),
-        ("--plan", "p.csv", "--plan must not replace a map that is compared, got '.*p.csv'"),
-        ("--plan", "x/../q.csv", "--plan must not replace a map that is compared"),
+        ("--plan", "p.csv", "--plan must not replace an input or a result, got '.*p.csv'"),
+        ("--plan", "x/../q.csv", "--plan must not replace an input"),
     ],
 )
 def test_outputs_are_checked_before_the_work(

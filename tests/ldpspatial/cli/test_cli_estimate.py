@@ -107,9 +107,10 @@ def test_the_same_reports_give_the_same_posterior_intervals(played: Path, tmp_pa
 def test_what_the_field_found_is_in_summary_and_file(played: Path, tmp_path: Path) -> None:
     inputs = "estimate", played / "collection.json", played / "reports.parquet"
     way = ("--rule", "field", "--intervals", "none", "--out", tmp_path / "map")
-    assert "smoothing must be left out (None) with rule field" in refusal(
-        *inputs, *way, "--smoothing", "binomial"
-    )
+    for rule in ("field", "robust", "map-alone"):
+        assert f"smoothing must be left out (None) with rule {rule}," in refusal(
+            *inputs, "--rule", rule, "--smoothing", "binomial", "--out", tmp_path / "map"
+        )
     succeed(*inputs, *way)
     estimator, found = summary_of(tmp_path / "map")["estimator"], arrays(tmp_path / "map")
     channel = StampChannel(Collection.from_json((played / "collection.json").read_text()).table)

@@ -5,7 +5,8 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,27 @@ def test_a_result_whose_name_was_taken_meanwhile_is_kept_under_another(tmp_path:
     assert set(tmp_path.iterdir()) == {out, kept}
 
 
-def test_what_a_killed_command_left_is_named(tmp_path: Path) -> None:
-    (tmp_path / ".0123456789abcdef.part").mkdir()
-    told = "which holds .0123456789abcdef.part: if none is running, one was killed"
-    assert told in refusal(*PLAY, "--out", tmp_path)
+def test_a_folder_in_which_another_command_works_is_refused(tmp_path: Path) -> None:
+    with result_folder(tmp_path, overwrite=False) as folder:
+        told = f"which holds {folder.name}: if none is running, one was killed"
+        assert told in refusal(*PLAY, "--out", tmp_path)
+        assert folder.exists()
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_killed_command_left_is_removed_by_the_next(is_new: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if not is_new:
+        out.mkdir()
+    with stopped(out) as process:
+        (left,) = (tmp_path if is_new else out).iterdir()
+        assert (left / "half").read_text() == "written"
+        process.kill()
+    assert left.exists()
+    (tmp_path / ".0123456789abcdef.part").write_text("no folder")
+    succeed(*PLAY, "--out", out)
+    assert sorted(contents(out)) == sorted(RESULTS)
+    assert sorted(os.listdir(tmp_path)) == [".0123456789abcdef.part", "out"]
 
 
 def test_an_earlier_result_is_kept_without_overwrite(result: Path) -> None:
@@ -229,12 +247,18 @@ with result_folder(pathlib.Path(sys.argv[1]), False) as folder:
 """
 
 
-def test_a_command_that_is_told_to_stop_leaves_nothing_behind(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+@contextmanager
+def stopped(out: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process in the middle of a result, which somebody has to end."""
     command = [sys.executable, "-c", STOPPED, str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
+        yield process
+
+
+def test_a_command_that_is_told_to_stop_leaves_nothing_behind(tmp_path: Path) -> None:
+    with stopped(tmp_path / "out") as process:
         assert list(tmp_path.iterdir()) != []
         process.terminate()
         assert process.wait(30) == 128 + signal.SIGTERM

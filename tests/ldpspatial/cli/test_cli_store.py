@@ -65,7 +65,10 @@ def test_from_an_empty_store_to_a_map(store: Path, tmp_path: Path) -> None:
     closed = succeed("store", "close", store, digest).output
     assert re.search(r"counted +200 \(50 repeated, 0 conflicting\)", closed)
     parquet = tmp_path / "reports.parquet"
-    assert "200 reports" in succeed("store", "export", store, digest, "--out", parquet).output
+    export = ("store", "export", store, digest, "--out", parquet)
+    assert "200 reports" in succeed(*export).output
+    assert "out must be a new file" in refusal(*export)
+    assert "200 reports" in succeed(*export, "--overwrite").output
     one, two = tmp_path / "one", tmp_path / "two"
     document = tmp_path / "berlin.json"
     succeed("estimate", document, parquet, "--intervals", "none", "--out", one)

@@ -236,8 +236,19 @@ def test_outputs_are_checked_before_any_work(played: Path, tmp_path: Path) -> No
         ("--csv", regions, "--csv must not replace an input"),
         ("--csv", played / "estimate.csv", "--csv must not replace an input or a result"),
     ):
-        assert words in refusal("ranges", played, regions, option, path)
+        assert words in refusal("ranges", played, regions, option, path, "--overwrite")
     assert regions.read_bytes() == before
+
+
+def test_an_earlier_file_is_replaced_on_request_alone(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    table, drawn = write_file(tmp_path, "a.csv", "mine"), tmp_path / "a.geojson"
+    asked = ("ranges", played, regions, "--geojson", drawn, "--csv", table)
+    told = refusal(*asked)
+    assert told == f"--csv must be a new file, got {str(table)!r} (--overwrite replaces it)"
+    assert (table.read_text(), drawn.exists()) == ("mine", False)
+    succeed(*asked, "--overwrite")
+    assert rows_of(table)[0]["name"] == "centre"
 
 
 def test_a_map_in_degrees_takes_regions_in_degrees(tmp_path: Path) -> None:

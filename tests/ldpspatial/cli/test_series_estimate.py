@@ -104,9 +104,18 @@ def test_the_summary_tells_of_windows_gaps_and_likeness(mapped: tuple[Path, str]
     assert "2400 reports, each 3.5-LDP" in text
     assert "2027-01-21 00:00:00 UTC      800" in text
     assert "gaps             3\n" in text
+    assert f"alike            correlation {summary['estimator']['correlation']:.2f} of one" in text
     with (out / "windows.csv").open(encoding="utf-8", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(row["window"], row["reports"]) for row in table] == [(str(k), "800") for k in USED]
+
+
+def test_what_is_told_of_the_samples_of_one_window(folder: Path, tmp_path: Path) -> None:
+    """That its field is like the next one's is not: there is none."""
+    given = ("series", "estimate", folder / "series.json", folder / "2.parquet")
+    text = succeed(*given, "--estimator", "map-alone", "--out", tmp_path / "out").stdout
+    assert "samples          MAP: the map alone, whose chains are not judged; no samples" in text
+    assert "alike" not in text
 
 
 def test_windows_that_are_too_few_or_not_asked_for_have_no_map(folder: Path) -> None:

@@ -1,0 +1,79 @@
+"""Folders in which a command works until its result is whole, and what killed commands left.
+
+The process that makes such a folder holds a lock on it (flock), which ends with the process,
+however that ends. So the next command in the same place knows which ones nobody works in any more,
+and removes them. Where a folder cannot be locked (Windows, most network file systems), none is
+removed.
+"""
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.part")
+
+
+@contextmanager
+def unfinished_folder(place: Path) -> Iterator[Path]:
+    """Yield a new hidden folder in ``place``, which is removed in the end unless it was renamed.
+
+    Raises
+    ------
+    OSError
+        It cannot be made there.
+    """
+    remove_left(place)
+    while True:
+        folder = place / f".{secrets.token_hex(8)}.part"
+        folder.mkdir()
+        lock = _locked(folder, wait=True)
+        if lock is None or _is(lock, folder):
+            break
+        os.close(lock)  # another command has taken it for left, before it was locked
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def remove_left(place: Path) -> None:
+    """Remove what killed commands left in a folder, as far as that can be told and done."""
+    with suppress(OSError):
+        for name in filter(UNFINISHED.fullmatch, os.listdir(place)):
+            lock = _locked(place / name, wait=False)
+            if lock is not None:
+                shutil.rmtree(place / name, ignore_errors=True)
+                os.close(lock)
+
+
+def _locked(folder: Path, wait: bool) -> int | None:
+    """Return a descriptor that locks a folder, or None where somebody has it or nobody can."""
+    if fcntl is None:
+        return None
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+    return None
+
+
+def _is(descriptor: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    except FileNotFoundError:
+        return False
