@@ -3,6 +3,13 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Examples are those of the source, not of the day, and a machine that is busy draws them slowly.
+settings.register_profile(
+    "ours", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ours")
 
 # NumPy's and SciPy's BLAS wait for each other in a busy loop, as many threads as there are cores.
 # On the small matrices of tests that gains nothing, and where as many tests run at once it takes

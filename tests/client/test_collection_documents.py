@@ -206,9 +206,7 @@ def documents(draw: st.DrawFn) -> str:
 def test_an_accepted_document_is_epsilon_ldp() -> None:
     verdicts = {"accepted": 0, "refused": 0, "not private": 0}
 
-    @settings(
-        max_examples=600, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=600, suppress_health_check=list(HealthCheck))
     @given(documents())
     def judge(text: str) -> None:
         try:
@@ -228,7 +226,7 @@ def test_an_accepted_document_is_epsilon_ldp() -> None:
     assert min(verdicts.values()) >= 5  # else the documents are too wild or too tame
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(st.sampled_from(SEEDS), st.data())
 def test_a_slip_of_the_pen_is_refused_or_private(seed: Collection, data: st.DataObject) -> None:
     """One character of the text dropped, doubled or replaced."""

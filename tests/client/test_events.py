@@ -25,7 +25,7 @@ def by_the_definition(key: bytes, digest: str, event: str) -> bytes:
     return hashlib.sha256(outer + hashlib.sha256(inner + message).digest()).digest()
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.binary(min_size=32, max_size=32), st.text("0123456789abcdef", min_size=1), TEXT)
 def test_a_name_is_what_the_protocol_says(key: bytes, digest: str, event: str) -> None:
     assert event_name(key, digest, event) == by_the_definition(key, digest, event)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from client_sdk import Grid
 from client_sdk.grid import MAX_LATITUDE, PLANE_FAR, PLANE_LIMIT, TURN, UNIT, metres_per_degree
 
-EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=150)
 BERLIN = Grid.from_center(52.52, 13.405, 20_000, 15)
 FIJI = Grid.from_center(-17.8, 179.99, 50_000, 9)  # across the antimeridian
 

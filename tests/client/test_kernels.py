@@ -168,7 +168,7 @@ def test_cells_equal_those_of_the_grid(grid: Grid) -> None:
     assert inside.tolist() == [grid.contains(y, x) for y, x in positions.tolist()]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.sampled_from([g for g in GRIDS if g.kind == "geographic"]),
     st.floats(-90, 90),
@@ -180,7 +180,7 @@ def test_cell_of_any_position_equals_that_of_the_grid(grid: Grid, lat: float, lo
     assert inside[0] == grid.contains(lat, lon)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     st.sampled_from([g for g in GRIDS if g.kind == "plane"]),
     *[st.floats(allow_nan=False, allow_infinity=False) | st.floats(-5e8, 5e8)] * 2,

@@ -373,7 +373,7 @@ def test_any_sequence_of_calls_matches_the_model(tmp_path: Path) -> None:
     class Machine(LedgerAgainstModel):
         folder = tmp_path
 
-    short = settings(max_examples=20, stateful_step_count=20, deadline=None, derandomize=True)
+    short = settings(max_examples=20, stateful_step_count=20)
     run_state_machine_as_test(Machine, settings=short)
 
 

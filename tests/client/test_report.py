@@ -36,7 +36,7 @@ def test_a_report_reads_back() -> None:
     assert Report.from_json(json.dumps(DOCUMENT, indent=2)).to_json() == TEXT
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.binary(min_size=16, max_size=16), *[st.integers(-(1 << 20), 1 << 20)] * 2)
 def test_every_report_reads_back(name: bytes, row: int, col: int) -> None:
     report = Report(OTHER.digest, name.hex(), row, col)
@@ -103,7 +103,7 @@ def test_without_spaces_the_lengths_would_tell_cells_apart() -> None:
     assert max(extremes) == 182
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     *[st.binary(min_size=n, max_size=n) for n in (32, 16)], *[st.integers(-FARTHEST, FARTHEST)] * 2
 )

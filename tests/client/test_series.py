@@ -186,7 +186,7 @@ def test_a_choice_of_independent_windows_would_be_seen() -> None:
     assert set(found) != set(combinations(range(1, 6), 2))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 300), st.data())
 def test_a_choice_is_ascending_and_of_the_right_size(windows: int, data: st.DataObject) -> None:
     answers = data.draw(st.integers(1, windows))

@@ -97,7 +97,7 @@ def test_the_error_names_the_code_point_and_not_the_text(code: int, what: str) -
     )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("ab é\u00a0\u200b\U0001f6b2\U000e0061"), max_size=6))
 def test_a_name_is_accepted_where_every_character_is_visible_and_no_space_is_lost(
     name: str,

@@ -7,13 +7,18 @@ import numpy as np
 from click.testing import CliRunner, Result
 
 from ldpspatial.cli import main
+from tests.support.same_draws import same_draws
 
 CENTER = (48.0, 11.0)
 
 
 def run(*arguments: object) -> Result:
-    """Run a command; an exception that is not for users fails the test with its traceback."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    """Run a command; an exception that is not for users fails the test with its traceback.
+
+    What it draws is the same in every run.
+    """
+    with same_draws():
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

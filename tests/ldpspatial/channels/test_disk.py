@@ -75,7 +75,7 @@ def channels(draw: st.DrawFn) -> StampChannel:
 
 
 @given(channels(), st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_forward_and_adjoint_are_adjoint(channel: StampChannel, seed: int) -> None:
     rng = np.random.default_rng(seed)
     density = rng.normal(size=channel.input_shape)
@@ -87,7 +87,7 @@ def test_forward_and_adjoint_are_adjoint(channel: StampChannel, seed: int) -> No
 
 
 @given(channels(), st.integers(0, 10**6), st.floats(0.01, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_density_becomes_a_distribution_of_reports(
     channel: StampChannel, seed: int, lumpiness: float
 ) -> None:

@@ -6,21 +6,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from click.testing import CliRunner
 
 from ldpspatial import Field
-from ldpspatial.cli import main
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.estimation import Robust
+from tests.support.command_line import succeed
 
 SQUARE = ("--plane", "0,0,8", "--cells", "6", "--epsilon", "2")
 PEOPLE = 4_000
 FORGED = 400
-
-
-def succeed(*arguments: object) -> None:
-    result = CliRunner().invoke(main, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
 
 
 def estimator_of(folder: Path) -> dict[str, object]:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from ldpspatial.cli import main
+from tests.support import command_line
 
 SQUARE = ("--plane", "0,0,8", "--cells", "6", "--epsilon", "2")
 
@@ -24,7 +23,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(main, list(map(str, arguments)))
+    result = command_line.run(*arguments)
     return result.exit_code, result.output
 
 

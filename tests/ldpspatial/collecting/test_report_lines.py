@@ -254,7 +254,7 @@ LINES = st.one_of(
 FORMS = st.sampled_from([str, lambda line: line.ljust(192), lambda line: f" {line}\r"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(LINES, FORMS), max_size=25),
     st.integers(1, 400),
@@ -287,7 +287,7 @@ def test_any_mix_of_lines_is_counted_as_the_twin_counts(
             assert count_reports(file, COLLECTION).n == result.n
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(
         st.builds(

@@ -92,7 +92,7 @@ def check_density(found: Estimate) -> None:
 
 
 @given(problems())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_without_smoothing_the_likelihood_never_falls(
     problem: tuple[StampChannel, Array],
 ) -> None:
@@ -104,7 +104,7 @@ def test_without_smoothing_the_likelihood_never_falls(
 
 
 @given(problems(), st.sampled_from(["binomial", "five-point"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_with_smoothing_the_estimate_is_a_density(
     problem: tuple[StampChannel, Array], smoothing: str
 ) -> None:

@@ -126,9 +126,7 @@ def test_only_the_wanted_columns_of_a_parquet_file_are_touched(tmp_path: Path) -
     assert read_points(path, lat="lat.lon").coordinates.tolist() == [[3, 2]]
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(
         st.tuples(st.floats(-90, 90), st.floats(-180, 180), st.integers(0, 4)), min_size=1

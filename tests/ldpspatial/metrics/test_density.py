@@ -56,7 +56,7 @@ def test_bounds_are_attained_by_two_points() -> None:
 small_maps = arrays(np.int64, (3, 4), elements=st.integers(0, 9)).filter(lambda x: x.sum() > 0)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(small_maps, small_maps)
 def test_agrees_with_the_sum_over_cells_and_is_symmetric(p: FloatArray, q: FloatArray) -> None:
     p, q = p / p.sum(), q / q.sum()

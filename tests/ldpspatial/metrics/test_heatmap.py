@@ -30,7 +30,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 Metric: TypeAlias = Callable[[Any, Any], float]
 EVERY: list[Metric] = [similarity, pearson, kl_divergence, earth_movers_distance]
 
-quick = settings(max_examples=40, deadline=None, derandomize=True)
+quick = settings(max_examples=40)
 small_maps = arrays(np.int64, (3, 4), elements=st.integers(0, 9)).filter(lambda x: x.sum() > 0)
 
 

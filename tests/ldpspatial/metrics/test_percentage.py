@@ -37,7 +37,7 @@ def test_known_values() -> None:
     assert maape(p, q) == pytest.approx(angles / 4, rel=1e-15)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(small_maps, small_maps)
 def test_every_error_is_its_definition(p: FloatArray, q: FloatArray) -> None:
     p, q = p / p.sum(), q / q.sum()

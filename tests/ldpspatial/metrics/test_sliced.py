@@ -66,7 +66,7 @@ def test_the_constant_of_order_1_is_attained_and_tends_to_2_over_pi() -> None:
 small_maps = arrays(np.int64, (3, 4), elements=st.integers(0, 9)).filter(lambda x: x.sum() > 0)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(small_maps, small_maps, st.sampled_from([1, 2]), st.sampled_from([2, 5, 16]))
 def test_is_a_symmetric_lower_bound_of_the_exact_distance(
     p: FloatArray, q: FloatArray, order: int, directions: int

@@ -220,14 +220,14 @@ def density(counts: FloatArray) -> FloatArray:
     return normalised
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(small_maps, small_maps, metrics)
 def test_is_symmetric(p: FloatArray, q: FloatArray, metric: tuple[int, str]) -> None:
     p, q = density(p), density(q)
     assert wasserstein(p, q, *metric) == pytest.approx(wasserstein(q, p, *metric), rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(small_maps, small_maps, small_maps, metrics)
 def test_obeys_the_triangle_inequality(
     p: FloatArray, q: FloatArray, r: FloatArray, metric: tuple[int, str]
@@ -237,7 +237,7 @@ def test_obeys_the_triangle_inequality(
     assert wasserstein(p, q, *metric) <= detour * (1 + 1e-9) + 1e-12
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(small_maps, small_maps, metrics, st.integers(0, 3), st.integers(0, 3))
 def test_moving_turning_or_mirroring_both_maps_changes_nothing(
     p: FloatArray, q: FloatArray, metric: tuple[int, str], down: int, right: int
@@ -250,7 +250,7 @@ def test_moving_turning_or_mirroring_both_maps_changes_nothing(
     assert wasserstein(p[::-1], q[::-1], *metric) == apart
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(small_maps, small_maps)
 def test_orders_and_grounds_are_ordered(p: FloatArray, q: FloatArray) -> None:
     p, q = density(p), density(q)

@@ -51,7 +51,7 @@ def test_rectangles_cover_parts_of_cells_exactly() -> None:
 
 
 @given(st.lists(st.floats(-2, 10), min_size=4, max_size=4, unique=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_rectangle_and_the_polygon_of_its_corners_are_one(sides: list[float]) -> None:
     south, north = sorted(sides[:2])
     west, east = sorted(sides[2:])
@@ -261,7 +261,7 @@ def test_without_shapely_polygons_say_what_to_install(monkeypatch: pytest.Monkey
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_window_holds_the_same_weights_and_points_have_their_share(seed: int) -> None:
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-3, 11, (3, 2))

@@ -45,7 +45,7 @@ def test_a_lone_venue_counts_as_much_as_the_area_and_many_count_for_nearly_all()
     assert unequal[0, 0] == pytest.approx((places * 0.75 + 0.25) / (places + 1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_weights_that_are_even_in_a_cell_give_its_covered_area_to_the_last_digit(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -36,7 +36,7 @@ def lattice(k: int) -> np.ndarray:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 25), st.integers(1, 4), st.floats(0.1, 8))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_total_bounds_the_exact_distance_from_people_to_map(
     seed: int, n: int, d: int, lumpiness: float
 ) -> None:
@@ -54,7 +54,7 @@ def test_the_total_bounds_the_exact_distance_from_people_to_map(
 
 
 @given(st.integers(0, 10**6), st.integers(1, 60), st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_people_on_a_grid_equal_their_twin(seed: int, n: int, d: int) -> None:
     points = seeded(seed).random((n, 2))
     people = People.on_grid(UNIT, points, d)

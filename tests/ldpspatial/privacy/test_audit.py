@@ -42,7 +42,7 @@ def any_tables(draw: st.DrawFn) -> ResponseTable:
 
 
 @given(any_tables())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_realised_ratio_and_totals_equal_brute_force(table: ResponseTable) -> None:
     assert _realised_ratio(table) == naive_audit.realised_ratio(table)
     assert naive_audit.totals(table) == {table.total_weight}
@@ -256,7 +256,7 @@ def test_a_scalar_sampler_that_differs_is_caught(monkeypatch: pytest.MonkeyPatch
 
 
 @given(st.lists(st.floats(0.01, 500), min_size=1, max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_bins_hold_enough_reports(expected: list[float]) -> None:
     due = np.bincount(_bins(np.array(expected)), expected)
     assert due.sum() == pytest.approx(sum(expected))

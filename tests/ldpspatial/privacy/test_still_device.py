@@ -99,7 +99,7 @@ def test_more_reports_tell_more(mechanism: str) -> None:
     st.integers(0, 10**6),
 )
 @example("huem", 1.523, 4, 5, 510_510)  # two cells that differ in the 16th digit
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_posterior_equals_its_twin_and_keeps_to_the_claim(
     mechanism: str, epsilon: float, cells: int, reports: int, seed: int
 ) -> None:

@@ -34,7 +34,7 @@ def test_cuts_are_rectangles_of_nearly_equal_sides(rows: int, columns: int, part
     assert (np.diff(labels[0]) >= 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(sides, sides, st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_refinement_cuts_each_block_on_its_own(
     rows: int, columns: int, parts: int, seed: int

@@ -41,7 +41,7 @@ INTERVALS = {method: share_intervals(SAMPLED, 0.95, method) for method in METHOD
 
 @pytest.mark.parametrize("method", METHODS)
 @given(weights=st.lists(st.booleans(), min_size=25, max_size=25))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_region_of_whole_cells_has_the_interval_of_its_cells(
     method: str, weights: list[bool]
 ) -> None:
@@ -51,7 +51,7 @@ def test_a_region_of_whole_cells_has_the_interval_of_its_cells(
 
 @pytest.mark.parametrize("method", METHODS)
 @given(weights=st.lists(st.floats(0, 1), min_size=25, max_size=25))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_share_lies_in_its_interval_or_beside_it_and_both_in_0_to_1(
     method: str, weights: list[float]
 ) -> None:

@@ -150,7 +150,7 @@ def test_uniform_maps_stay_uniform() -> None:
     assert off < 0.25 * naive
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-50, 50), min_size=4, max_size=4), st.floats(0, 80), st.integers(1, 15))
 def test_nearest_shares_are_the_nearest(wanted: list[float], people: float, held: int) -> None:
     """Against bisection on the level that is taken off, the slow twin."""

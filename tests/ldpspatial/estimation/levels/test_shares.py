@@ -16,7 +16,7 @@ from ldpspatial.estimation.levels.shares import (
 EVEN = np.full((1, 4), 0.25)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.floats(-0.5, 1.5), st.floats(0.01, 1.0), st.integers(0, 2**32 - 1))
 def test_a_posterior_mean_is_that_of_numerical_integration(
     seen: float, deviation: float, seed: int

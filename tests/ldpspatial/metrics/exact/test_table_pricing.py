@@ -162,7 +162,7 @@ def test_shifting_all_dual_values_against_each_other_changes_nothing() -> None:
             assert np.array_equal(pricing.cheapest(*moved, halves)[1], target)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.sampled_from(SHAPES), st.sampled_from([1, 2**40, LARGEST]))
 def test_dual_values_up_to_the_largest(seed: int, shape: tuple[int, int], scale: int) -> None:
     rng = np.random.default_rng(seed)

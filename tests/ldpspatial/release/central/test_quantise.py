@@ -24,7 +24,7 @@ def users_of(rows: list[list[int]], shape: tuple[int, int] = SHAPE) -> UserCells
     return UserCells(shape, sparse.csr_array(np.array(rows, dtype=np.int64)))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(visits_of_users)
 def test_each_user_has_the_units_of_the_twin(rows: list[list[int]]) -> None:
     units = contributions(users_of(rows)).toarray()
@@ -33,7 +33,7 @@ def test_each_user_has_the_units_of_the_twin(rows: list[list[int]]) -> None:
     assert np.abs(units / MASS - users_of(rows).distributions.toarray()).max() < 1 / MASS
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(visits_of_users, st.lists(st.integers(0, 9), min_size=15, max_size=15).filter(any))
 def test_one_user_more_changes_every_level_by_exactly_the_mass(
     rows: list[list[int]], added: list[int]

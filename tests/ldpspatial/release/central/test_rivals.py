@@ -238,7 +238,7 @@ def test_without_epsilon_for_the_shape_the_map_is_one_leaf() -> None:
 # The partition
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(
     st.lists(st.integers(0, 50), min_size=15, max_size=15),
     st.integers(0, 14),
@@ -385,7 +385,7 @@ def test_a_wavelet_map_is_that_of_noisy_coefficients(
 # Negative masses
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=12))
 def test_the_nearest_map_without_negatives_keeps_the_sum(values: list[float]) -> None:
     masses = np.array([values])
@@ -424,7 +424,7 @@ def test_releases_publish_the_nearest_map_where_asked(release: CentralRelease) -
 # Budgets
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     st.integers(1, 20 * 10**6),
     st.floats(1e-3, 16),

@@ -25,7 +25,7 @@ Schedule: TypeAlias = Literal["scheduled", "even"]
 # --- the schedule
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     epsilon=st.floats(1e-6, 50),
     calibration=st.floats(1e-3, 50),
@@ -58,7 +58,7 @@ def test_no_run_spends_more_than_epsilon(
     assert claim.epsilon == float(whole)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.floats(1e-6, 1e3), st.lists(st.floats(0, 40), max_size=8))
 def test_a_budget_pays_no_more_than_it_has(epsilon: float, wanted: list[float]) -> None:
     budget = Budget(epsilon)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.shared import system_entropy
@@ -26,7 +26,6 @@ def fixed(*elements: int) -> "list[bytes]":
 
 
 @given(VECTORS)
-@settings(derandomize=True)
 def test_shares_add_up_and_the_signs_come_back(vector: list[int]) -> None:
     leader, helper = split(vector, system_entropy)
     assert all(0 <= number < PRIME for number in leader + helper)

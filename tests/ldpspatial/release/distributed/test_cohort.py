@@ -33,7 +33,7 @@ def ones(clients: int, length: int) -> sparse.csr_array:
 # Shards and thresholds
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(1, 300), st.integers(1, 400))
 def test_shards_are_few_and_equal(shard_size: int, clients: int) -> None:
     sizes = Cohort(shard_size=shard_size).shards(clients)
@@ -43,7 +43,7 @@ def test_shards_are_few_and_equal(shard_size: int, clients: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(0, 99), st.integers(0, 99), st.integers(1, 3_000))
 def test_thresholds_are_exact_shares(percent: int, bad: int, clients: int) -> None:
     bad = min(bad, 99 - percent)

@@ -77,7 +77,7 @@ def test_the_people_wanted_are_the_fewest_whose_noise_is_small_enough(shard_size
 # --- each user in one round
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     users=st.integers(1, 400),
     epsilon=st.floats(1e-6, 20),

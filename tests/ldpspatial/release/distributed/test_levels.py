@@ -11,7 +11,7 @@ shapes = st.tuples(st.integers(1, 13), st.integers(1, 13))
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(shapes, SEEDS)
 def test_counts_of_every_level_are_those_of_the_twin(shape: tuple[int, int], seed: int) -> None:
     levels, rng = Levels(shape), np.random.default_rng(seed)
@@ -29,7 +29,7 @@ def test_counts_of_every_level_are_those_of_the_twin(shape: tuple[int, int], see
         assert {at: sizes[at] for at in np.ndindex(*sizes.shape)} == naive.areas(shape, level)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(shapes, SEEDS)
 def test_density_spreads_counts_as_the_twin_does(shape: tuple[int, int], seed: int) -> None:
     levels, rng = Levels(shape), np.random.default_rng(seed)

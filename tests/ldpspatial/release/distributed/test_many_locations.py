@@ -57,7 +57,7 @@ def walkers(users: int, side: int, seed: int) -> UserCells:
 visit_lists = st.lists(st.integers(0, 40), min_size=1, max_size=7).filter(any)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(visit_lists, st.integers(1, 60))
 def test_systematic_rounding_over_every_offset(visits: list[int], scale: int) -> None:
     n = sum(visits)
@@ -70,7 +70,7 @@ def test_systematic_rounding_over_every_offset(visits: list[int], scale: int) ->
         assert set(rounded[:, column]) <= {floor(exact), ceil(exact)}
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(visit_lists, st.integers(1, 60))
 def test_stochastic_rounding_over_every_offset(visits: list[int], scale: int) -> None:
     n = sum(visits)
@@ -83,7 +83,7 @@ def test_stochastic_rounding_over_every_offset(visits: list[int], scale: int) ->
         assert set(rounded[:, column]) <= {floor(exact), ceil(exact)}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 50),

@@ -59,7 +59,7 @@ def people(shape: tuple[int, int], users: int, seed: int) -> UserCells:
 
 
 @every_release
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12)
 @given(
     st.tuples(st.integers(1, 9), st.integers(1, 9)),
     st.integers(1, 40),

@@ -30,7 +30,7 @@ def grown(shape: tuple[int, int], moves: list[tuple[bool, int]]) -> tuple[Prefix
     return tree, twin
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(shapes, steps)
 def test_every_pixel_has_one_element_as_the_twin_says(
     shape: tuple[int, int], moves: list[tuple[bool, int]]
@@ -46,7 +46,7 @@ def test_every_pixel_has_one_element_as_the_twin_says(
     assert list(tree.elements) == sorted(set(tree.elements))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(shapes, steps, st.integers(0, 2**32 - 1))
 def test_density_spreads_each_count_over_its_own_pixels(
     shape: tuple[int, int], moves: list[tuple[bool, int]], seed: int
@@ -62,7 +62,7 @@ def test_density_spreads_each_count_over_its_own_pixels(
     assert density.sum() == pytest.approx(1, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(shapes, steps)
 def test_text_brings_the_tree_back(shape: tuple[int, int], moves: list[tuple[bool, int]]) -> None:
     tree, _ = grown(shape, moves)

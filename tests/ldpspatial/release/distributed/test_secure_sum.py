@@ -19,7 +19,7 @@ from ldpspatial.release.distributed.sums.secure_sum import (
 Ints = NDArray[np.int64]
 MOST = 1 << MAX_BITS
 moduli = st.sampled_from([2, 4, 256, 1 << 32, MOST])
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=60)
 
 
 @quick

@@ -49,7 +49,7 @@ def test_without_noise_it_is_wilson_s() -> None:
     assert upper.round(4).tolist() == [0.3662, 0.1605, 0.1611, 0.1718]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(0, 60), st.integers(0, 60), st.floats(0.0, 12.0), st.sampled_from([0.8, 0.99]))
 def test_the_quadratic_is_the_scan_over_p(
     has: int, has_not: int, deviation: float, confidence: float

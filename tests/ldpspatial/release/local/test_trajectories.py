@@ -109,7 +109,7 @@ def test_the_smallest_epsilon_and_what_is_too_small_to_divide() -> None:
             release.release(people, 1e-6, rng)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 6), st.integers(1, 25), st.data())
 def test_paths_are_those_of_the_slow_twin(side: int, most: int, data: st.DataObject) -> None:
     cell = st.integers(0, side * side - 1)

@@ -45,7 +45,7 @@ def test_the_public_names() -> None:
     assert not hasattr(package, "no_such_name")
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     st.lists(st.booleans(), min_size=1, max_size=7),
     st.integers(2, 7),

@@ -58,7 +58,7 @@ def test_residues_are_the_low_bits_of_words(bits: int) -> None:
     assert expand(key, 7, bits).tolist() == mask[:7].tolist()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(1, 62), st.data())
 def test_packed_residues_are_one_long_number(bits: int, data: st.DataObject) -> None:
     residues = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=20))

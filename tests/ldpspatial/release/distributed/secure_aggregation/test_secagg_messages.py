@@ -43,7 +43,7 @@ KINDS: list[type[Message]] = [
 ]
 AGREED = terms(6, 4, bits=11, length=3)
 SILENT = 4
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=60)
 
 
 def session_messages(agreed: Terms) -> dict[type[Message], Message]:
@@ -73,7 +73,7 @@ def plain(message: Message) -> dict[str, object]:
     return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in found.items()}
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12)
 @given(
     st.integers(5, 9),
     st.sampled_from([1, 8, 11, 62]),

@@ -35,7 +35,7 @@ def plain_sum(agreed: Terms, vectors: np.ndarray, included: frozenset[int]) -> l
     return [sum(column) % agreed.modulus for column in columns]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(2, 7), st.integers(2, 7), st.sampled_from([1, 8, 20, 62]), failures)
 def test_a_sum_of_exactly_those_whose_vector_arrived_or_nothing(
     clients: int, threshold: int, bits: int, failing: dict[int, Step]
@@ -57,7 +57,7 @@ def test_a_sum_of_exactly_those_whose_vector_arrived_or_nothing(
     assert outcome.refusals == {}
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.integers(2, 4), failures, st.integers(0, 100))
 def test_on_a_circle_too(shares: int, failing: dict[int, Step], seed: int) -> None:
     agreed = terms(7, 4, bits=20, length=3, neighbours=Neighbours(4, shares))

@@ -43,7 +43,7 @@ def test_a_secret_is_a_uniform_number_of_the_field() -> None:
     assert len({draw(seeded(seed)) for seed in range(20)}) == 20
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(st.sampled_from([SMALL, PRIME]), st.integers(15, 40), st.integers(0, 1000))
 def test_long_polynomials_too_are_reduced_rightly(prime: int, needed: int, seed: int) -> None:
     holders = [1, 2, min(prime - 1, 2**20)]
@@ -52,7 +52,7 @@ def test_long_polynomials_too_are_reduced_rightly(prime: int, needed: int, seed:
     assert split(5, needed, holders, seeded(seed), prime) == naive.split(5, others, holders, prime)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.sampled_from([SMALL, 257, PRIME]),
     st.integers(0, 2**128 - 1),
