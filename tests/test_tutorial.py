@@ -11,7 +11,7 @@ import pytest
 from tests.support.pages import BLOCK, run
 
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
-NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-\d+)?")
 
 # How far each number of a line may be from the one that the page quotes, by what the block begins
 # with and a word of the line. All others must be equal. Reports are drawn from the operating
@@ -87,6 +87,9 @@ def test_lines_are_told_apart() -> None:
     assert not matches("ldpspatial ranges", share, share.replace("11.05", "17.0"))
     assert not matches("ldpspatial ranges", share, share.replace("town", "city"))
     assert not matches("ldpspatial estimate", "50 reports", "51 reports")
+    fits = "  check  the counts fit this collection (p = 0.56)"
+    assert matches("ldpspatial simulate", fits, fits.replace("0.56", "1.2e-05"))
+    assert not matches("ldpspatial simulate", fits, fits.replace("fit", "do not fit"))
     assert matches("ldpspatial plan", "W2 205 m", "W2 206 m")
     assert not matches("ldpspatial plan", "W2 205 m", "W2 230 m")
 

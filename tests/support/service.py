@@ -1,6 +1,7 @@
 """The collection server as a process of the tests' own, which can be killed at any moment."""
 
 import http.client
+import itertools
 import multiprocessing
 import os
 import secrets
@@ -8,7 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeVar
@@ -38,12 +39,20 @@ def lines(reports: Sequence[Report]) -> bytes:
     return "".join(each.to_body() + "\n" for each in reports).encode()
 
 
+# Below the ports that systems give to whoever asks for any: a connection of another test could have
+# one of these before its server has begun, or between a kill and the next start.
+FIRST_PORT, PORTS = 12_000, 20_000
+_turns = itertools.count(os.getpid() * 97)  # test runners beside this one have others
+
+
 def free_port() -> int:
-    """Return a port that nobody listens at."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nobody listens at, another one each time."""
+    for turn in _turns:
+        port = FIRST_PORT + turn % PORTS
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("unreachable")
 
 
 def _serve(location: str, port: int, limits: Limits) -> None:

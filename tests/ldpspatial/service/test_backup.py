@@ -46,6 +46,8 @@ def test_back_ups_under_load_hold_what_was_acknowledged_and_in_no_order(tmp_path
     with serving(path) as server:
         sender = Sender(server, 1)
         sender.start()
+        while not sender.acknowledged:
+            time.sleep(0.01)
         for k in range(BACKUPS):
             time.sleep(0.2)
             before = set(sender.acknowledged)

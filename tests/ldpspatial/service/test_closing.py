@@ -215,7 +215,7 @@ def test_a_release_says_that_a_reader_keeps_what_was_deleted_and_upkeep_ends_it(
             assert any(name in held_bytes() for name in names)
         commits = group_commit.GroupCommit(store)
         commits.start()
-        for _ in range(1000):
+        for _ in range(6000):  # a minute
             await asyncio.sleep(0.01)
             if not any(name in held_bytes() for name in names):
                 break

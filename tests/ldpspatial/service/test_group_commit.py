@@ -156,7 +156,7 @@ def test_what_arrives_on_a_quiet_day_is_gathered_too(
 
     async def act(store: Store, commits: GroupCommit, number: int) -> None:
         await commits.add({number: some(3)})
-        for _ in range(500):
+        for _ in range(6000):  # a minute
             if not await store.database.read("SELECT seq FROM arrivals"):
                 return
             await asyncio.sleep(0.01)
@@ -294,7 +294,7 @@ def test_where_few_reports_come_their_order_is_soon_gone(
         for k in range(400):
             assert await commits.add({number: some(1)}) == set()
             if k % 100 == 99:
-                for _ in range(200):  # until upkeep has nothing left to do
+                for _ in range(6000):  # until upkeep has nothing left to do, a minute at most
                     await asyncio.sleep(0.01)
                     rows = await store.database.read("SELECT part FROM chunks")
                     parts = [part for (part,) in rows]

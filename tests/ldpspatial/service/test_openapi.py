@@ -111,6 +111,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             *("--checks", "all", "--exclude-checks", LEFT_OUT),
             *("--max-examples", "25", "--seed", "1", "--workers", "1", "--no-color"),
             *("--request-timeout", "120", "--max-response-time", "100"),
+            *("--suppress-health-check", "too_slow"),
         ]
         environment = {
             **os.environ,

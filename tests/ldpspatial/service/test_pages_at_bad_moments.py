@@ -135,9 +135,10 @@ def test_a_map_is_asked_for_once_at_a_time_however_often_it_is_chosen(chromium: 
         page.click(f"#list button >> nth={chosen}")
         page.wait_for_selector("#making:not([hidden])" if chosen == 0 else "#map-done")
     page.wait_for_timeout(1500)  # for what was begun before to end
-    before = answers.asked
+    before, began = answers.asked, page.evaluate("performance.now()")
     page.wait_for_timeout(3500)
-    assert answers.asked - before <= 4  # one a second, and not three
+    seconds = (page.evaluate("performance.now()") - began) / 1000  # more on a busy machine
+    assert answers.asked - before <= 1 + 1.5 * seconds  # one a second, and not three
     answers.is_made = True
     page.wait_for_selector("#expected:has-text('111 reports')")
     page.context.close()
