@@ -1,0 +1,79 @@
+"""Folders of commands at work: held while they work, removed by the next when they were killed."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ldpspatial.files import unfinished
+from ldpspatial.files.unfinished import remove_left, unfinished_folder
+
+LEFT = ".0123456789abcdef.part"
+
+needs_locks = pytest.mark.skipif(unfinished.fcntl is None, reason="nothing tells what was left")
+
+
+def left_in(place: Path) -> Path:
+    folder = place / LEFT
+    folder.mkdir()
+    (folder / "half").write_text("written")
+    return folder
+
+
+@needs_locks
+def test_what_nobody_holds_is_removed_and_what_somebody_holds_is_not(tmp_path: Path) -> None:
+    left = left_in(tmp_path)
+    with unfinished_folder(tmp_path) as first, unfinished_folder(tmp_path) as second:
+        assert not left.exists()
+        remove_left(tmp_path)
+        assert set(tmp_path.iterdir()) == {first, second}
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_locks
+def test_a_folder_that_got_its_name_stays(tmp_path: Path) -> None:
+    with unfinished_folder(tmp_path) as folder:
+        folder.rename(tmp_path / "result")
+    remove_left(tmp_path)
+    assert os.listdir(tmp_path) == ["result"]
+
+
+def test_links_files_and_other_names_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    (tmp_path / LEFT).symlink_to(tmp_path / "mine")
+    (tmp_path / LEFT.replace("0", "f")).write_text("a file")
+    (tmp_path / f"{LEFT}.old").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    remove_left(tmp_path)
+    remove_left(tmp_path / "none")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "fcntl", None)
+    left = left_in(tmp_path)
+    with unfinished_folder(tmp_path) as folder:
+        assert set(tmp_path.iterdir()) == {left, folder}
+    assert list(tmp_path.iterdir()) == [left]
+
+
+@needs_locks
+def test_one_that_was_taken_for_left_before_it_was_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked, taken = unfinished._locked, []
+
+    def late(folder: Path, wait: bool) -> int | None:
+        found = locked(folder, wait)
+        if wait and not taken:
+            taken.append(folder)
+            shutil.rmtree(folder)
+        return found
+
+    monkeypatch.setattr(unfinished, "_locked", late)
+    with unfinished_folder(tmp_path) as folder:
+        assert folder.exists()
+        assert [folder] != taken
+    assert list(tmp_path.iterdir()) == []
