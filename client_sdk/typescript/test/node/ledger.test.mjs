@@ -193,7 +193,9 @@ test("damage is found: a changed, exchanged or missing row", async () => {
 test("the store holds no position and no time", async () => {
   const { device, store } = await installed([MANY]);
   await device.report(MANY, 41.812345, -87.612345, { event: "here" });
-  const text = [...store.rows].flat().join("\n");
+  // Less ids, hashes and keys: random digits spell such a number in one run of 50,000.
+  const text = [...store.rows].flat().join("\n").replace(/[0-9a-f]{32,}/g, "");
+  assert.ok(text.includes("ldpspatial/report/1"));
   assert.ok(!/812345|612345|"lat"|"lon"/.test(text));
   assert.ok(!text.includes(String(Math.floor(Date.now() / 1e6))));
 });
