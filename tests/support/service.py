@@ -80,7 +80,7 @@ class Server:
         """Start the server, and wait until it answers."""
         self._process = self._new_process()
         self._process.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             assert time.monotonic() < deadline, "the server did not start"
             assert self._process.is_alive(), "the server ended"
@@ -106,7 +106,7 @@ class Server:
         assert self._process.exitcode is not None, "the server did not stop"
 
     def request(
-        self, method: str, path: str, body: bytes = b"", timeout: float = 30, **headers: str
+        self, method: str, path: str, body: bytes = b"", timeout: float = 120, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
         """Return status, headers in lower case and content of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)

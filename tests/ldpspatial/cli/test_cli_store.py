@@ -31,7 +31,7 @@ def add(store: Path, name: str = "berlin.json", minimum: int = 3) -> None:
 
 def post(port: int, body: bytes) -> int:
     """Send reports, once the server answers; return the status."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         try:

@@ -140,7 +140,7 @@ def test_an_operator_closes_releases_and_sees_the_map(
         page.click("#release")
         assert "This cannot be undone" in page.inner_text("#ask")
         page.click("#ask-yes")
-        page.wait_for_selector("#map-done:not([hidden])", timeout=120_000)
+        page.wait_for_selector("#map-done:not([hidden])", timeout=600_000)
         assert "look as devices of this collection send them" in page.inner_text("#fit")
         assert "as if this map were the truth" in page.inner_text("#expected")
         assert "km" in page.inner_text("#density .scale-bar")
@@ -221,7 +221,7 @@ def test_a_participant_sees_tries_and_sends(place: tuple[Path, str], chromium: A
             if not sent:
                 assert violations(page) == []
             page.click("#take")
-            page.wait_for_selector("#sent:has-text('Thank you')", timeout=30_000)
+            page.wait_for_selector("#sent:has-text('Thank you')", timeout=120_000)
             assert page.inner_text("#spent") == "3.5 of 3.5 (1 of 1 reports)"
             page.reload()
             page.wait_for_selector("#spent:has-text('1 of 1')")
@@ -290,7 +290,7 @@ def test_one_cap_holds_for_all_collections_of_a_site(chromium: Any, tmp_path: Pa
             page.goto(f"{origin(server)}/participate/{collection.digest}")
             page.click("#map", position={"x": 150, "y": 150})
             page.click("#take:not([disabled])")
-            page.wait_for_selector("#sent:has-text('Thank you')", timeout=30_000)
+            page.wait_for_selector("#sent:has-text('Thank you')", timeout=120_000)
         page.goto(f"{origin(server)}/participate/{several[2].digest}")
         page.click("#map", position={"x": 150, "y": 150})
         page.wait_for_timeout(300)
@@ -311,7 +311,7 @@ def test_a_report_waits_where_the_service_is_away(place: tuple[Path, str], chrom
         port = server.port
         server.kill()
         page.click("#take")
-        page.wait_for_selector("#sent:has-text('could not be reached')", timeout=30_000)
+        page.wait_for_selector("#sent:has-text('could not be reached')", timeout=120_000)
         assert page.inner_text("#waiting") == "1 reports"
         assert page.inner_text("#spent") == "3.5 of 7 (1 of 2 reports)"
         server.port = port
@@ -320,7 +320,7 @@ def test_a_report_waits_where_the_service_is_away(place: tuple[Path, str], chrom
         page.clock.fast_forward("25:00:00")  # past the pause after a failure
         page.reload()
         page.clock.run_for(10_000)
-        page.wait_for_selector("#sent:has-text('Thank you')", timeout=30_000)
+        page.wait_for_selector("#sent:has-text('Thank you')", timeout=120_000)
         assert page.inner_text("#waiting") == "nothing"
     context.close()
 
@@ -361,7 +361,7 @@ def test_a_closed_collection_says_so(place: tuple[Path, str], chromium: Any) -> 
         apart(close())
         page.wait_for_timeout(1200)  # the service asks its store again after a second
         page.click("#take")
-        page.wait_for_selector("#sent:has-text('closed')", timeout=30_000)
+        page.wait_for_selector("#sent:has-text('closed')", timeout=120_000)
         context.close()
 
 

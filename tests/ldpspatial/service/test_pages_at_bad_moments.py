@@ -165,7 +165,7 @@ def test_a_passing_failure_leaves_the_button_for_another_try(chromium: Any) -> N
     page.wait_for_selector("#take:enabled")
     assert not sent
     page.click("#take")
-    page.wait_for_selector("#sent:has-text('Thank you')", timeout=30_000)
+    page.wait_for_selector("#sent:has-text('Thank you')", timeout=120_000)
     assert page.is_hidden("#error")
     assert len(sent) == 1
     context.close()

@@ -178,7 +178,7 @@ def running(name: str, folder: Path, rate: int = 0, loud: bool = False) -> Itera
 
 
 def wait_for(port: int, folder: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
