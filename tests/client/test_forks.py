@@ -289,7 +289,7 @@ def test_a_signal_during_a_fork_stops_no_later_call(path: Path, handler: str, be
     """Random moments: one in eight forks of the first 600 was interrupted."""
     ledger = Ledger.create(path, 8)
     number = 150 if beside == "alone" else 60  # which take longer there
-    assert run(FORKS_UNDER_ALARMS, path, handler, number, beside, seconds=120) == "done\n"
+    assert run(FORKS_UNDER_ALARMS, path, handler, number, beside) == "done\n"
     assert ledger.spent() == ledger.waiting() > 0
 
 

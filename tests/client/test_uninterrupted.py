@@ -55,7 +55,7 @@ print(ledger.spent())
 @needs_fork
 def test_an_interrupted_call_leaves_no_lock(path: Path) -> None:
     Ledger.create(path, 8)
-    assert run(INTERRUPTED, path, 1500, seconds=120) == "0\n"
+    assert run(INTERRUPTED, path, 1500) == "0\n"
 
 
 INTERRUPTED_WHILE_MADE = """
