@@ -293,7 +293,7 @@ for _ in range(int(sys.argv[2])):
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 print(sorted(given) == sorted(ledger.pending()), len(given) == ledger.spent())
 # A draw takes a thousandth of a call: of 300 signals less than one meets it, and 30 none in 1e6.
-print(refused <= 30, longest < 10)
+print(refused <= 30, longest < 20)  # one that waits for the lock takes 20 s
 """
 
 
