@@ -40,6 +40,7 @@ MAX_SESSIONS = 16  # that a device begins in one campaign; all but the last with
 Identities = Callable[[list[int]], Mapping[int, bytes]]
 Respond = Callable[[Client, bytes, RoundDocument], Message]
 State = dict[str, Any]
+Moved = tuple[State, int, "Client | None"]  # as kept, what that spends, and the client it is of
 
 _NONE: State = {
     "sessions": [], "session": "", "round": "", "number": 0, "step": -1, "asked": "", "answer": "",
@@ -77,6 +78,8 @@ class Participant:
         self.campaign = campaign
         self.number = number
         self._documents: dict[str, RoundDocument] = {}
+        # State as text, read, and the client that it is of: what the last answer left.
+        self._last: tuple[str, State, Client | None] | None = None
 
     @classmethod
     def join(
@@ -228,19 +231,18 @@ class Participant:
         self.check_open()
         here = {"session": session.hex(), "round": asked.digest, "number": number}
 
-        def move(before: str | None) -> tuple[str, int]:
-            state = _read(before)
+        def move(state: State, last: Client | None) -> Moved:
             if _check_new(state, here):
-                return str(before), 0
+                return state, 0, last
             identity = _identity(state)
             client = Client(terms, number, identity, {number: identity.public})
             answer = client.advertise()
-            return _written({
+            return {
                 **_NONE, **here, **_keys_of(state),
                 "sessions": [*state["sessions"], session.hex()],
                 "step": int(Step.ADVERTISE), "answer": answer.to_bytes().hex(),
                 "client": client.saved(),
-            }), 0  # fmt: skip
+            }, 0, client  # fmt: skip
 
         self._documents[asked.digest] = asked
         # Kept with the session: documents of rounds that cannot be begun would fill the disk.
@@ -261,7 +263,8 @@ class Participant:
         ProtocolError, NotAskedError, LedgerError
             As for every message; what ``identities`` raises passes through, and nothing happened.
         """
-        state = self._state()
+        last = self._last
+        state = self._state() if last is None else last[1]
         known: Mapping[int, bytes] = {}
         if state["step"] == Step.ADVERTISE and not state["left"]:
             known = self._fetched(state, message, identities)
@@ -269,7 +272,7 @@ class Participant:
         def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
             return client.share(KeyList.from_bytes(data, client.terms))
 
-        return self._answer(Step.SHARE, message, respond, known)
+        return self._answer(Step.SHARE, message, respond, known, state["session"])
 
     def mask(self, message: bytes, lat: float, lon: float) -> bytes:
         """Answer the neighbours' shares: return the vector of a position under noise and masks.
@@ -328,13 +331,12 @@ class Participant:
     def finish(self) -> None:
         """Forget what was kept to be sent again, once the server has the last answer."""
 
-        def move(before: str | None) -> tuple[str, int]:
-            state = _read(before)
+        def move(state: State, last: Client | None) -> Moved:
             if state["step"] != Step.REVEAL:
                 raise ProtocolError("the session is not over: its last answer was not given")
-            return _written({**state, "answer": "", "asked": ""}), 0
+            return {**state, "answer": "", "asked": ""}, 0, last
 
-        self._ledger.advance(self.campaign.digest, move, self.campaign.micro_epsilon)
+        self._moved(move)
 
     def _answer(
         self,
@@ -342,66 +344,98 @@ class Participant:
         data: bytes,
         respond: Respond,
         identities: Mapping[int, bytes] | None = None,
+        session: str | None = None,
     ) -> bytes:
-        """Answer one message, once; what breaks a rule ends the session."""
+        """Answer one message, once; what breaks a rule ends the session.
+
+        Identities are those of the neighbours in a session that is named besides.
+        """
         if not isinstance(data, bytes):
             raise ParameterError(f"message must be bytes, got {type(data).__name__}")
         asked = sha256(data).hexdigest()
         if not self._documents:  # after a restart
             self._documents.update(self._kept_document(self._state()["round"]))
 
-        def move(before: str | None) -> tuple[str, int]:
-            state = _read(before)
-            document = self._running(state)
+        def move(state: State, last: Client | None) -> Moved:
+            document = self._running(state, session)
             if state["step"] == step:
-                same = state["asked"] == asked
-                why = f"the server sent two messages in round {step.value}"
-                return str(before) if same else _gone(state, why), 0
+                if state["asked"] == asked:
+                    return state, 0, last
+                return _gone(state, f"the server sent two messages in round {step.value}"), 0, None
             if state["step"] != step - 1:
                 raise ProtocolError(f"this device does not answer round {step.value} now")
             if step in (Step.SHARE, Step.MASK):
                 self.check_open()
-            client = self._client(state, document, identities)
+            client = self._client(state, last, document, identities)
             try:
                 answer = respond(client, data, document)
             except ProtocolError as error:
-                return _gone(state, str(error)), 0
+                return _gone(state, str(error)), 0, None
             now = {
                 **state, "step": int(step), "asked": asked, "answer": answer.to_bytes().hex(),
                 "client": client.saved(),
             }  # fmt: skip
             if step is not Step.MASK:
-                return _written(now), 0
+                return now, 0, client
             # No other session may follow: with the key goes what could open this one later.
-            return _written({**now, "spent": 1, "agreement": ""}), document.micro_epsilon
+            return {**now, "spent": 1, "agreement": ""}, document.micro_epsilon, client
 
         return self._moved(move)
 
     def _moved(
         self,
-        move: Callable[[str | None], tuple[str, int]],
+        move: Callable[[State, Client | None], Moved],
         room: int = 0,
         document: tuple[str, str] | None = None,
     ) -> bytes:
+        """Move the state on by one commit; return the answer that goes with it.
+
+        ``move`` is given the client of the last answer where it is here and the ledger is as it
+        left it. It is out of reach meanwhile: should the ledger not take the step, it has gone on
+        alone, and another is made of what is kept.
+        """
+        moved: list[tuple[str, State, Client | None]] = []
+
+        def step(before: str | None) -> tuple[str, int]:
+            last, self._last = self._last, None  # under the ledger's lock, so by one thread
+            if before is None or last is None or last[0] != before:
+                last = (str(before), _read(before), None)
+            state, spent, client = move(last[1], last[2])
+            moved.append(last if state is last[1] else (_written(state), state, client))
+            return moved[0][0], spent
+
         limit = self.campaign.micro_epsilon
-        state = _read(self._ledger.advance(self.campaign.digest, move, limit, room, document))
+        self._ledger.advance(self.campaign.digest, step, limit, room, document)
+        (self._last,) = moved
+        state = self._last[1]
         if state["left"]:
             raise ProtocolError(state["left"])
         return bytes.fromhex(state["answer"])
 
-    def _running(self, state: State) -> RoundDocument:
-        """Return the round of the session that a device is in, or refuse where it is in none."""
+    def _running(self, state: State, session: str | None) -> RoundDocument:
+        """Return the round of the session that a device is in, or refuse where it is in none.
+
+        Or in another than the one that is named: that may be looked up before the ledger is locked.
+        """
         if state["left"] or not state["session"]:
             raise ProtocolError(state["left"] or "no session was begun")
+        if session not in (None, state["session"]):
+            raise ProtocolError("another process began another session: ask for its keys again")
         if state["round"] not in self._documents:
             raise ProtocolError("another process began another round: open the participant anew")
         return self._documents[state["round"]]
 
     def _client(
-        self, state: State, document: RoundDocument, identities: Mapping[int, bytes] | None
+        self,
+        state: State,
+        last: Client | None,
+        document: RoundDocument,
+        identities: Mapping[int, bytes] | None,
     ) -> Client:
         """Return the client of a session, as its last answer left it."""
-        terms = document.terms(bytes.fromhex(state["session"]))
+        if identities is None and last is not None:
+            return last
+        terms = document.terms(bytes.fromhex(state["session"])) if last is None else last.terms
         number, saved = state["number"], state["client"]
         if identities is None:
             return Client.restored(terms, number, saved)
@@ -479,9 +513,9 @@ def _check_new(state: State, here: State) -> bool:
     return False
 
 
-def _gone(state: State, why: str) -> str:
+def _gone(state: State, why: str) -> State:
     """Return the state of a session that was left: nothing is answered any more."""
-    return _written({**state, "left": why, "answer": "", "asked": "", "client": {}})
+    return {**state, "left": why, "answer": "", "asked": "", "client": {}}
 
 
 def _read(text: str | None) -> State:
