@@ -12,7 +12,6 @@ from client_sdk.rounds.masks import (
 )
 from client_sdk.rounds.messages import KeyAdvert
 from client_sdk.rounds.primitives import (
-    IDENTITY_BYTES,
     KEY_BYTES,
     KeyPair,
     agreement_half,
@@ -46,12 +45,13 @@ class Seats:
     def __init__(
         self, terms: Terms, identities: Mapping[int, bytes], mask_keys: Mapping[int, bytes]
     ) -> None:
-        self._seats = {v: identities[v] + key for v, key in sorted(mask_keys.items())}
+        self._identities = identities
+        self._seats = {v: encoded(v) + identities[v] + key for v, key in sorted(mask_keys.items())}
         self._whole = self._digest(self._seats) if terms.complete else None
 
     def agreement_key(self, client: int) -> bytes:
         """Return the long-term key that others agree on keys with."""
-        return agreement_half(self._seats[client][:IDENTITY_BYTES])
+        return agreement_half(self._identities[client])
 
     def known_to_both(self, low: int, high: int) -> bytes:
         """Return the SHA-256 of what both clients of a pair have to be told alike.
@@ -62,7 +62,7 @@ class Seats:
         return self._digest((low, high)) if self._whole is None else self._whole
 
     def _digest(self, clients: Iterable[int]) -> bytes:
-        return sha256(b"".join(encoded(v) + self._seats[v] for v in clients)).digest()
+        return sha256(b"".join([self._seats[v] for v in clients])).digest()
 
 
 def pair_keys(terms: Terms, agreement: KeyPair, client: int, other: int, seats: Seats) -> PairKeys:
