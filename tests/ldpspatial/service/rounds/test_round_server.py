@@ -353,7 +353,7 @@ def test_seats_and_enrolment_are_for_those_who_may(
             (202, Ask("POST", f"/rounds/{digest}/1/seat", request)),
             (422, Ask("POST", f"/rounds/{digest}/2/seat", request)),  # signed for another round
             (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1])),
-            (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1] + b"\x00")),
+            (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1] + bytes([request[-1] ^ 1]))),
             (413, Ask("POST", f"/rounds/{digest}/1/seat", bytes(5000))),
             (422, Ask("POST", f"/directory/{digest}", bytes(31))),
             (422, Ask("POST", f"/directory/{digest}", bytes(64))),  # keys that everybody has
