@@ -35,6 +35,7 @@ from client_sdk.rounds.shared import (
     KeyAdvert,
     KeyList,
     KeyPair,
+    Seats,
     SharesIn,
     SigningKey,
     Survivors,
@@ -83,11 +84,11 @@ class Neighbour:
 
     def meet(self, identity: bytes, other: KeyAdvert) -> None:
         """Agree with the device that is measured."""
+        identities = {self.number: self.identity.public, other.client: identity}
         keys = {self.number: self.mask_key, other.client: other.mask_key}
-        public = identity[KEY_BYTES:]
-        self._keys = pair_keys(
-            self.terms, self.identity.agreement, self.number, other.client, public, keys
-        )
+        seats = Seats(self.terms, identities, keys)
+        agreement = self.identity.agreement
+        self._keys = pair_keys(self.terms, agreement, self.number, other.client, seats)
         self._passage = self.terms.label("shares", self.number, other.client)
 
     def sealed(self) -> tuple[int, bytes]:
@@ -168,7 +169,7 @@ def measured(document: RoundDocument, campaign: Campaign, one: Participant | Bar
     told = frozenset(range(terms.clients)) - gone
     survivors = Survivors(terms.digest, own, told, terms.clients).to_bytes()
     cost.of(survivors, lambda: one.confirm(survivors))
-    statement = survivor_statement(terms, told, listed)
+    statement = survivor_statement(terms, told)
     codes = tuple(each.confirmed(statement) for each in near.values())
     confirmed = Confirmations(terms.digest, own, codes).to_bytes()
     cost.of(confirmed, lambda: one.reveal(confirmed))

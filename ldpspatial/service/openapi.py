@@ -145,7 +145,7 @@ def _for_rounds() -> Json:
             "post": _of_round(
                 "askForSeat",
                 "Ask for a seat with a certificate and a signature.",
-                {"200": _answer("The seat.", "Seat"), **later, **_problems(410, *OF_BODIES)},
+                {"200": _answer("The seat.", "Seat"), **later, **_problems(409, 410, *OF_BODIES)},
                 BYTES,
                 *(campaign, number),
             )

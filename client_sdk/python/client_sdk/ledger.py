@@ -404,19 +404,20 @@ class Ledger:
             state, asked = books.ask(lambda: step(before))
             state = unicode_text("state", state)
             asked = whole_number("micro_epsilon", asked, 0, MAX_SPENDING)
-            with explained(file):
-                here = self._spent_on(books, name)
-            if state != before:
+            if state == before:
+                return state
+            if asked or room:
+                with explained(file):
+                    here = self._spent_on(books, name)
                 _check_budget(books.head, here, max(asked, room), limit)
             with explained(file):
-                if asked and state != before:
+                if asked:
                     books.put("spending", name, here + asked)
                     books.head = books.head._replace(spent=books.head.spent + asked)
-                if state != before:
-                    if document is not None and books.get("joined", document[0]) is None:
-                        books.put("joined", *document, None)
-                    books.put("rounds", name, state)
-                    books.commit()
+                if document is not None and books.get("joined", document[0]) is None:
+                    books.put("joined", *document, None)
+                books.put("rounds", name, state)
+                books.commit()
         return state
 
     @uninterrupted

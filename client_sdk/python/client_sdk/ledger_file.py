@@ -104,6 +104,7 @@ class Transaction:
         self._file = file
         self._lock = lock
         self._found = os.stat(file)
+        self._rows: dict[tuple[str, object], tuple[Row, bytes] | None] = {}  # read or written
 
     def get(self, table: str, key: object) -> Row | None:
         """Return the row of a key, verified, or None."""
@@ -124,7 +125,7 @@ class Transaction:
     def put(self, table: str, *row: Any) -> None:
         """Write a row in place of what its key has."""
         before = self._read(table, row[0])
-        if table in _LATE:
+        if before is None and table in _LATE:
             _make_table(self._connection, table)
         digest = _digest(table, row)
         self._content += int.from_bytes(digest, "big")
@@ -132,6 +133,7 @@ class Transaction:
         marks = ", ".join("?" * (len(row) + 1))
         statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608
         self._connection.execute(statement, (*row, digest))
+        self._rows[table, row[0]] = row, digest
 
     def remove(self, table: str, key: object) -> Row | None:
         """Delete the row of a key and return it, or None."""
@@ -140,10 +142,19 @@ class Transaction:
             return None
         self._content -= int.from_bytes(before[1], "big")
         self._connection.execute(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", (key,))  # noqa: S608
+        self._rows[table, key] = None
         return before[0]
 
     def _read(self, table: str, key: object) -> tuple[Row, bytes] | None:
-        """Return the row of a key, verified, and its checksum."""
+        """Return the row of a key, verified, and its checksum; read once.
+
+        Nobody else writes meanwhile: :meth:`commit` checks that, and a changed head ends the call.
+        """
+        if (table, key) not in self._rows:
+            self._rows[table, key] = self._found_row(table, key)
+        return self._rows[table, key]
+
+    def _found_row(self, table: str, key: object) -> tuple[Row, bytes] | None:
         if not _has_table(self._connection, table):
             return None
         query = f"SELECT * FROM {table} WHERE {_KEYS[table]} = ?"  # noqa: S608

@@ -44,6 +44,7 @@ from client_sdk.rounds import (
 )
 from client_sdk.rounds.client import Client
 from client_sdk.rounds.keys import (
+    Seats,
     key_statement,
     mask_pair,
     own_mask,
@@ -116,8 +117,9 @@ def cryptography() -> Json:
     first, second = (KeyPair(StreamEntropy(name)(32)) for name in ("first", "second"))
     label = TERMS.label("pair mask", 0, 1)
     keys = {0: bytes(range(32)), 1: bytes(range(32, 64)), 3: bytes(range(64, 96))}
-    told = survivor_statement(TERMS, frozenset({0, 1, 3}), keys)
+    told = survivor_statement(TERMS, frozenset({0, 1, 3}))
     on_circle = replace(TERMS, clients=6, neighbours=Neighbours(2, 2), honest_server=True)
+    people = {k: bytes([k]) * 32 + key.public for k, key in ((0, second), (1, first), (3, second))}
     secret = int.from_bytes(draw(StreamEntropy("secret")), "big")
     entropy = Recorded("polynomial")
     shares = split(secret, 3, [1, 2, 3, 4], entropy)
@@ -153,24 +155,23 @@ def cryptography() -> Json:
             "client": 2, "secret": bytes(range(16)).hex(),
             "public": mask_pair(TERMS, 2, bytes(range(16))).public.hex(),
         },
-        "pair_keys": {
-            "client": 1, "other": 0, "private": first.private.hex(),
-            "public": second.public.hex(), "mask_keys": {str(k): v.hex() for k, v in keys.items()},
-            **{
-                name: key.hex()
-                for name, key in pair_keys(TERMS, first, 1, 0, second.public, keys)
-                ._asdict()
-                .items()
-            },
-        },
+        "pair_keys": [
+            {
+                "terms": _terms(terms), "client": 1, "other": 0, "private": first.private.hex(),
+                "identities": {str(k): v.hex() for k, v in people.items()},
+                "mask_keys": {str(k): v.hex() for k, v in keys.items()},
+                **{
+                    name: key.hex()
+                    for name, key in pair_keys(terms, first, 1, 0, Seats(terms, people, keys))
+                    ._asdict()
+                    .items()
+                },
+            }
+            for terms in (TERMS, on_circle)
+        ],
         "confirmed": {
-            "survivors": [0, 1, 3], "mask_keys": {str(k): v.hex() for k, v in keys.items()},
-            "statement": told.hex(), "key": bytes(range(32)).hex(),
+            "survivors": [0, 1, 3], "statement": told.hex(), "key": bytes(range(32)).hex(),
             "code": code(bytes(range(32)), told).hex(),
-        },
-        "confirmed_on_circle": {
-            "terms": _terms(on_circle), "survivors": [0, 4, 5],
-            "statement": survivor_statement(on_circle, frozenset({0, 4, 5}), keys).hex(),
         },
         "pair_mask": {
             "client": 0, "other": 1, "private": first.private.hex(),

@@ -20,7 +20,12 @@ from ldpspatial.service.database import Database
 from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
 from ldpspatial.service.problems import Problem, busy
 from ldpspatial.service.rounds.directory import FullDirectoryError, enrol
-from ldpspatial.service.rounds.server import NoSeatError, RoundServer, Running
+from ldpspatial.service.rounds.server import (
+    NoSeatError,
+    OtherRoundError,
+    RoundServer,
+    Running,
+)
 from ldpspatial.service.rounds.sessions import OverError, Session
 
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -108,6 +113,9 @@ class RoundApi:
             raise Problem(422, str(error)) from None
         except NoSeatError:
             raise Problem(410, "The round has no seat for this device.") from None
+        except OtherRoundError:
+            detail = "This identity has asked for a seat in another round of the campaign."
+            raise Problem(409, detail) from None
         if seat is None:
             return Response(status_code=202, headers={**SECRET, **AGAIN})
         told = {

@@ -2,7 +2,8 @@
 
 An object that a service mounts (:mod:`ldpspatial.service.rounds.api` has its requests). Whatever it
 knows is in the store, so that a process which ended anywhere is followed by one that goes on. Of a
-person it keeps a certificate while their round runs, and nothing of when anything was sent.
+person it keeps a certificate while their round runs, which round that is until the campaign is
+over, and nothing of when anything was sent.
 
 A round has the time that the campaign gives it. In the first quarter people ask for seats; then all
 who asked are dealt to sessions at random, and each of the five steps has an eighth, or ends as soon
@@ -40,6 +41,10 @@ MICRO = 10**6
 
 class NoSeatError(Exception):
     """The round has no seat for this person: it is over, or more people came than it takes."""
+
+
+class OtherRoundError(Exception):
+    """The person has asked for a seat in another round of the campaign."""
 
 
 @dataclass
@@ -173,9 +178,14 @@ class RoundServer:
         ProtocolError
             The request is not one of an enrolled person, or not signed by them.
         NoSeatError
+        OtherRoundError
         """
         digest = running.campaign.digest
         certificate = check_seat_request(body, running.directory, digest, number)
+        sql = "SELECT round FROM round_requests WHERE campaign = $1 AND person = $2"
+        asked = await rows_of(self._database, (int,), sql, digest, certificate.number)
+        if asked not in ([], [(number,)]):
+            raise OtherRoundError
         document = running.document
         if document is None or document.round != number:
             if number <= running.plan.rounds_taken:
@@ -188,6 +198,8 @@ class RoundServer:
             if seat is None:
                 raise NoSeatError
             return seat
+        if asked:
+            return None
         sql = (
             "INSERT INTO round_requests (campaign, round, person, certificate) "
             "SELECT $1, $2, $3, $4 FROM round_rounds "
@@ -289,7 +301,9 @@ class RoundServer:
 
     async def _insert(self, campaign: Campaign, number: int, text: str, state: str) -> None:
         sql = "INSERT INTO round_rounds (campaign, number, document, state) VALUES ($1, $2, $3, $4)"
-        await self._database.run([Statement(sql, [(campaign.digest, number, text, state)])])
+        opened = Statement(sql, [(campaign.digest, number, text, state)])
+        over = forgotten(campaign, number) if state == OVER else []
+        await self._database.run([opened, *over])
 
     async def _deal(self, running: Running, document: RoundDocument) -> None:
         """Deal everybody who asked to sessions, at random; who finds no seat is not asked."""
@@ -304,11 +318,12 @@ class RoundServer:
         state = (
             "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2 AND state = $4"
         )
-        delete = "DELETE FROM round_requests WHERE campaign = $1 AND round = $2"
+        # That they asked stays, or they could ask again in a later round.
+        taken = "UPDATE round_requests SET certificate = $3 WHERE campaign = $1 AND round = $2"
         await self._database.run([
             Statement(state, [(digest, number, SUMMING, GATHERING)], expected=1),
             *statements,
-            Statement(delete, [(digest, number)]),
+            Statement(taken, [(digest, number, b"")]),
         ])  # fmt: skip
         running.state = SUMMING
 
@@ -331,12 +346,19 @@ class RoundServer:
         sql = "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2"
         row = (running.campaign.digest, document.round, OVER)
         results = [await session.result() for session in sessions]
-        await self._database.run([Statement(sql, [row])])
+        over = Statement(sql, [row])
+        await self._database.run([over, *forgotten(running.campaign, document.round)])
         running.plan.take(results)
         for session in sessions:
             self._sessions.pop(session.name)
         running.document, running.state, running.sessions = None, OVER, None
         running.seats, running.begun = {}, {}
+
+
+def forgotten(campaign: Campaign, number: int) -> list[Statement]:
+    """Return what deletes who asked for which round, once a campaign's last round is over."""
+    sql = "DELETE FROM round_requests WHERE campaign = $1"
+    return [Statement(sql, [(campaign.digest,)])] if number == campaign.rounds else []
 
 
 def session_sizes(people: int, threshold: int, most: int) -> list[int]:

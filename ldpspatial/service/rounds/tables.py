@@ -23,8 +23,9 @@ TABLES = (
     # state is gathering, summing or over.
     "CREATE TABLE round_rounds (campaign TEXT NOT NULL, number {whole} NOT NULL, "
     "document TEXT NOT NULL, state TEXT NOT NULL, UNIQUE (campaign, number))",
+    # One round a person; the certificate is empty once seats are dealt.
     "CREATE TABLE round_requests (campaign TEXT NOT NULL, round {whole} NOT NULL, "
-    "person {whole} NOT NULL, certificate {bytes} NOT NULL, UNIQUE (campaign, round, person))",
+    "person {whole} NOT NULL, certificate {bytes} NOT NULL, UNIQUE (campaign, person))",
     # state is running, summed or aborted; secret is what seats' tokens and the circle come from.
     "CREATE TABLE round_sessions (session TEXT NOT NULL UNIQUE, campaign TEXT NOT NULL, "
     "round {whole} NOT NULL, state TEXT NOT NULL, step {whole} NOT NULL, heard {whole} NOT NULL, "
@@ -56,7 +57,7 @@ async def end_rounds(database: Database) -> None:
     """End what runs, without a sum, and delete all that people sent for it.
 
     For a copy of a store: what was masked is not to lie in back-ups, and a session that goes on
-    from a copy would ask people who have long gone on.
+    from a copy would ask people who have long gone on. Which round each person asked for stays.
     """
     if not await has_rounds(database):
         return
@@ -64,9 +65,8 @@ async def end_rounds(database: Database) -> None:
         Statement("UPDATE round_sessions SET state = 'aborted', secret = $1 "
                   "WHERE state = 'running'", [(b"",)]),
         Statement("UPDATE round_rounds SET state = 'over' WHERE state <> 'over'"),
-        *(Statement(sql) for sql in (
-            "DELETE FROM round_messages", "DELETE FROM round_seats", "DELETE FROM round_requests",
-        )),
+        Statement("UPDATE round_requests SET certificate = $1", [(b"",)]),
+        *(Statement(sql) for sql in ("DELETE FROM round_messages", "DELETE FROM round_seats")),
     ])  # fmt: skip
 
 

@@ -102,6 +102,26 @@ def dying(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
         monkeypatch.setattr(ledger_file.Transaction, "commit", last)
 
 
+def test_what_the_ledger_did_not_take_or_took_from_others_is_not_gone_on_from(
+    tmp_path: Path,
+) -> None:
+    """Two objects of one device answer by turns, and each commit fails first."""
+    session = a_session(tmp_path)
+    both = [session.participants[0], Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)]
+    for step in Step:
+        with pytest.MonkeyPatch.context() as patch:
+            dying(patch, "before")
+            with pytest.raises(Died):
+                session.answer(0, both[step % 2])
+        first = session.answer(0, both[step % 2])
+        assert session.answer(0, both[1 - step % 2]) == first
+        for number in range(1, 5):
+            session.take(session.answer(number))
+        session.take(first)
+        session.close()
+    assert session.server.survivors == set(range(5))
+
+
 @pytest.mark.parametrize("when", ["before", "half way", "after"])
 def test_a_process_killed_at_any_message_goes_on_with_the_very_same_bytes(
     tmp_path: Path, when: str
@@ -407,18 +427,36 @@ def test_what_was_not_joined(tmp_path: Path, call: Callable[[Device], object]) -
         call(a_device(tmp_path))
 
 
+def make_earlier(device: Device, *changes: tuple[str, str]) -> None:
+    def earlier(state: str | None) -> tuple[str, int]:
+        assert state is not None
+        for now, before in (('"protocol":5,', ""), *changes):
+            assert now in state
+            state = state.replace(now, before)
+        return state, 0
+
+    device._ledger.advance(CAMPAIGN.digest, earlier, CAMPAIGN.micro_epsilon)
+
+
 def test_keys_of_an_earlier_version_are_shown_to_nobody(tmp_path: Path) -> None:
     """There the field of the identity held a private key."""
     device = a_device(tmp_path)
     joined(device, CAMPAIGN)
-
-    def earlier(state: str | None) -> tuple[str, int]:
-        assert state is not None
-        return state.replace('"public":', '"identity":'), 0
-
-    device._ledger.advance(CAMPAIGN.digest, earlier, CAMPAIGN.micro_epsilon)
+    make_earlier(device, ('"public":', '"identity":'))
     with pytest.raises(CollectionError, match="earlier version"):
         joined(device, CAMPAIGN)
+
+
+def test_a_session_of_an_earlier_version_is_over_and_another_may_be_begun(tmp_path: Path) -> None:
+    session = a_session(tmp_path).until(Step.SHARE)
+    one, before = session.participants[0], session.participants[0].identity
+    make_earlier(Device.open(tmp_path / "0"))
+    assert one.due is one.resume() is None
+    with pytest.raises(ProtocolError, match="begun under an earlier version of the protocol"):
+        session.answer(0)
+    assert one.identity == before
+    one.begin(DOCUMENT.to_json(), b"another session.", 0)
+    assert one.due is Step.SHARE
 
 
 def test_a_tree_counts_the_deepest_node_around_a_position() -> None:

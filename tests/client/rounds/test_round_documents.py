@@ -24,7 +24,7 @@ def load(path: str) -> Any:
 
 VECTORS = load("vectors/rounds/documents.json")
 CAMPAIGN_SCHEMA = Draft202012Validator(load("schema/campaign-1.json"))
-ROUND_SCHEMA = Draft202012Validator(load("schema/round-2.json"))
+ROUND_SCHEMA = Draft202012Validator(load("schema/round-3.json"))
 CAMPAIGNS = [Campaign.from_json(entry["text"]) for entry in VECTORS["campaigns"]]
 
 

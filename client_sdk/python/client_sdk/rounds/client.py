@@ -5,7 +5,7 @@ answers nothing any more. So a server gets one answer a round from it, and of ev
 two secrets it reveals a share of one at most.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from client_sdk.rounds import shamir
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.keys import (
     PairKeys,
+    Seats,
     key_statement,
     mask_pair,
     own_mask,
@@ -42,14 +43,13 @@ from client_sdk.rounds.primitives import (
     IDENTITY_BYTES,
     KEY_BYTES,
     Identity,
-    agreement_half,
     code,
     is_code,
     seal,
     unseal,
 )
 from client_sdk.rounds.terms import Step, Terms
-from client_sdk.rounds.wire import Message, Reader, listed, require
+from client_sdk.rounds.wire import Message, Reader, as_text, from_text, listed, require
 
 
 class Client:
@@ -109,13 +109,14 @@ class Client:
     def share(self, message: KeyList) -> SharesOut:
         """Round 1: agree with the neighbours, share the two secrets among them and oneself.
 
-        That a key is its owner's is not known yet: it enters what is agreed on, so that only shares
-        whose sender knows the same keys open in round 2, before a mask is made.
+        Who sits where and with which key is as the server says. It enters what is agreed on, so
+        that only shares whose sender was told the same open in round 2, before a mask is made.
 
         Raises
         ------
         ProtocolError
-            Too few keys, a repeated one, one of a stranger, or not one's own among them.
+            Too few keys, a repeated one, one of a stranger, or not one's own among them; an
+            identity in two seats.
         """
         with self._round(Step.SHARE, message, KeyList):
             self._mask_keys = self._checked_keys(message)
@@ -130,7 +131,7 @@ class Client:
             # None of its own mask key: that is revealed only if it fails, when it cannot answer.
             self._seed_shares = {self.number: shares["seed"].pop(self.number)}
             self._key_shares: dict[int, int] = {}
-            self._pairs = {holder: self._agreed(holder) for holder in shares["seed"]}
+            self._pairs = self._agreed(shares["seed"])
             self._identity = None  # who found it later would open what was sealed by and for it
             sealed = tuple(
                 self._seal(holder, seed, shares["key"][holder])
@@ -164,9 +165,9 @@ class Client:
                 raise ProtocolError(f"too few neighbours sent shares: {len(senders)}")
             for sender, ciphertext in message.sealed:
                 self._open(sender, ciphertext)
-            return MaskedVector(
-                self.terms.digest, self.number, self._masked(vector), self.terms.bits
-            )
+            masked = self._masked(vector)
+            del self._seed, self._mask_secret, self._mask_pair, self._mask_keys
+            return MaskedVector(self.terms.digest, self.number, masked, self.terms.bits)
 
     def confirm(self, message: Survivors) -> Confirmation:
         """Round 3: confirm to the neighbours the one set of survivors that shares are revealed for.
@@ -231,17 +232,19 @@ class Client:
         due = self._next
         state: dict[str, Any] = {"due": -1 if due is None else int(due)}
         if due in (Step.SHARE, Step.MASK):
-            state["mask_secret"] = self._mask_secret.hex()
+            state["mask_secret"] = as_text(self._mask_secret)
+        if due is Step.MASK:
+            state["mask_keys"] = as_text(listed(self._mask_keys.items()))
+            state["seed"] = as_text(self._seed)
         if due is not None and due >= Step.MASK:
-            state["mask_keys"] = listed(self._mask_keys.items()).hex()
             state["seed_shares"] = _written(self._seed_shares)
             state["key_shares"] = _written(self._key_shares)
-            kept = due - Step.MASK + 1  # of the four keys of a pair, in the order of their use
-            state["pairs"] = listed((v, b"".join(k[kept:])) for v, k in self._pairs.items()).hex()
-        if due is Step.MASK:
-            state["seed"] = self._seed.hex()
+            left = due - Step.MASK + 1  # of the four keys of a pair, in the order of their use
+            state["pairs"] = as_text(
+                listed((v, b"".join(keys[left:])) for v, keys in self._pairs.items())
+            )
         if due is Step.REVEAL:
-            state["told"] = bits_of_numbers(self._told, self.terms.clients).hex()
+            state["told"] = as_text(bits_of_numbers(self._told, self.terms.clients))
         return state
 
     @classmethod
@@ -264,10 +267,12 @@ class Client:
         due = state["due"]
         client._next = None if due < 0 else Step(due)
         if "mask_secret" in state:
-            client._mask_secret = bytes.fromhex(state["mask_secret"])
+            client._mask_secret = from_text(state["mask_secret"])
             client._mask_pair = mask_pair(terms, number, client._mask_secret)
-        if "pairs" in state:
+        if "seed" in state:
             client._mask_keys = _read(state["mask_keys"], KEY_BYTES)
+            client._seed = from_text(state["seed"])
+        if "pairs" in state:
             for name in ("seed_shares", "key_shares"):
                 shares = _read(state[name], shamir.SHARE_BYTES)
                 numbers = {v: int.from_bytes(share, "big") for v, share in shares.items()}
@@ -279,10 +284,8 @@ class Client:
                 v: PairKeys._make([b""] * dropped + [keys[k : k + KEY_BYTES] for k in starts])
                 for v, keys in _read(state["pairs"], size).items()
             }
-        if "seed" in state:
-            client._seed = bytes.fromhex(state["seed"])
         if "told" in state:
-            client._accept(numbers_of_bits(bytes.fromhex(state["told"]), terms.clients))
+            client._accept(numbers_of_bits(from_text(state["told"]), terms.clients))
         return client
 
     @contextmanager
@@ -321,17 +324,19 @@ class Client:
             identity = self._directory.get(owner) if 0 <= owner < self.terms.clients else None
             if identity is None or len(identity) != IDENTITY_BYTES:
                 raise ProtocolError(f"client {owner} is not enrolled")
+        if len({self._directory[owner] for owner in found}) < len(found):
+            raise ProtocolError("one identity sits in two seats")
         return found
 
     def _known_of(self, told: frozenset[int]) -> frozenset[int]:
         """Return whose shares this client may hold, of those who survive."""
-        return told if self.terms.complete else frozenset(self._mask_keys) & told
+        return told if self.terms.complete else told & {*self._pairs, self.number}
 
     def _accept(self, told: frozenset[int]) -> None:
         """Take a list of survivors for the one that shares will be revealed for."""
         self._told = told
         self._survivors = self._known_of(told)
-        self._statement = survivor_statement(self.terms, told, self._mask_keys)
+        self._statement = survivor_statement(self.terms, told)
 
     def _distinct(self, numbers: Iterator[int]) -> set[int]:
         listed = list(numbers)
@@ -340,12 +345,10 @@ class Client:
             raise ProtocolError("a client occurs twice in a list")
         return distinct
 
-    def _agreed(self, other: int) -> PairKeys:
-        identity = self._known_identity()
-        public = agreement_half(self._directory[other])
-        return pair_keys(
-            self.terms, identity.agreement, self.number, other, public, self._mask_keys
-        )
+    def _agreed(self, others: Iterable[int]) -> dict[int, PairKeys]:
+        seats = Seats(self.terms, self._directory, self._mask_keys)
+        agreement = self._known_identity().agreement
+        return {v: pair_keys(self.terms, agreement, self.number, v, seats) for v in others}
 
     def _seal(self, receiver: int, seed_share: int, key_share: int) -> bytes:
         passage = self.terms.label("shares", self.number, receiver)
@@ -386,9 +389,9 @@ def _check_vector(vector: Ints, terms: Terms) -> None:
 
 def _written(shares: Mapping[int, int]) -> str:
     """Return shares by their owners as a text."""
-    return listed((v, s.to_bytes(shamir.SHARE_BYTES, "big")) for v, s in shares.items()).hex()
+    return as_text(listed((v, s.to_bytes(shamir.SHARE_BYTES, "big")) for v, s in shares.items()))
 
 
 def _read(text: str, size: int) -> dict[int, bytes]:
     """Return what was listed by clients in a text, ``size`` bytes each."""
-    return dict(Reader(bytes.fromhex(text)).pairs(size))
+    return dict(Reader(from_text(text)).pairs(size))

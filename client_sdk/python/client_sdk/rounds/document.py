@@ -30,7 +30,7 @@ from client_sdk.rounds.noise import NoiseShare
 from client_sdk.rounds.terms import MAX_BITS, SESSION_BYTES, Terms
 from client_sdk.validate import MAX_EPSILON, MICRO, shown
 
-SCHEMA = "ldpspatial/round/2"
+SCHEMA = "ldpspatial/round/3"
 WRAP_BITS = 40  # a total wraps with a probability of at most 2^-39 an element
 
 _NUMBERS = (

@@ -1,6 +1,6 @@
 """What client and server derive alike: keys of pairs, masks, and what is signed or confirmed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from client_sdk.rounds.messages import KeyAdvert
 from client_sdk.rounds.primitives import (
     KEY_BYTES,
     KeyPair,
+    agreement_half,
     derive,
     signing_half,
     verified,
@@ -30,19 +31,46 @@ class PairKeys(NamedTuple):
     checks: bytes  # the survivors that the other confirms
 
 
-def pair_keys(
-    terms: Terms,
-    agreement: KeyPair,
-    client: int,
-    other: int,
-    other_key: bytes,
-    mask_keys: Mapping[int, bytes],
-) -> PairKeys:
-    """Return the keys of a pair: known to those two alone, who then agree on both mask keys.
+class Seats:
+    """Who sits where in a session and with which mask key, as one client was told.
 
-    Long-term keys are agreed on, and the mask keys enter, which are drawn afresh for each session.
-    So a key serves one session, though its name came twice, and what was sealed or confirmed under
-    other mask keys than a client knows does not hold.
+    Parameters
+    ----------
+    terms : Terms
+    identities, mask_keys : mapping of client to bytes
+        64 and 32 bytes, of the client and its neighbours: on the complete graph of all who have
+        joined.
+    """
+
+    def __init__(
+        self, terms: Terms, identities: Mapping[int, bytes], mask_keys: Mapping[int, bytes]
+    ) -> None:
+        self._identities = identities
+        self._seats = {v: encoded(v) + identities[v] + key for v, key in sorted(mask_keys.items())}
+        self._whole = self._digest(self._seats) if terms.complete else None
+
+    def agreement_key(self, client: int) -> bytes:
+        """Return the long-term key that others agree on keys with."""
+        return agreement_half(self._identities[client])
+
+    def known_to_both(self, low: int, high: int) -> bytes:
+        """Return the SHA-256 of what both clients of a pair have to be told alike.
+
+        All seats on the complete graph; on a circle, where neighbours of one are strangers to the
+        other, their own two.
+        """
+        return self._digest((low, high)) if self._whole is None else self._whole
+
+    def _digest(self, clients: Iterable[int]) -> bytes:
+        return sha256(b"".join([self._seats[v] for v in clients])).digest()
+
+
+def pair_keys(terms: Terms, agreement: KeyPair, client: int, other: int, seats: Seats) -> PairKeys:
+    """Return the keys of a pair: known to those two alone, and only if they were told alike.
+
+    Long-term keys are agreed on, and who sits where enters, with mask keys that are drawn afresh
+    for each session. So a key serves one session, though its name came twice, and what was sealed
+    or confirmed by somebody who was told of other seats or other mask keys does not hold.
 
     Parameters
     ----------
@@ -50,10 +78,8 @@ def pair_keys(
     agreement : KeyPair
         The client's long-term key.
     client, other : int
-    other_key : bytes, 32
-        The other's long-term key, as the directory has it.
-    mask_keys : mapping of client to bytes
-        Public keys of this session, those of both among them.
+    seats : Seats
+        As the client was told.
 
     Raises
     ------
@@ -61,8 +87,8 @@ def pair_keys(
         Nobody can agree with the other's key.
     """
     low, high = sorted((client, other))
-    label = terms.label("pair", low, high) + mask_keys[low] + mask_keys[high]
-    shared = agreement.agree(other_key, terms.digest, label, 4 * KEY_BYTES)
+    label = terms.label("pair", low, high) + seats.known_to_both(low, high)
+    shared = agreement.agree(seats.agreement_key(other), terms.digest, label, 4 * KEY_BYTES)
     seal_up, seal_down, confirm_up, confirm_down = (  # up: from the smaller number to the larger
         shared[place : place + KEY_BYTES] for place in range(0, len(shared), KEY_BYTES)
     )
@@ -109,28 +135,12 @@ def key_statement(terms: Terms, mask_key: bytes) -> bytes:
     return terms.label("keys") + mask_key
 
 
-def survivor_statement(
-    terms: Terms, survivors: frozenset[int], mask_keys: Mapping[int, bytes]
-) -> bytes:
+def survivor_statement(terms: Terms, survivors: frozenset[int]) -> bytes:
     """Return what clients confirm of the survivors to each other.
 
-    The keys that they do so with stand for this session and for the two mask keys of the pair
-    (`pair_keys`). On the complete graph the statement names the mask keys of all besides: who
-    confirms vouches for one list of keys and one of survivors.
-
-    Parameters
-    ----------
-    terms : Terms
-    survivors : frozenset of int
-    mask_keys : mapping of client to bytes
-        As the client was told them: on the complete graph those of all who have joined.
+    The keys that they do so with stand for this session, its seats and its mask keys (`pair_keys`).
     """
-    told = terms.label("survivors") + bits_of_numbers(survivors, terms.clients)
-    if not terms.complete:
-        return told
-    return (
-        told + sha256(b"".join(encoded(v) + key for v, key in sorted(mask_keys.items()))).digest()
-    )
+    return terms.label("survivors") + bits_of_numbers(survivors, terms.clients)
 
 
 def check_advert(terms: Terms, advert: KeyAdvert, directory: Mapping[int, bytes]) -> None:

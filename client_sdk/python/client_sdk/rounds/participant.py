@@ -7,44 +7,36 @@ it never sends a second vector, and never reveals both shares of one client. The
 stored in the transaction that debits what it costs.
 """
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
-from client_sdk import canonical, entropy
+from client_sdk import entropy
 from client_sdk.device import Device
 from client_sdk.errors import (
-    AlreadyGivenError,
     CollectionError,
     NotAskedError,
     ParameterError,
 )
+from client_sdk.rounds import kept
 from client_sdk.rounds.campaign import Campaign
 from client_sdk.rounds.client import Client
 from client_sdk.rounds.document import RoundDocument
 from client_sdk.rounds.enrolment import seat_request
 from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.kept import State
 from client_sdk.rounds.messages import Confirmations, KeyList, SharesIn, Survivors
 from client_sdk.rounds.noise import client_vector
-from client_sdk.rounds.primitives import IDENTITY_BYTES, KEY_BYTES, Identity, SigningKey
+from client_sdk.rounds.primitives import IDENTITY_BYTES, KEY_BYTES, SigningKey
 from client_sdk.rounds.terms import SESSION_BYTES, Step
-from client_sdk.rounds.wire import Message
+from client_sdk.rounds.wire import Message, as_text
 from client_sdk.validate import shown, whole_number, written_epsilon
-
-MAX_SESSIONS = 16  # that a device begins in one campaign; all but the last without a vector
 
 Identities = Callable[[list[int]], Mapping[int, bytes]]
 Respond = Callable[[Client, bytes, RoundDocument], Message]
-State = dict[str, Any]
-
-_NONE: State = {
-    "sessions": [], "session": "", "round": "", "number": 0, "step": -1, "asked": "", "answer": "",
-    "spent": 0, "left": "", "client": {}, "signing": "", "agreement": "", "public": "",
-}  # fmt: skip
+Moved = tuple[State, int, "Client | None"]  # as kept, what that spends, and the client it is of
 
 
 class Participant:
@@ -77,6 +69,8 @@ class Participant:
         self.campaign = campaign
         self.number = number
         self._documents: dict[str, RoundDocument] = {}
+        # State as text, read, and the client that it is of: what the last answer left.
+        self._last: tuple[str, State, Client | None] | None = None
 
     @classmethod
     def join(
@@ -115,10 +109,7 @@ class Participant:
             if before is not None:
                 return before, 0
             signing, agreement = entropy.system(KEY_BYTES), entropy.system(KEY_BYTES)
-            return _written({
-                **_NONE, "signing": signing.hex(), "agreement": agreement.hex(),
-                "public": Identity(signing, agreement).public.hex(),
-            }), 0  # fmt: skip
+            return kept.written(kept.enrolled(signing, agreement)), 0
 
         device._ledger.advance(digest, enrol, campaign.micro_epsilon)
         return cls.open(device, digest)
@@ -133,18 +124,14 @@ class Participant:
             The device has not joined it, or did under an earlier version of the protocol.
         LedgerError
         """
-        kept, state = device._ledger.joined(digest), device._ledger.state(digest)
-        if kept is not None and state is not None and "public" not in _read(state):
-            raise CollectionError(
-                "the device joined this campaign under an earlier version of the protocol, whose "
-                "keys are of no use here: it can take part in another campaign"
-            )
-        if kept is None or not kept[1] or state is None:
+        pinned, state = device._ledger.joined(digest), device._ledger.state(digest)
+        if pinned is None or not pinned[1] or state is None:
             raise CollectionError(
                 "the device has not joined this campaign: call join with its document, the digest "
                 "that the app ships and a largest epsilon"
             )
-        return cls(device, Campaign.from_json(kept[0], digest), kept[1][0])
+        kept.read(state)  # or its keys are of no use
+        return cls(device, Campaign.from_json(pinned[0], digest), pinned[1][0])
 
     @property
     def identity(self) -> bytes:
@@ -228,19 +215,13 @@ class Participant:
         self.check_open()
         here = {"session": session.hex(), "round": asked.digest, "number": number}
 
-        def move(before: str | None) -> tuple[str, int]:
-            state = _read(before)
-            if _check_new(state, here):
-                return str(before), 0
-            identity = _identity(state)
+        def move(state: State, last: Client | None) -> Moved:
+            if kept.is_begun(state, here):
+                return state, 0, last
+            identity = kept.identity_of(state)
             client = Client(terms, number, identity, {number: identity.public})
-            answer = client.advertise()
-            return _written({
-                **_NONE, **here, **_keys_of(state),
-                "sessions": [*state["sessions"], session.hex()],
-                "step": int(Step.ADVERTISE), "answer": answer.to_bytes().hex(),
-                "client": client.saved(),
-            }), 0  # fmt: skip
+            answer = client.advertise().to_bytes()
+            return kept.begun(state, here, answer, client.saved()), 0, client
 
         self._documents[asked.digest] = asked
         # Kept with the session: documents of rounds that cannot be begun would fill the disk.
@@ -261,7 +242,8 @@ class Participant:
         ProtocolError, NotAskedError, LedgerError
             As for every message; what ``identities`` raises passes through, and nothing happened.
         """
-        state = self._state()
+        last = self._last
+        state = self._state() if last is None else last[1]
         known: Mapping[int, bytes] = {}
         if state["step"] == Step.ADVERTISE and not state["left"]:
             known = self._fetched(state, message, identities)
@@ -269,7 +251,7 @@ class Participant:
         def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
             return client.share(KeyList.from_bytes(data, client.terms))
 
-        return self._answer(Step.SHARE, message, respond, known)
+        return self._answer(Step.SHARE, message, respond, known, state["session"])
 
     def mask(self, message: bytes, lat: float, lon: float) -> bytes:
         """Answer the neighbours' shares: return the vector of a position under noise and masks.
@@ -323,18 +305,17 @@ class Participant:
         state = self._state()
         if state["left"] or state["step"] < 0 or not state["answer"]:
             return None
-        return Step(state["step"]), bytes.fromhex(state["answer"])
+        return Step(state["step"]), kept.answer_of(state)
 
     def finish(self) -> None:
         """Forget what was kept to be sent again, once the server has the last answer."""
 
-        def move(before: str | None) -> tuple[str, int]:
-            state = _read(before)
+        def move(state: State, last: Client | None) -> Moved:
             if state["step"] != Step.REVEAL:
                 raise ProtocolError("the session is not over: its last answer was not given")
-            return _written({**state, "answer": "", "asked": ""}), 0
+            return {**state, "answer": "", "asked": ""}, 0, last
 
-        self._ledger.advance(self.campaign.digest, move, self.campaign.micro_epsilon)
+        self._moved(move)
 
     def _answer(
         self,
@@ -342,70 +323,103 @@ class Participant:
         data: bytes,
         respond: Respond,
         identities: Mapping[int, bytes] | None = None,
+        session: str | None = None,
     ) -> bytes:
-        """Answer one message, once; what breaks a rule ends the session."""
+        """Answer one message, once; what breaks a rule ends the session.
+
+        Identities are those of the neighbours in a session that is named besides.
+        """
         if not isinstance(data, bytes):
             raise ParameterError(f"message must be bytes, got {type(data).__name__}")
         asked = sha256(data).hexdigest()
         if not self._documents:  # after a restart
             self._documents.update(self._kept_document(self._state()["round"]))
 
-        def move(before: str | None) -> tuple[str, int]:
-            state = _read(before)
-            document = self._running(state)
+        def move(state: State, last: Client | None) -> Moved:
+            document = self._running(state, session)
             if state["step"] == step:
-                same = state["asked"] == asked
+                if state["asked"] == asked:
+                    return state, 0, last
                 why = f"the server sent two messages in round {step.value}"
-                return str(before) if same else _gone(state, why), 0
+                return kept.gone(state, why), 0, None
             if state["step"] != step - 1:
                 raise ProtocolError(f"this device does not answer round {step.value} now")
             if step in (Step.SHARE, Step.MASK):
                 self.check_open()
-            client = self._client(state, document, identities)
+            client = self._client(state, last, document, identities)
             try:
                 answer = respond(client, data, document)
             except ProtocolError as error:
-                return _gone(state, str(error)), 0
+                return kept.gone(state, str(error)), 0, None
             now = {
-                **state, "step": int(step), "asked": asked, "answer": answer.to_bytes().hex(),
+                **state, "step": int(step), "asked": asked, "answer": as_text(answer.to_bytes()),
                 "client": client.saved(),
             }  # fmt: skip
             if step is not Step.MASK:
-                return _written(now), 0
+                return now, 0, client
             # No other session may follow: with the key goes what could open this one later.
-            return _written({**now, "spent": 1, "agreement": ""}), document.micro_epsilon
+            return {**now, "spent": 1, "agreement": ""}, document.micro_epsilon, client
 
         return self._moved(move)
 
     def _moved(
         self,
-        move: Callable[[str | None], tuple[str, int]],
+        move: Callable[[State, Client | None], Moved],
         room: int = 0,
         document: tuple[str, str] | None = None,
     ) -> bytes:
+        """Move the state on by one commit; return the answer that goes with it.
+
+        ``move`` is given the client of the last answer where it is here and the ledger is as it
+        left it. It is out of reach meanwhile: should the ledger not take the step, it has gone on
+        alone, and another is made of what is kept.
+        """
+        moved: list[tuple[str, State, Client | None]] = []
+
+        def step(before: str | None) -> tuple[str, int]:
+            last, self._last = self._last, None  # under the ledger's lock, so by one thread
+            if before is None or last is None or last[0] != before:
+                last = (str(before), kept.read(before), None)
+            state, spent, client = move(last[1], last[2])
+            moved.append(last if state is last[1] else (kept.written(state), state, client))
+            return moved[0][0], spent
+
         limit = self.campaign.micro_epsilon
-        state = _read(self._ledger.advance(self.campaign.digest, move, limit, room, document))
+        self._ledger.advance(self.campaign.digest, step, limit, room, document)
+        (self._last,) = moved
+        state = self._last[1]
         if state["left"]:
             raise ProtocolError(state["left"])
-        return bytes.fromhex(state["answer"])
+        return kept.answer_of(state)
 
-    def _running(self, state: State) -> RoundDocument:
-        """Return the round of the session that a device is in, or refuse where it is in none."""
+    def _running(self, state: State, session: str | None) -> RoundDocument:
+        """Return the round of the session that a device is in, or refuse where it is in none.
+
+        Or in another than the one that is named: that may be looked up before the ledger is locked.
+        """
         if state["left"] or not state["session"]:
             raise ProtocolError(state["left"] or "no session was begun")
+        if session not in (None, state["session"]):
+            raise ProtocolError("another process began another session: ask for its keys again")
         if state["round"] not in self._documents:
             raise ProtocolError("another process began another round: open the participant anew")
         return self._documents[state["round"]]
 
     def _client(
-        self, state: State, document: RoundDocument, identities: Mapping[int, bytes] | None
+        self,
+        state: State,
+        last: Client | None,
+        document: RoundDocument,
+        identities: Mapping[int, bytes] | None,
     ) -> Client:
         """Return the client of a session, as its last answer left it."""
-        terms = document.terms(bytes.fromhex(state["session"]))
+        if identities is None and last is not None:
+            return last
+        terms = document.terms(bytes.fromhex(state["session"])) if last is None else last.terms
         number, saved = state["number"], state["client"]
         if identities is None:
             return Client.restored(terms, number, saved)
-        own = _identity(state)
+        own = kept.identity_of(state)
         directory = {**identities, number: own.public}
         return Client.restored(terms, number, saved, own, directory)
 
@@ -432,13 +446,13 @@ class Participant:
 
     def _kept_document(self, digest: str) -> dict[str, RoundDocument]:
         """Return a round document by its digest, unless it is known; not to be called in a move."""
-        kept = self._ledger.joined(digest) if digest and digest not in self._documents else None
-        if kept is None:
+        found = self._ledger.joined(digest) if digest and digest not in self._documents else None
+        if found is None:
             return {}
-        return {digest: RoundDocument.from_json(kept[0], self.campaign, digest)}
+        return {digest: RoundDocument.from_json(found[0], self.campaign, digest)}
 
     def _state(self) -> State:
-        return _read(self._ledger.state(self.campaign.digest))
+        return kept.read(self._ledger.state(self.campaign.digest))
 
     def check_open(self) -> None:
         """Refuse where :meth:`is_open` is false, so that no position is read in vain.
@@ -453,43 +467,3 @@ class Participant:
                 "the round of this device is not open by its clock: ask is_open before a position "
                 "is read; nothing was drawn"
             )
-
-
-def _keys_of(state: State) -> State:
-    """Return what stays of a state when another session is begun."""
-    return {name: state[name] for name in ("signing", "agreement", "public")}
-
-
-def _identity(state: State) -> Identity:
-    return Identity(bytes.fromhex(state["signing"]), bytes.fromhex(state["agreement"]))
-
-
-def _check_new(state: State, here: State) -> bool:
-    """Refuse a session that may not be begun; tell whether it is the one that just was."""
-    if all(state[field] == value for field, value in here.items()):
-        if state["step"] != Step.ADVERTISE or state["left"]:
-            raise ProtocolError("this session was begun before: go on with resume")
-        return True
-    if state["spent"]:
-        raise AlreadyGivenError("this device has given its vector in this campaign")
-    if here["session"] in state["sessions"]:
-        raise ProtocolError("this session was begun before, under other terms, or left")
-    if len(state["sessions"]) >= MAX_SESSIONS:
-        raise ProtocolError(f"this device has begun {MAX_SESSIONS} sessions: no more")
-    return False
-
-
-def _gone(state: State, why: str) -> str:
-    """Return the state of a session that was left: nothing is answered any more."""
-    return _written({**state, "left": why, "answer": "", "asked": "", "client": {}})
-
-
-def _read(text: str | None) -> State:
-    if text is None:
-        raise CollectionError("the device has not joined this campaign")
-    state: State = json.loads(text)
-    return state
-
-
-def _written(state: State) -> str:
-    return canonical.dumps(state)

@@ -6,7 +6,7 @@ one definition on both sides:
 - the session: ``Client``, ``Step``, ``Terms``, ``SESSION_BYTES``, ``ProtocolError``;
 - messages: ``Message``, ``KeyAdvert``, ``KeyList``, ``SharesOut``, ``SharesIn``, ``MaskedVector``,
   ``Survivors``, ``Confirmation``, ``Confirmations``, ``Revealed``;
-- keys: ``IDENTITY_BYTES``, ``KEY_BYTES``, ``Identity``, ``KeyPair``, ``SigningKey``,
+- keys: ``IDENTITY_BYTES``, ``KEY_BYTES``, ``Identity``, ``KeyPair``, ``Seats``, ``SigningKey``,
   ``check_advert``, ``code``, ``key_statement``, ``mask_pair``, ``own_mask``, ``pair_keys``,
   ``pair_mask``, ``seal``, ``seed_check``, ``survivor_statement``, ``usable``;
 - sharing: ``MAX_CLIENTS``, ``SHARE_BYTES``, ``Neighbours``, ``circle``, ``combine``;
@@ -26,6 +26,7 @@ from client_sdk.rounds.enrolment import (
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours, circle
 from client_sdk.rounds.keys import (
+    Seats,
     check_advert,
     key_statement,
     mask_pair,
@@ -81,6 +82,7 @@ __all__ = [
     "Neighbours",
     "ProtocolError",
     "Revealed",
+    "Seats",
     "SharesIn",
     "SharesOut",
     "SigningKey",

@@ -9,7 +9,8 @@ from client_sdk.errors import ParameterError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours
 from client_sdk.validate import shown, whole_number
 
-VERSION = b"ldpspatial secure aggregation 4"
+PROTOCOL = 5
+VERSION = f"ldpspatial secure aggregation {PROTOCOL}".encode()
 SESSION_BYTES = 16
 DIGEST_BYTES = 32
 MAX_BITS = 62  # int64 holds 2^62 with its negative half

@@ -225,6 +225,8 @@ def _asked(ask: Ask) -> Generator[Ask, Told, bytes]:
             return told.body
         if told.status == 410:
             raise _GoneError
+        if told.status == 409:
+            raise ProtocolError("this identity has asked for a seat in another round")
         if told.status not in AGAIN and told.status < 500:
             raise ProtocolError(f"the server refused a request with status {told.status}")
         wait_s = min(max(told.retry_after_s, LEAST_WAIT_S), MOST_WAIT_S)

@@ -6,6 +6,7 @@ before they look into it; what breaks a rule raises `ProtocolError` and nothing 
 
 import struct
 from abc import ABC, abstractmethod
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -141,6 +142,16 @@ def number_bytes(client: int) -> bytes:
 def listed(entries: Iterable[tuple[int, bytes]]) -> bytes:
     """Return pairs of a client and bytes, one after the other."""
     return b"".join(client.to_bytes(NUMBER_BYTES, "big") + content for client, content in entries)
+
+
+def as_text(data: bytes) -> str:
+    """Return bytes as a text to be kept: base64, two thirds of what hexadecimal takes."""
+    return b2a_base64(data, newline=False).decode()
+
+
+def from_text(text: str) -> bytes:
+    """Return the bytes that :func:`as_text` was given."""
+    return a2b_base64(text)
 
 
 def require(rule: bool, broken: str) -> None:

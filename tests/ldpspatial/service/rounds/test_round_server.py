@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Device
-from client_sdk.rounds import Ask, Asked, Campaign, Identity, Participant, RoundDocument, Step
+from client_sdk.rounds import (
+    Ask,
+    Asked,
+    Campaign,
+    Identity,
+    Participant,
+    ProtocolError,
+    RoundDocument,
+    Step,
+)
 from ldpspatial.errors import InputError
 from ldpspatial.service.app import make_app
 from ldpspatial.service.database import Statement, StoreError
@@ -344,7 +353,7 @@ def test_seats_and_enrolment_are_for_those_who_may(
             (202, Ask("POST", f"/rounds/{digest}/1/seat", request)),
             (422, Ask("POST", f"/rounds/{digest}/2/seat", request)),  # signed for another round
             (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1])),
-            (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1] + b"\x00")),
+            (422, Ask("POST", f"/rounds/{digest}/1/seat", request[:-1] + bytes([request[-1] ^ 1]))),
             (413, Ask("POST", f"/rounds/{digest}/1/seat", bytes(5000))),
             (422, Ask("POST", f"/directory/{digest}", bytes(31))),
             (422, Ask("POST", f"/directory/{digest}", bytes(64))),  # keys that everybody has
@@ -367,6 +376,47 @@ def test_seats_and_enrolment_are_for_those_who_may(
         limited = app_of(database, rounds, Limits(requests_a_minute=1))
         ask = Ask("GET", f"/rounds/{digest}")
         assert [(await call(limited, ask)).status for _ in range(2)] == [200, 429]
+        await database.close()
+
+    asyncio.run(run())
+
+
+def test_an_identity_asks_for_a_seat_in_one_round_of_a_campaign(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that was changed asks in a second round, too; a ledger would not let it."""
+
+    async def run() -> None:
+        database, directory = await opened(tmp_path)
+        rounds, visitors = await seated(database, directory, tmp_path / "d", clock, monkeypatch)
+        changed = visitors[0]
+        changed.participant.number = 2
+        clock.seconds = START + 3600
+        for seconds in (0, 10):  # the first round ends without its vectors; the second gathers
+            clock.seconds += seconds
+            await rounds.tick()
+        running = rounds.running(CAMPAIGN.digest)
+        assert running is not None
+        assert running.state == "gathering"
+        own = await call(
+            app_of(database, rounds),
+            Ask("POST", f"/directory/{CAMPAIGN.digest}", changed.participant.identity),
+        )
+        second = f"/rounds/{CAMPAIGN.digest}/2/seat"
+        ask = Ask("POST", second, changed.participant.seat_request(own.body))
+        for server in (rounds, await started(database, clock)):  # after a restart, too
+            told = await call(app_of(database, server), ask)
+            assert (told.status, b"in another round of the campaign" in told.body) == (409, True)
+        changed.begin()
+        with pytest.raises(ProtocolError, match="asked for a seat in another round"):
+            await changed.step(app_of(database, rounds))
+        # Of whom the store now knows which round they asked for, and nothing else.
+        rows = await database.read("SELECT round, certificate FROM round_requests")
+        assert rows == [(1, b"")] * PEOPLE
+        clock.seconds = START + ROUNDS * 3600
+        for _ in range(2):
+            await rounds.tick()
+        assert await left_in(database) == 0
         await database.close()
 
     asyncio.run(run())

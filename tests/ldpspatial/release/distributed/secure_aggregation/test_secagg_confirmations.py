@@ -6,17 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from client_sdk.rounds import client as client_module
 from client_sdk.rounds import shamir
 from client_sdk.rounds.keys import (
     PairKeys,
+    Seats,
     mask_pair,
     own_mask,
     pair_keys,
     pair_mask,
     survivor_statement,
 )
-from client_sdk.rounds.masks import bits_of_numbers
 from client_sdk.rounds.messages import (
     Confirmations,
     KeyList,
@@ -125,16 +124,7 @@ def test_confirmations_of_earlier_sessions_of_the_same_name_open_nothing() -> No
 def test_bound_to_the_name_alone_they_would_open_the_sum_of_four(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def without_keys(agreed: Terms, told: frozenset[int], keys: Mapping[int, bytes]) -> bytes:
-        return agreed.label("survivors") + bits_of_numbers(told, N)
-
-    def of_the_name(
-        agreed: Terms, agreement: KeyPair, one: int, other: int, public: bytes, _: object
-    ) -> PairKeys:
-        return pair_keys(agreed, agreement, one, other, public, {one: b"", other: b""})
-
-    monkeypatch.setattr(client_module, "survivor_statement", without_keys)
-    monkeypatch.setattr(client_module, "pair_keys", of_the_name)
+    monkeypatch.setattr(Seats, "known_to_both", lambda seats, low, high: b"")
     found, secret = opened_below_the_threshold()
     assert found == secret  # of four vectors, where the threshold is six
 
@@ -143,10 +133,18 @@ KEYS = {client: KeyPair(seeded(client)(32)).public for client in range(6)}
 OTHER_KEY = KeyPair(seeded(9)(32)).public
 
 
-def of_pair(agreed: Terms, one: int, other: int, **changed: bytes) -> PairKeys:
-    keys = {**KEYS, **{int(name[1:]): key for name, key in changed.items()}}
-    public = IDENTITIES[other].agreement.public
-    return pair_keys(agreed, IDENTITIES[one].agreement, one, other, public, keys)
+PEOPLE = dict(enumerate(identity.public for identity in IDENTITIES[:6]))
+
+
+def of_pair(
+    agreed: Terms,
+    one: int,
+    other: int,
+    keys: Mapping[int, bytes] = KEYS,
+    people: Mapping[int, bytes] = PEOPLE,
+) -> PairKeys:
+    seats = Seats(agreed, people, keys)
+    return pair_keys(agreed, IDENTITIES[one].agreement, one, other, seats)
 
 
 def test_both_of_a_pair_have_the_same_keys_each_for_one_use() -> None:
@@ -169,22 +167,29 @@ def test_what_confirms_names_session_and_terms(
     first = terms(6, 4, neighbours=neighbours)
     second = terms(**{"clients": 6, "threshold": 4, "neighbours": neighbours, **other})  # type: ignore[arg-type]
     told = frozenset({0, 1, 2, 4})
-    assert survivor_statement(first, told, KEYS) != survivor_statement(second, told, KEYS)
+    assert survivor_statement(first, told) != survivor_statement(second, told)
     assert not set(of_pair(first, 1, 2)) & set(of_pair(second, 1, 2))
 
 
-def test_what_confirms_names_fresh_keys() -> None:
-    agreed, circle = terms(6, 4), terms(6, 4, neighbours=Neighbours(4, 3))
-    before = of_pair(agreed, 1, 3)
-    for changed in ({"_1": OTHER_KEY}, {"_3": OTHER_KEY}, {"_1": KEYS[3], "_3": KEYS[1]}):
-        assert not set(before) & set(of_pair(agreed, 1, 3, **changed))
-    assert before == of_pair(agreed, 1, 3, _2=OTHER_KEY)
-    # On the complete graph whoever confirms vouches for the keys of all: so those who confirm one
-    # list of survivors have seen one list of keys, and two sessions cannot be mixed.
-    told = frozenset({0, 1, 2, 4})
-    for keys in ({**KEYS, 3: OTHER_KEY}, {v: KEYS[v] for v in range(5)}):
-        assert survivor_statement(agreed, told, keys) != survivor_statement(agreed, told, KEYS)
-        assert survivor_statement(circle, told, keys) == survivor_statement(circle, told, KEYS)
+@pytest.mark.parametrize("neighbours", [None, Neighbours(4, 3)])
+def test_keys_of_a_pair_name_who_sits_where_and_with_which_fresh_key(
+    neighbours: Neighbours | None,
+) -> None:
+    agreed = terms(6, 4, neighbours=neighbours)
+    before = set(of_pair(agreed, 1, 3))
+    signs_another = PEOPLE[5][:32] + PEOPLE[3][32:]  # and agrees by the same key
+    for changed in ({1: OTHER_KEY}, {3: OTHER_KEY}, {1: KEYS[3], 3: KEYS[1]}):
+        assert not before & set(of_pair(agreed, 1, 3, {**KEYS, **changed}))
+    assert not before & set(of_pair(agreed, 1, 3, people={**PEOPLE, 3: signs_another}))
+    # On the complete graph of all: who were told of other seats, or of other keys, share none.
+    of_others = [
+        of_pair(agreed, 1, 3, {**KEYS, 2: OTHER_KEY}),
+        of_pair(agreed, 1, 3, people={**PEOPLE, 2: IDENTITIES[7].public}),
+        of_pair(agreed, 1, 3, {v: key for v, key in KEYS.items() if v != 2}),
+    ]
+    for each in of_others:
+        assert (before == set(each)) == (neighbours is not None)
+        assert bool(before & set(each)) == (neighbours is not None)
 
 
 Rounds0 = Callable[[], tuple[Rounds, frozenset[int], str]]

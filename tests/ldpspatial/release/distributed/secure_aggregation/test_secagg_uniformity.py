@@ -40,13 +40,11 @@ def views(bits: int) -> dict[str, Ints]:
         agreed = terms(3, 2, bits, LENGTH, session=seed.to_bytes(16, "big"))
         rounds = Rounds(agreed, vectors, seed).until(Step.MASK)
         client = rounds.clients[0]
-        message = rounds.answer(0, Step.MASK)
+        seed_of_own, pair, keys = client._seed, client._mask_pair, client._mask_keys
+        message = rounds.answer(0, Step.MASK)  # after which the client has forgotten them
         assert isinstance(message, MaskedVector)
-        own = keys_module.own_mask(agreed, 0, client._seed)
-        pairs = [
-            keys_module.pair_mask(agreed, client._mask_pair, 0, v, client._mask_keys[v])
-            for v in (1, 2)
-        ]
+        own = keys_module.own_mask(agreed, 0, seed_of_own)
+        pairs = [keys_module.pair_mask(agreed, pair, 0, v, keys[v]) for v in (1, 2)]
         found["sent"].append(message.residues)
         found["survived"].append((message.residues - own) % agreed.modulus)
         found["failed"].append((message.residues - pairs[0] - pairs[1]) % agreed.modulus)
