@@ -6,8 +6,8 @@ from math import comb, exp, sqrt
 
 def posterior(
     sums: Sequence[float], counts: Sequence[float], variance: float, per_person: float, rounds: int
-) -> list[tuple[float, float]]:
-    """Return mean and median of each count under the law that makes the sums likeliest."""
+) -> list[tuple[float, float, float]]:
+    """Return each count's mean, median and variance under the law that makes sums likeliest."""
 
     def density(seen: float, count: float) -> float:
         scale = sqrt((variance + per_person * count) / 2)
@@ -18,7 +18,7 @@ def posterior(
 
 def in_steps(
     sums: Sequence[int], counts: Sequence[int], p: float, counted: float, rounds: int
-) -> list[tuple[float, float]]:
+) -> list[tuple[float, float, float]]:
     """Return the same where a share of the people is counted, under noise of the law p^|z|."""
 
     def probability(seen: float, count: float) -> float:
@@ -36,8 +36,8 @@ def by_law(
     counts: Sequence[float],
     likely: Callable[[float, float], float],
     rounds: int,
-) -> list[tuple[float, float]]:
-    """Return mean and median of each count, given how likely each sum is under each count."""
+) -> list[tuple[float, float, float]]:
+    """Return each count's mean, median and variance, given how likely sums are under it."""
     law = [1 / len(counts)] * len(counts)
     for last in range(rounds + 1):
         each = []
@@ -50,5 +50,6 @@ def by_law(
     for one in each:
         mean = sum(weight * count for weight, count in zip(one, counts, strict=True))
         below = [sum(one[: k + 1]) >= 0.5 for k in range(len(one))]
-        found.append((mean, counts[below.index(True)]))
+        spread = sum(w * (count - mean) ** 2 for w, count in zip(one, counts, strict=True))
+        found.append((mean, counts[below.index(True)], spread))
     return found

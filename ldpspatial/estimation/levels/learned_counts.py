@@ -29,6 +29,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from ldpspatial.estimation.levels.balanced import balanced
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.places.quadtree import Quadtree
@@ -71,12 +72,17 @@ def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array
     signal = 0.0 if few else total / len(people) / scale
     if signal < NONE:
         return people
-    found = np.empty(len(people))
+    found, doubt = np.empty(len(people)), np.empty(len(people))
     ordered = np.argsort(around(tree, level, people), kind="stable")
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
-        mean, median = posterior(sums[group], level.variance, level.per_person, level.step)
+        mean, median, doubt[group] = posterior(
+            sums[group], level.variance, level.per_person, level.step
+        )
         found[group] = median if signal >= MANY else (mean + people[group]) / 2
-    return _adding_up(found, total)
+    found = _adding_up(found, total)
+    if signal < MANY or level.per_person:
+        return found
+    return balanced(found, sums, level.variance - doubt, level.nodes, level.level)
 
 
 def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:
@@ -98,7 +104,7 @@ def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:
     found = people.copy()
     for group in np.array_split(measured, max(len(measured) // LEAVES, 1)):
         if len(group) >= FEWEST_LEAVES:
-            _, median = posterior(sums[group], float(variances[group].mean()))
+            _, median, _ = posterior(sums[group], float(variances[group].mean()))
             found[group] = (median + people[group]) / 2
     return _adding_up(found, total)
 
@@ -130,8 +136,8 @@ def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
 
 def posterior(
     sums: Array, variance: float, per_person: float = 0.0, step: float = 0.0
-) -> tuple[Array, Array]:
-    """Return mean and median of each count, given the sums of all: neither is negative.
+) -> tuple[Array, Array, Array]:
+    """Return mean, median and variance of each count, given the sums of all: none is negative.
 
     Parameters
     ----------
@@ -145,7 +151,7 @@ def posterior(
 
     Examples
     --------
-    >>> mean, median = posterior(np.array([0.1, -0.2, 0.0, -0.1, 0.0, 1000.4]), 0.02)
+    >>> mean, median, _ = posterior(np.array([0.1, -0.2, 0.0, -0.1, 0.0, 1000.4]), 0.02)
     >>> mean.round(1).tolist(), median.tolist()
     ([0.0, 0.0, 0.0, 0.0, 0.0, 1000.4], [0.0, 0.0, 0.0, 0.0, 0.0, 1000.4])
     """
@@ -179,7 +185,12 @@ def posterior(
     whose /= whose.sum(1, keepdims=True)
     mean = whose @ counts
     median = counts[np.minimum((np.cumsum(whose, 1) < 0.5).sum(1), len(counts) - 1)]
-    return np.where(far, sums, mean[inverse]), np.where(far, sums, median[inverse])
+    doubt = np.clip(whose @ counts**2 - mean**2, 0.0, variance)
+    return (
+        np.where(far, sums, mean[inverse]),
+        np.where(far, sums, median[inverse]),
+        np.where(far, variance, doubt[inverse]),
+    )
 
 
 def _likely_steps(steps: Ints, counts: Array, variance: float, counted: float) -> Array:

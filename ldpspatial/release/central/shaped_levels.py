@@ -28,7 +28,7 @@ FOR_SHAPE = 4  # one part of epsilon in so many
 ABOVE = 2  # levels between the first one looked at and that of a grid
 POWER = 2  # beta = 16: more is taken from the counts of each level, for less noise
 THRESHOLD = Fraction(1, 2)
-FEW_IN_A_CELL = 12  # people over the scale of the noise, in the mean of all cells
+FEW_IN_A_CELL = 10  # people over the scale of the noise, in the mean of all cells
 WHOLE_PEOPLE = 4 * MICRO  # epsilon at which people are found one by one
 
 
@@ -46,7 +46,7 @@ def is_better(people_per_noise: float, micro: int, shape: tuple[int, int]) -> bo
 
     Examples
     --------
-    >>> [is_better(people, 1_000_000, (64, 64)) for people in (100.0, 200.0, 49_000.0, 50_000.0)]
+    >>> [is_better(people, 1_000_000, (64, 64)) for people in (100.0, 200.0, 40_000.0, 41_000.0)]
     [False, True, True, False]
     """
     some = PER_NODE * 4**LEAST <= people_per_noise < FEW_IN_A_CELL * shape[0] * shape[1]

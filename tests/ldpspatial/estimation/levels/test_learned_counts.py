@@ -32,9 +32,10 @@ def test_posteriors_are_those_of_the_slow_twin(variance: float, per_person: floa
     sums = np.round(seen / step) * step
     counts = _counts(deviation, float(sums.max()))
     twin = naive_counts.posterior(sums.tolist(), counts.tolist(), variance, per_person, EM_ROUNDS)
-    mean, median = posterior(sums, variance, per_person)
+    mean, median, doubt = posterior(sums, variance, per_person)
     assert mean == pytest.approx([each[0] for each in twin], abs=1e-6)
     assert median == pytest.approx([each[1] for each in twin])
+    assert doubt == pytest.approx([min(each[2], variance) for each in twin], abs=1e-5)
 
 
 @pytest.mark.parametrize("counted", [1.0, 0.9])
@@ -46,7 +47,7 @@ def test_posteriors_of_whole_steps_are_those_of_the_slow_twin(counted: float) ->
     counts = range(int(steps.max() / counted) + 2)
     twin = naive_counts.in_steps(steps.tolist(), counts, p, counted, EM_ROUNDS)
     variance = 2 * p / (1 - p) ** 2 / counted**2
-    mean, median = posterior(steps / counted, variance, (1 - counted) / counted, 1 / counted)
+    mean, median, _ = posterior(steps / counted, variance, (1 - counted) / counted, 1 / counted)
     assert mean == pytest.approx([each[0] for each in twin], abs=1e-6)
     assert median == pytest.approx([each[1] for each in twin])
 
@@ -58,21 +59,21 @@ def test_noise_in_whole_people_is_not_taken_for_laplaces() -> None:
     p = np.exp(-2.5)
     noise = rng.geometric(1 - p, 4096) - rng.geometric(1 - p, 4096)
     variance = 2 * p / (1 - p) ** 2
-    _, exact = posterior((truth + noise).astype(np.float64), variance, 0.0, 1.0)
-    _, other = posterior((truth + noise).astype(np.float64), variance)
+    _, exact, _ = posterior((truth + noise).astype(np.float64), variance, 0.0, 1.0)
+    _, other, _ = posterior((truth + noise).astype(np.float64), variance)
     assert np.abs(exact - truth).sum() < 0.7 * np.abs(other - truth).sum()
 
 
 def test_a_sum_far_below_nobody_is_nobody() -> None:
     """Noise of next to none is not expected to give one: no float may overflow where it does."""
-    mean, median = posterior(np.array([-25.0, 0.0, 1.0, 1.0, 2.0]), 1e-14, 0.0, 1.0)
+    mean, median, _ = posterior(np.array([-25.0, 0.0, 1.0, 1.0, 2.0]), 1e-14, 0.0, 1.0)
     assert mean.round(6).tolist() == median.tolist() == [0.0, 0.0, 1.0, 1.0, 2.0]
 
 
 def test_where_some_fail_many_are_taken_as_they_are_summed() -> None:
     """One and two are learned, also beside 30 sums of three and of twelve that are not."""
     seen = np.array([0.0] * 90 + [1 / 0.9] * 5 + [10 / 3] * 30 + [12 / 0.9] * 30)
-    _, median = posterior(seen, 0.05, 1 / 9, 1 / 0.9)
+    _, median, _ = posterior(seen, 0.05, 1 / 9, 1 / 0.9)
     assert median[95:].tolist() == seen[95:].tolist()
     assert set(median[:95].tolist()) == {0.0, 1.0}
 
