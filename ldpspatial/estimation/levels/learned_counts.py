@@ -80,7 +80,8 @@ def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array
         )
         found[group] = median if signal >= MANY else (mean + people[group]) / 2
     found = _adding_up(found, total)
-    if signal < MANY or level.per_person:
+    # Where clients draw the noise, in whole people, no gain was measured.
+    if signal < MANY or level.per_person or level.step:
         return found
     return balanced(found, sums, level.variance - doubt, level.nodes, level.level)
 
