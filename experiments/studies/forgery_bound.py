@@ -24,8 +24,9 @@ SHARES = (0.01, 0.05, 0.2)
 PEOPLE = (10_000, 100_000)
 SINGLE = 24  # output cells that all forgers may send
 ROUNDED = 1e-6  # of shares and of cells
-FITS = 150  # of each ascent of a region's share
-SUMMITS = 4  # of output cells and of random mixtures that such ascents start from
+FITS = 60  # of each ascent of a region's share
+SUMMITS = 2  # output cells, and mixtures by chance, that such ascents start from
+APART = 4  # ranks between those output cells
 ESTIMATORS: Mapping[str, Estimator] = {"em": EM(), "field": Field()}
 
 
@@ -128,7 +129,7 @@ def most_of(weights: Array, channel: StampChannel, density: Array, share: float)
     support = channel.support
     size = int(support.sum())
     single = [attack.reached(each) for each in np.eye(size)]
-    best = [np.eye(size)[y] for y in np.argsort(single)[::-1][: SUMMITS * SUMMITS : SUMMITS]]
+    best = [np.eye(size)[y] for y in np.argsort(single)[::-1][: SUMMITS * APART : APART]]
     rng = np.random.default_rng(1)
     mixed = [np.full(size, 1 / size), *rng.dirichlet(np.ones(size), SUMMITS)]
     named = least_share(-weights, channel, density, share).forged[support]

@@ -2,7 +2,8 @@
 
 W2 has many summits over the output domain. So cells all over it are tried, a few of the best that
 lie apart are fitted to the end, and from each of these the search goes to the output cell of the
-steepest slope (:mod:`.limit_fits`) for as long as that moves the map farther.
+steepest slope (:mod:`.limit_fits`) for as long as that moves the map farther, and from the worst at
+last to its neighbours.
 """
 
 import numpy as np
@@ -16,14 +17,15 @@ from ldpspatial.metrics import transport, wasserstein
 Array = NDArray[np.float64]
 Cell = tuple[int, int]  # of the output domain, as reports have it
 
-QUICK = 1e-4  # how far fits are settled that tell the worst of the output cells that are tried
-CLIMBING = 1e-6  # and of those that are climbed from
+QUICK = 1e-2  # of what is forged: how far fits settle that tell the worst of those that are tried
+CLIMBING = 1e-3  # and of output cells that are climbed from
 TRIED = 5  # rows of output cells, and cells a row, besides those of the square's edge
 BEGUN = 3  # of these are fitted to the end, and climb
 CLIMB = 4  # times at most
 AHEAD = 3  # output cells of steep slopes, apart from each other, of which the first better is taken
 EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
-QUICK_BLOCKS = 32  # blocks a side on which those that are tried are compared
+QUICK_BLOCKS = 32  # blocks a side on which attacks are compared with each other
+POLISHED = 12  # of the cells a side: how far the last search looks from the worst first
 EMPTY = 1e-12  # mass of a cell, so that each has a price
 
 
@@ -56,12 +58,13 @@ class SingleOutputs:
         """Try cells all over the output domain, and climb from the best of them."""
         tried = _tried(self._channel)
         for cell in tried:
-            self._attack(cell, QUICK)
+            self._attack(cell, QUICK * self._share)
         far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
         best = sorted(tried, key=far.__getitem__, reverse=True)
         side = len(self._density)
         for cell in _apart(best, max(2, side // 6))[:BEGUN]:
             self._climb(cell)
+        self._polish(max(self._moved, key=self._moved.__getitem__))
 
     def farthest(self) -> tuple[float, Cell]:
         """Return by how many cells the worst attack moves the map, and its output cell."""
@@ -82,9 +85,23 @@ class SingleOutputs:
                 return
             cell = ahead
 
+    def _polish(self, cell: Cell) -> None:
+        """Go on to neighbours that move the map farther, ever nearer ones."""
+        step = max(1, len(self._density) // POLISHED)
+        while step:
+            row, col = cell
+            around = [(row - step, col), (row + step, col), (row, col - step), (row, col + step)]
+            for ahead in around:
+                if ahead not in self._moved and _reports(self._channel, ahead):
+                    self._settle(ahead)
+            best = max([cell, *around], key=lambda each: self._moved.get(each, 0.0))
+            if best == cell:
+                step //= 2
+            cell = best
+
     def _settle(self, cell: Cell) -> None:
-        self._attack(cell, CLIMBING)
-        self._moved[cell] = _distance(self._density, self.fits[cell], EXACT_SIDE)
+        self._attack(cell, CLIMBING * self._share)
+        self._moved[cell] = _distance(self._density, self.fits[cell], QUICK_BLOCKS)
 
     def _attack(self, cell: Cell, settled: float | None = None) -> None:
         law = law_with(self._channel, self._density, self._share, cell)
@@ -92,8 +109,8 @@ class SingleOutputs:
 
     def _steepest(self, cell: Cell) -> list[Cell]:
         fit = self.fits[cell]
-        side = -(-len(fit) // EXACT_SIDE)
-        _, by_block = priced(pooled(self._density, EXACT_SIDE), pooled(fit, EXACT_SIDE))
+        side = -(-len(fit) // QUICK_BLOCKS)
+        _, by_block = priced(pooled(self._density, QUICK_BLOCKS), pooled(fit, QUICK_BLOCKS))
         worth = np.repeat(np.repeat(by_block, side, 0), side, 1)[: len(fit), : len(fit)]
         law = law_with(self._channel, self._density, self._share, cell)
         slope = self._limits.slopes(law, fit, worth)
@@ -133,6 +150,13 @@ def law_with(channel: StampChannel, density: Array, share: float, cell: Cell) ->
     radius = channel.table.radius
     law[cell[0] + radius, cell[1] + radius] += share
     return law
+
+
+def _reports(channel: StampChannel, cell: Cell) -> bool:
+    """Return whether a cell is one of the output domain."""
+    row, col = (k + channel.table.radius for k in cell)
+    side = len(channel.support)
+    return 0 <= row < side and 0 <= col < side and bool(channel.support[row, col])
 
 
 def _apart(cells: list[Cell], least: int) -> list[Cell]:
