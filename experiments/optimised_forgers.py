@@ -9,27 +9,17 @@ from scipy.optimize import linprog
 
 from experiments.forgers import farthest
 from ldpspatial import StampChannel
-from ldpspatial.estimation.forgery_attacks import most_likely
-from ldpspatial.estimation.forgery_slopes import priced, slopes
+from ldpspatial.estimation.forgery_attacks import priced
+from ldpspatial.estimation.limit_fits import LimitFits
 from ldpspatial.metrics import wasserstein
 
 Array = NDArray[np.float64]
 Aim = Callable[[Array], tuple[float, Array]]  # of a fit: what it is worth, and a unit of its mass
 
-SETTLING = 2_000  # steps of SQUAREM, of a fit that is told
-STEPPING = 400  # of one that is tried, from the fit before
 STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.007)  # parts of the reports that are moved at once
 WORTH_IT = 1e-5  # of the value, which a step adds at least
 TRIED = 60  # single output cells
-QUICK = 50  # steps of SQUAREM, which tell the worst of them
-
-
-def fitted(matrix: Array, law: Array, steps: int = 4_000) -> Array:
-    """Return the maximum likelihood fit of a law of reports, by plain EM."""
-    density = np.full(matrix.shape[1], 1 / matrix.shape[1])
-    for _ in range(steps):
-        density = density * (matrix.T @ (law / (matrix @ density)))
-    return density / density.sum()
+QUICK = 1e-4  # how far fits are settled that tell the worst of them
 
 
 def fitting(channel: StampChannel, density: Array, share: float, rounds: int = 6) -> list[Array]:
@@ -70,11 +60,6 @@ def far_from(density: Array) -> Aim:
     return partial(priced, density)
 
 
-def share_of(weights: Array) -> Aim:
-    """Return the aim of those who want the share of a region large."""
-    return lambda fit: (float((weights * fit).sum()), weights)
-
-
 def ascended(
     channel: StampChannel,
     density: Array,
@@ -103,24 +88,20 @@ def ascended(
     """
     support = channel.support
     honest = (1 - share) * channel.forward(density)
+    limits = LimitFits(channel)
 
     def law(sent: Array) -> Array:
         counts = honest.copy()
         counts[support] += share * sent
         return counts
 
-    def fit_of(sent: Array, near: Array, steps: int) -> Array:
-        start = (1 - share) * near + share / near.size  # EM fills no cell that is empty
-        fit = most_likely(channel, law(sent), start, steps)
-        return np.asarray(fit / fit.sum())
-
-    fit = fit_of(forged, density, SETTLING)
+    fit = limits.fit(law(forged), density)
     value, worth = aim(fit)
     for _ in range(rounds):
-        slope = slopes(channel, law(forged), fit, worth)[support]
+        slope = limits.slopes(law(forged), fit, worth)[support]
         best = None
         for sent in _moves(forged, slope):
-            there = fit_of(sent, fit, STEPPING)
+            there = limits.fit(law(sent), fit)
             reached, priced = aim(there)
             if reached > value + WORTH_IT * abs(value):
                 best = sent, there, reached, priced
@@ -128,7 +109,7 @@ def ascended(
         if best is None:
             break
         forged, fit, value, worth = best
-    return forged, fit_of(forged, fit, SETTLING)
+    return forged, fit
 
 
 def _moves(forged: Array, slope: Array) -> Iterator[Array]:
@@ -179,13 +160,13 @@ def _worst(
     """Return the worst of some output cells, given by their numbers, which lie apart."""
     support = channel.support
     places = np.argwhere(support)
+    limits = LimitFits(channel)
     moved = []
     for k in tried:
         law = (1 - share) * channel.forward(density)
         law[tuple(places[k])] += share
-        start = (1 - share) * density + share / density.size
-        fit = most_likely(channel, law, start, QUICK)
-        moved.append(wasserstein(density, fit / fit.sum(), certify=False))
+        fit = limits.fit(law, density, QUICK)
+        moved.append(wasserstein(density, fit, certify=False))
     found: list[int] = []
     for k in np.argsort(moved)[::-1]:
         far = [int(abs(places[tried[k]] - places[each]).max()) for each in found]

@@ -8,21 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import response_table
-from experiments.optimised_forgers import ascended, far_from, fitted, fitting, share_of
+from experiments.optimised_forgers import ascended, far_from, fitting
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, wasserstein
 from ldpspatial.estimation import Estimator, influence
+from ldpspatial.estimation.forgery_proofs import least_share
+from ldpspatial.estimation.forgery_regions import RegionAttack
+from ldpspatial.estimation.limit_fits import LimitFits
 
 Array = NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 2.0, 3.5, 5.0, 7.0)
 SHARES = (0.01, 0.05, 0.2)
 PEOPLE = (10_000, 100_000)
-STEPS = 4_000  # of EM, which is then near its limit
 SINGLE = 24  # output cells that all forgers may send
 ROUNDED = 1e-6  # of shares and of cells
-ROUNDS = 30  # of the ascent of a region's share
+FITS = 60  # of each ascent of a region's share
+SUMMITS = 2  # output cells, and mixtures by chance, that such ascents start from
+APART = 4  # ranks between those output cells
 ESTIMATORS: Mapping[str, Estimator] = {"em": EM(), "field": Field()}
 
 
@@ -32,7 +36,7 @@ class Attacked:
 
     Attributes
     ----------
-    best : the farthest that EM in its limit was moved, by any forgery
+    best : the farthest that the fit of maximum likelihood was moved, by any forgery
     estimators : the farthest that an estimator was moved by that forgery, on 10,000 and 100,000
         expected reports, divided by the w2 that a summary of its map without them says
     w2, reached, proven : as :func:`ldpspatial.estimation.influence` has them
@@ -94,20 +98,18 @@ def attacked(epsilon: float, share: float, density: Array) -> Attacked:
     quarter[: cells // 2, : cells // 2] = 1
     region = told.region(quarter)
 
-    def moved_to(forged: Array) -> Array:
-        law = (1 - share) * honest + share * forged
-        return fitted(matrix, law, STEPS).reshape(cells, cells)
+    def law_of(forged: Array) -> Array:
+        law = (1 - share) * channel.forward(density)
+        law[channel.support] += share * forged
+        return law
 
+    limits = LimitFits(channel)
     sent = forgeries(channel, density, share)
-    fits = [moved_to(each) for each in sent]
+    fits = [limits.fit(law_of(each), density) for each in sent]
     moved = [wasserstein(density, each) for each in fits]
-    shares = [float((quarter * each).sum()) for each in fits]
-    for sign in (-1, 1):
-        wanted = share_of(sign * quarter)
-        single = sent[int(np.argmax(sign * np.array(shares[:SINGLE])))]
-        for start in (single, np.full(len(single), 1 / len(single))):
-            _, fit = ascended(channel, density, share, wanted, start, ROUNDS)
-            shares.append(float((quarter * fit).sum()))
+    lower = -most_of(-quarter, channel, density, share)
+    upper = most_of(quarter, channel, density, share)
+    shares = [lower, upper, *(float((quarter * each).sum()) for each in fits)]
     worst = sent[int(np.argmax(moved))]
     return Attacked(
         best=max(moved),
@@ -119,6 +121,21 @@ def attacked(epsilon: float, share: float, density: Array) -> Attacked:
         region_proven=max(region.most - region.share, region.share - region.least),
         broken=min(shares) < region.least - ROUNDED or max(shares) > region.most + ROUNDED,
     )
+
+
+def most_of(weights: Array, channel: StampChannel, density: Array, share: float) -> float:
+    """Return the largest weighted share that ascents from several places find."""
+    attack = RegionAttack(weights, channel, density, share)
+    support = channel.support
+    size = int(support.sum())
+    single = [attack.reached(each) for each in np.eye(size)]
+    best = [np.eye(size)[y] for y in np.argsort(single)[::-1][: SUMMITS * APART : APART]]
+    rng = np.random.default_rng(1)
+    mixed = [np.full(size, 1 / size), *rng.dirichlet(np.ones(size), SUMMITS)]
+    named = least_share(-weights, channel, density, share).forged[support]
+    for each in (*best, *mixed, named):
+        attack.ascend(each, FITS)
+    return attack.best
 
 
 def forgeries(channel: StampChannel, density: Array, share: float) -> list[Array]:

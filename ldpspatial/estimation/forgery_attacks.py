@@ -2,33 +2,31 @@
 
 W2 has many summits over the output domain. So cells all over it are tried, a few of the best that
 lie apart are fitted to the end, and from each of these the search goes to the output cell of the
-steepest slope (:mod:`.forgery_slopes`) for as long as that moves the map farther.
+steepest slope (:mod:`.limit_fits`) for as long as that moves the map farther, and from the worst at
+last to its neighbours.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.protocol import operators
 from ldpspatial.estimation.forgery_proofs import pooled
-from ldpspatial.estimation.forgery_slopes import priced, slopes
-from ldpspatial.metrics import wasserstein
+from ldpspatial.estimation.limit_fits import LimitFits
+from ldpspatial.metrics import transport, wasserstein
 
 Array = NDArray[np.float64]
 Cell = tuple[int, int]  # of the output domain, as reports have it
 
-STEPS = 1000  # of SQUAREM at most: fits that are not at their limit differ by chance
-STEPS_BY_SIDE = 13_000  # divided by the cells a side: what there is time for on larger grids
-QUICK_STEPS = 25  # enough to tell the worst of the output cells that are tried
-SETTLED_STEP = 1e-9  # of the mass in one step of EM
-SETTLED_GROWTH = 1e-5  # of a cell in one step, at the limit at most 0
-LONGEST_LEAP = 1e4  # in steps of EM
+QUICK = 1e-2  # of what is forged: how far fits settle that tell the worst of those that are tried
+CLIMBING = 1e-3  # and of output cells that are climbed from
 TRIED = 5  # rows of output cells, and cells a row, besides those of the square's edge
 BEGUN = 3  # of these are fitted to the end, and climb
 CLIMB = 4  # times at most
 AHEAD = 3  # output cells of steep slopes, apart from each other, of which the first better is taken
 EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
-QUICK_BLOCKS = 32  # blocks a side on which those that are tried are compared
+QUICK_BLOCKS = 32  # blocks a side on which attacks are compared with each other
+POLISHED = 12  # of the cells a side: how far the last search looks from the worst first
+EMPTY = 1e-12  # mass of a cell, so that each has a price
 
 
 class SingleOutputs:
@@ -53,28 +51,26 @@ class SingleOutputs:
         self._channel = channel
         self._density = density
         self._share = share
+        self._limits = LimitFits(channel)
         self._moved: dict[Cell, float] = {}
 
     def search(self) -> None:
         """Try cells all over the output domain, and climb from the best of them."""
         tried = _tried(self._channel)
         for cell in tried:
-            self._attack(cell, self._steps(QUICK_STEPS, 5))
+            self._attack(cell, QUICK * self._share)
         far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
         best = sorted(tried, key=far.__getitem__, reverse=True)
         side = len(self._density)
         for cell in _apart(best, max(2, side // 6))[:BEGUN]:
             self._climb(cell)
+        self._polish(max(self._moved, key=self._moved.__getitem__))
 
     def farthest(self) -> tuple[float, Cell]:
         """Return by how many cells the worst attack moves the map, and its output cell."""
-        looked_at: set[Cell] = set()
-        while True:
-            cell = max(self._moved, key=self._moved.__getitem__)
-            if cell in looked_at:
-                return self._moved[cell], cell
-            looked_at.add(cell)
-            self._settle(cell)  # once more: a fit on its way may be farther than its limit
+        cell = max(self._moved, key=self._moved.__getitem__)
+        self._attack(cell)
+        return _distance(self._density, self.fits[cell], EXACT_SIDE), cell
 
     def _climb(self, cell: Cell) -> None:
         """Go on to the output cell of the steepest slope while that moves the map farther."""
@@ -89,29 +85,35 @@ class SingleOutputs:
                 return
             cell = ahead
 
+    def _polish(self, cell: Cell) -> None:
+        """Go on to neighbours that move the map farther, ever nearer ones."""
+        step = max(1, len(self._density) // POLISHED)
+        while step:
+            row, col = cell
+            around = [(row - step, col), (row + step, col), (row, col - step), (row, col + step)]
+            for ahead in around:
+                if ahead not in self._moved and _reports(self._channel, ahead):
+                    self._settle(ahead)
+            best = max([cell, *around], key=lambda each: self._moved.get(each, 0.0))
+            if best == cell:
+                step //= 2
+            cell = best
+
     def _settle(self, cell: Cell) -> None:
-        steps = min(STEPS, STEPS_BY_SIDE // len(self._density))
-        self._attack(cell, self._steps(steps, 100))
-        self._moved[cell] = _distance(self._density, self.fits[cell], EXACT_SIDE)
+        self._attack(cell, CLIMBING * self._share)
+        self._moved[cell] = _distance(self._density, self.fits[cell], QUICK_BLOCKS)
 
-    def _steps(self, steps: int, least: int) -> int:
-        """Return how many steps there is time for above 64 cells a side, where each is slow."""
-        return max(least, int(steps * min(1.0, EXACT_SIDE / len(self._density)) ** 2))
-
-    def _attack(self, cell: Cell, steps: int) -> None:
-        """Fit an attack with so many steps, after those that were made before."""
+    def _attack(self, cell: Cell, settled: float | None = None) -> None:
         law = law_with(self._channel, self._density, self._share, cell)
-        # EM fills no cell that is empty.
-        start = (1 - self._share) * self._density + self._share / self._density.size
-        self.fits[cell] = most_likely(self._channel, law, self.fits.get(cell, start), steps)
+        self.fits[cell] = self._limits.fit(law, self._density, settled)
 
     def _steepest(self, cell: Cell) -> list[Cell]:
         fit = self.fits[cell]
-        side = -(-len(fit) // EXACT_SIDE)
-        _, by_block = priced(pooled(self._density, EXACT_SIDE), pooled(fit, EXACT_SIDE))
+        side = -(-len(fit) // QUICK_BLOCKS)
+        _, by_block = priced(pooled(self._density, QUICK_BLOCKS), pooled(fit, QUICK_BLOCKS))
         worth = np.repeat(np.repeat(by_block, side, 0), side, 1)[: len(fit), : len(fit)]
         law = law_with(self._channel, self._density, self._share, cell)
-        slope = slopes(self._channel, law, fit, worth)
+        slope = self._limits.slopes(law, fit, worth)
         order = np.argsort(slope, axis=None)[::-1][: len(fit) ** 2 // 4]
         radius = self._channel.table.radius
         rows, cols = np.unravel_index(order, slope.shape)
@@ -121,12 +123,40 @@ class SingleOutputs:
         return _apart(ranked, max(2, len(fit) // 10))[:AHEAD]
 
 
+def priced(before: Array, after: Array) -> tuple[float, Array]:
+    """Return squared W2 from one map to another, and what a unit of mass adds to it.
+
+    Parameters
+    ----------
+    before, after : (d, d) array
+
+    Returns
+    -------
+    float
+        In cells squared.
+    (d, d) array
+        Up to a constant, by the cell to whose mass in ``after`` it is added: the dual values of
+        optimal transport.
+    """
+    filled = after + EMPTY
+    found = transport(before, filled / filled.sum(), certify=False)
+    worth = np.zeros(after.shape) if found.proof is None else found.proof.target_value
+    return found.value**2, worth.astype(np.float64)
+
+
 def law_with(channel: StampChannel, density: Array, share: float, cell: Cell) -> Array:
     """Return the distribution of reports of which a share is one output cell."""
     law = (1 - share) * channel.forward(density)
     radius = channel.table.radius
     law[cell[0] + radius, cell[1] + radius] += share
     return law
+
+
+def _reports(channel: StampChannel, cell: Cell) -> bool:
+    """Return whether a cell is one of the output domain."""
+    row, col = (k + channel.table.radius for k in cell)
+    side = len(channel.support)
+    return 0 <= row < side and 0 <= col < side and bool(channel.support[row, col])
 
 
 def _apart(cells: list[Cell], least: int) -> list[Cell]:
@@ -157,40 +187,3 @@ def _tried(channel: StampChannel) -> list[Cell]:
 
 def _spread(first: int, end: int, count: int, last: int) -> set[int]:
     return {0, last, *(int(k) for k in np.linspace(first, end, count).round())}
-
-
-def most_likely(channel: StampChannel, law: Array, start: Array, steps: int) -> Array:
-    """Return where EM goes to, by SQUAREM (Varadhan and Roland 2008, scheme S3).
-
-    Estimators stop EM early on purpose; here its limit is wanted.
-    """
-    forward, adjoint = operators(channel)
-    support = channel.support
-
-    def ratio(density: Array) -> tuple[float, Array]:
-        predicted = np.where(support, forward(density), 1.0)
-        return float((law * np.log(predicted)).sum()), adjoint(law / predicted)
-
-    density = start
-    for _ in range(steps):
-        growth = ratio(density)[1]
-        first = density * growth
-        likelihood, second = ratio(first)
-        second = first * second
-        step = first - density
-        # A cell that a leap has all but emptied grows back by small steps: those are no end.
-        if np.abs(step).sum() < SETTLED_STEP and growth.max() < 1 + SETTLED_GROWTH:
-            break
-        bend = second - first - step
-        length = min(
-            float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300), LONGEST_LEAP
-        )
-        if length > 1:
-            leap = density + 2 * length * step + length**2 * bend
-            leap = np.maximum(leap, 1e-12 * first)
-            leap = leap / leap.sum()
-            if ratio(leap)[0] >= likelihood:
-                density = leap
-                continue
-        density = second / second.sum()
-    return np.asarray(density)

@@ -24,7 +24,7 @@ looking everywhere: W2 is convex in the map, and the largest value of a convex f
 any corner of the set.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -37,7 +37,7 @@ from ldpspatial.metrics import Transport, transport
 
 Array = NDArray[np.float64]
 
-SCALE = 5.0  # of b and a where the search of the dual starts
+SCALES = (0.2, 5.0)  # of b and a where searches of the dual start, of which the better goes on
 SMOOTHINGS = (0.03, 0.003, 0.0003)  # of least values, as shares of the weights' range
 DUAL_STEPS = 200  # with each of these
 GAIN = 1e-8  # of the bound, below which a step ends the search
@@ -47,10 +47,27 @@ NEAR_THE_MOST = 1.02  # the proof looks for the worst place up to this factor
 OFF_DISK = 1.5 ** np.arange(-20, 21)  # weights of all reports beside those of one output cell
 
 
-def least_share(weights: Array, channel: StampChannel, density: Array, share: float) -> float:
+@dataclass(frozen=True)
+class LeastShare:
+    """What no forgery passes, and a forgery that comes near.
+
+    Attributes
+    ----------
+    bound : float
+        The weighted share of no fit is below it.
+    forged : (d + 2b, d + 2b) array
+        Distribution of what forgers send where the proof has least room.
+    """
+
+    bound: float
+    forged: Array
+
+
+def least_share(weights: Array, channel: StampChannel, density: Array, share: float) -> LeastShare:
     """Return a number that weights.f of no fit is below; the best that a search of the dual finds.
 
     Any a and b are a proof, by the inequality of the module; the search is by their square roots.
+    Both searches begin with even ones; large ones suit what hardly shows in reports.
 
     Parameters
     ----------
@@ -63,65 +80,99 @@ def least_share(weights: Array, channel: StampChannel, density: Array, share: fl
     """
     spread = float(np.ptp(weights))
     if not spread:
-        return float(weights.min())
-    bound = _dual(weights / spread, channel, density, share)
-    x = np.full(int(channel.support.sum()) + density.size, np.sqrt(SCALE))
-    best = float(weights.min()) / spread
-    for width in SMOOTHINGS:
-        x = scipy.optimize.minimize(
-            lambda x, width: bound(x, width)[1:], x, args=(width,), jac=True, method="L-BFGS-B",
-            # Of tens of thousands of variables each has a small part in the gradient.
-            options={"maxiter": DUAL_STEPS, "maxcor": 20, "gtol": 0, "ftol": GAIN},
-        ).x  # fmt: skip
-        best = max(best, bound(x, width)[0])
-    return best * spread - ROUNDED
+        even = channel.support / channel.support.sum()
+        return LeastShare(float(weights.min()), even)
+    dual = _Dual(weights / spread, channel, density, share)
+    begun = []
+    for scale in SCALES:
+        x = dual.ascended(np.full(dual.size, np.sqrt(scale)), SMOOTHINGS[0])
+        begun.append((dual.bound(x), x))
+    x = max(begun, key=lambda pair: pair[0])[1]
+    for width in SMOOTHINGS[1:]:
+        x = dual.ascended(x, width)
+    forged = np.zeros(channel.support.shape)
+    forged[channel.support] = dual.forged(x, SMOOTHINGS[-1])
+    bound = max(dual.bound(x), *(value for value, _ in begun), float(weights.min()) / spread)
+    return LeastShare(bound * spread - ROUNDED, forged)
 
 
-def _dual(
-    weights: Array, channel: StampChannel, density: Array, share: float
-) -> Callable[[Array, float], tuple[float, float, Array]]:
-    """Return the bound of :func:`least_share` as a function of roots of b and a, and a width.
+class _Dual:
+    """The bound of :func:`least_share` as a function of roots of b and a.
 
-    It returns the bound, and with minus signs what is smooth of it and the gradient of that.
+    Least values over cells and over outputs are smoothed over a width for its gradient.
     """
-    forward, adjoint = operators(channel)
-    support = channel.support
-    table = channel.table
-    base = 0.9 * density + 0.1 / density.size
-    least = table.base_weight / table.total_weight
-    most = least * float(table.max_ratio())
-    honest = (1 - share) * np.maximum(channel.forward(density)[support], 0)
-    forged = honest + share
 
-    def bound(x: Array, width: float) -> tuple[float, float, Array]:
-        root_b = x[: honest.size]
-        root_a = x[honest.size :].reshape(base.shape)
-        b = np.zeros(support.shape)
-        b[support] = root_b**2
-        a = base * root_a**2
-        moved = np.maximum(forward(a)[support], 0)  # FFTs leave values just below 0
-        ratio = np.sqrt(moved / np.maximum(b[support], 1e-300))
-        low = np.clip(ratio * np.sqrt(honest), least, most)
-        high = np.clip(ratio * np.sqrt(forged), least, most)
-        without = b[support] * low + moved * honest / low
-        sent = b[support] * high + moved * forged / high - without
-        rest = weights - adjoint(b)
-        fixed = float(without.sum() - a.sum())
-        soft_rest, at = _soft_least(rest, width)
-        soft_sent, by = _soft_least(sent, width)
-        slope_b = low + by * (high - low) - forward(at)[support]
-        slope_a = np.zeros(support.shape)
-        slope_a[support] = honest / low + by * (forged / high - honest / low)
-        gradient = np.concatenate(
-            [2 * root_b * slope_b, (2 * (adjoint(slope_a) - 1) * base * root_a).ravel()]
-        )
-        return (
-            float(rest.min() + sent.min()) + fixed,
-            -(soft_rest + soft_sent + fixed),
-            -gradient,
-        )
+    def __init__(self, weights: Array, channel: StampChannel, density: Array, share: float):
+        self._forward, self._adjoint = operators(channel)
+        self._support = channel.support
+        self._weights = weights
+        table = channel.table
+        self._base = 0.9 * density + 0.1 / density.size
+        self._least = table.base_weight / table.total_weight
+        self._most = self._least * float(table.max_ratio())
+        self._honest = (1 - share) * np.maximum(channel.forward(density)[self._support], 0)
+        self._all = self._honest + share
+        self.size = self._honest.size + density.size
 
-    return bound
+    def ascended(self, x: Array, width: float) -> Array:
+        """Return where a search from x ends."""
+        # Of tens of thousands of variables each has a small part in the gradient.
+        options = {"maxiter": DUAL_STEPS, "maxcor": 20, "gtol": 0, "ftol": GAIN}
+        found = scipy.optimize.minimize(
+            self._smooth, x, args=(width,), jac=True, method="L-BFGS-B", options=options
+        )
+        return np.asarray(found.x)
+
+    def bound(self, x: Array) -> float:
+        """Return what is proved."""
+        at = self._at(x)
+        return float(at.rest.min() + at.sent.min()) + at.fixed
+
+    def forged(self, x: Array, width: float) -> Array:
+        """Return in which outputs the least value is: the forgers' part of the saddle point."""
+        return _soft_least(self._at(x).sent, width)[1]
+
+    def _smooth(self, x: Array, width: float) -> tuple[float, Array]:
+        """Return the smooth bound and its gradient, with minus signs."""
+        at = self._at(x)
+        rest, where = _soft_least(at.rest, width)
+        sent, by = _soft_least(at.sent, width)
+        slope_b = at.low + by * (at.high - at.low) - self._forward(where)[self._support]
+        slope_a = np.zeros(self._support.shape)
+        slope_a[self._support] = self._honest / at.low + by * (
+            self._all / at.high - self._honest / at.low
+        )
+        above = (self._adjoint(slope_a) - 1) * self._base * at.root_a
+        gradient = np.concatenate([2 * at.root_b * slope_b, (2 * above).ravel()])
+        return -(rest + sent + at.fixed), -gradient
+
+    def _at(self, x: Array) -> "_Point":
+        root_b = x[: self._honest.size]
+        root_a = x[self._honest.size :].reshape(self._base.shape)
+        b = np.zeros(self._support.shape)
+        b[self._support] = root_b**2
+        a = self._base * root_a**2
+        moved = np.maximum(self._forward(a)[self._support], 0)  # FFTs leave values just below 0
+        ratio = np.sqrt(moved / np.maximum(b[self._support], 1e-300))
+        low = np.clip(ratio * np.sqrt(self._honest), self._least, self._most)
+        high = np.clip(ratio * np.sqrt(self._all), self._least, self._most)
+        without = b[self._support] * low + moved * self._honest / low
+        sent = b[self._support] * high + moved * self._all / high - without
+        rest = self._weights - self._adjoint(b)
+        return _Point(root_b, root_a, low, high, rest, sent, float(without.sum() - a.sum()))
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Where M f is for the least of each h(0) and h(1), and the parts of the bound."""
+
+    root_b: Array
+    root_a: Array
+    low: Array
+    high: Array
+    rest: Array  # r - M^T b, by cell
+    sent: Array  # h(1) - h(0), by output
+    fixed: float
 
 
 def _soft_least(values: Array, width: float) -> tuple[float, Array]:

@@ -19,13 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.estimation.forgery_attacks import SingleOutputs
+from ldpspatial.estimation.forgery_attacks import SingleOutputs, law_with
 from ldpspatial.estimation.forgery_proofs import least_share, most_moved
+from ldpspatial.estimation.forgery_regions import RegionAttack
 from ldpspatial.validate import density_array, instance, number_array, number_in
 
 Array = NDArray[np.float64]
 
 MARGIN = 1.25  # optimised forgeries passed what one output cell reaches by a tenth at most
+FITS = 24  # of an ascent of a region's share
+QUICK_SIDE = 32  # cells a side above which there is time for a third of them
 ROUNDING = 1e-5  # in cells, of the distances that the proof is made of
 
 
@@ -36,8 +39,8 @@ class RegionInfluence:
     Attributes
     ----------
     lower, upper : float
-        What forgers of one output cell, of those that were tried, make of the region's weighted
-        share: attacks.
+        What forgers make of the region's weighted share, who send one output cell or a mixture that
+        a short ascent finds: attacks.
     least, most : float
         Proved: no forgery takes the share of the maximum likelihood fit below or above it.
     share : float
@@ -81,7 +84,7 @@ class Influence:
     cell: tuple[int, int]
     channel: StampChannel = field(repr=False, compare=False)
     density: Array = field(repr=False, compare=False)
-    attacked: tuple[Array, ...] = field(repr=False, compare=False)
+    attacked: dict[tuple[int, int], Array] = field(repr=False, compare=False)
 
     def region(self, weights: ArrayLike) -> RegionInfluence:
         """Return how far forgers move the weighted share of a region.
@@ -97,15 +100,26 @@ class Influence:
             The weights have another shape, or a value outside [0, 1].
         """
         region = number_array("weights", weights, self.density.shape, "[0, 1]", bools=True)
-        shares = [float((region * each).sum()) for each in (self.density, *self.attacked)]
-        honest = shares[0]
+        honest = float((region * self.density).sum())
         if not self.share:
             return RegionInfluence(honest, honest, honest, honest, honest)
-        least = least_share(region, self.channel, self.density, self.share)
-        most = -least_share(-region, self.channel, self.density, self.share)
-        least, most = max(least, float(region.min())), min(most, float(region.max()))
-        # A fit that was stopped short of its limit may be beyond what its limit can be.
-        return RegionInfluence(max(min(shares), least), min(max(shares), most), least, most, honest)
+        least, lower = self._least(region)
+        most, upper = self._least(-region)
+        least, most = max(least, float(region.min())), min(-most, float(region.max()))
+        # Fits are short of their limits by what is left of f.z.
+        return RegionInfluence(max(lower, least), min(-upper, most), least, most, honest)
+
+    def _least(self, weights: Array) -> tuple[float, float]:
+        """Return what a weighted share is proved not to be below, and what attacks make of it."""
+        proof = least_share(weights, self.channel, self.density, self.share)
+        attack = RegionAttack(-weights, self.channel, self.density, self.share)
+        best = min(self.attacked, key=lambda cell: float((weights * self.attacked[cell]).sum()))
+        support = self.channel.support
+        single = law_with(self.channel, self.density, 1.0, best)
+        fits = FITS if len(weights) <= QUICK_SIDE else FITS // 3
+        attack.ascend(single[support], fits // 3)
+        attack.ascend(proof.forged[support], fits)
+        return proof.bound, -attack.best
 
 
 def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influence:
@@ -139,7 +153,7 @@ def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influe
     honest = density_array("density", density, channel.input_shape)
     forged = number_in("share", share, "[0, 1)")
     if not forged:
-        return Influence(forged, 0.0, 0.0, 0.0, (0, 0), channel, honest, ())
+        return Influence(forged, 0.0, 0.0, 0.0, (0, 0), channel, honest, {})
     attacks = SingleOutputs(channel, honest, forged)
     attacks.search()
     reached, worst = attacks.farthest()
@@ -152,5 +166,5 @@ def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influe
         worst,
         channel,
         honest,
-        tuple(attacks.fits.values()),
+        attacks.fits,
     )

@@ -7,11 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from client_sdk import response_table
-from experiments.optimised_forgers import ascended, far_from, fitted, fitting, starts
+from experiments.optimised_forgers import ascended, far_from, fitting, starts
 from experiments.studies import forgery_bound as module
 from experiments.studies.forgery_bound import EPSILONS, SHARES, forgery_bound, maps
 from experiments.tables import DOCS
 from ldpspatial import EM, StampChannel, wasserstein
+from tests.support.forgeries import fitted
 
 CHANNEL = StampChannel(response_table("dam", 3.5, 4))
 MATRIX = CHANNEL.matrix()
@@ -49,7 +50,7 @@ def test_the_command_writes_its_table(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "SHARES", (0.05,))
     monkeypatch.setattr(module, "ESTIMATORS", {"em": EM()})
     monkeypatch.setattr(module, "SINGLE", 4)
-    monkeypatch.setattr(module, "STEPS", 300)
+    monkeypatch.setattr(module, "FITS", 20)
     result = CliRunner().invoke(forgery_bound, ["--cells", "4", "--write"], catch_exceptions=False)
     assert result.exit_code == 0
     table = page.read_text().splitlines()
