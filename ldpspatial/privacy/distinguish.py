@@ -4,6 +4,7 @@ A mechanism that claims epsilon must not give samples on neighbouring inputs who
 a mechanism with too little noise should, given enough samples.
 """
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.validate import number_array, number_in
 
 Array: TypeAlias = NDArray[np.float64]
+Pair: TypeAlias = tuple[Array, Array]
 
 CONFIDENCE = 1 - 1e-6
 MOST_THRESHOLDS = 256
@@ -53,21 +55,44 @@ def lower_bound_epsilon(
         raise InputError(f"samples_p and samples_q must be 2 or more, got {len(p)} and {len(q)}")
     confidence = number_in("confidence", confidence, "(0, 1)")
     delta = number_in("delta", delta, "[0, 1]")
+    return best_bound([(p[::2], q[::2])], [(p[1::2], q[1::2])], confidence, delta)[0]
+
+
+def best_bound(
+    choosing: Sequence[Pair], measuring: Sequence[Pair], confidence: float, delta: float
+) -> tuple[float, int]:
+    """Bound epsilon by the statistic and the event that do best on samples of their own.
+
+    Parameters
+    ----------
+    choosing, measuring : sequences of pairs of arrays
+        Each statistic on either input, on samples of which the event is chosen, and on others.
+    confidence : float
+    delta : float
+
+    Returns
+    -------
+    (float, int)
+        The bound, 0 or more, and the number of the statistic.
+    """
     error = (1 - confidence) / 2  # one half for the numerator, one for the denominator
-    thresholds = _thresholds(p[::2], q[::2])
     best = -np.inf
     event = None
-    for above, below in ((p, q), (q, p)):
-        for sign in (1, -1):  # at least t, at most t
-            x = sign * above
-            y = sign * below
-            cuts = sign * thresholds
-            bounds = _log_ratio(x[::2], y[::2], cuts, error, delta)
-            if bounds.max() > best:
-                best = bounds.max()
-                # Chosen by the even samples alone, so the odd ones are independent of the choice.
-                event = (x[1::2], y[1::2], cuts[[bounds.argmax()]])
-    return 0.0 if event is None else max(0.0, float(_log_ratio(*event, error, delta)[0]))
+    chosen = 0
+    for which, ((p, q), (fresh_p, fresh_q)) in enumerate(zip(choosing, measuring, strict=True)):
+        thresholds = _thresholds(p, q)
+        ways = ((p, q, fresh_p, fresh_q), (q, p, fresh_q, fresh_p))
+        for above, below, fresh_above, fresh_below in ways:
+            for sign in (1, -1):  # at least t, at most t
+                cuts = sign * thresholds
+                bounds = _log_ratio(sign * above, sign * below, cuts, error, delta)
+                if bounds.max() > best:
+                    best = bounds.max()
+                    chosen = which
+                    event = (sign * fresh_above, sign * fresh_below, cuts[[bounds.argmax()]])
+    if event is None:
+        return 0.0, chosen
+    return max(0.0, float(_log_ratio(*event, error, delta)[0])), chosen
 
 
 def lower_bound_product(

@@ -1,36 +1,48 @@
 """Attacks on a release: whether what leaves it tells neighbouring inputs apart too well.
 
 Whoever sees the map must not be able to tell whose positions went into it, beyond the claim. So
-the release is run many times on two inputs that its claim calls neighbours (:func:`attack`), each
-run is made a number, and :func:`~ldpspatial.privacy.distinguish.lower_bound_epsilon` says how far
+the release is run many times on two inputs that its claim calls neighbours (:func:`attack`), what
+comes of each run is made a number, and :mod:`ldpspatial.privacy.distinguish` says how far
 apart the two laws of that number provably are. That a run ends in an error, and in which, or warns,
-or gives something of another form, is seen as well. More than was claimed is a violation, whatever
-the release does inside. Less proves nothing: another attack may see more.
+or gives something of another form, is seen as well, and so are the noisy sums that come with a map.
+More than was claimed is a violation, whatever the release does inside. Less proves nothing: another
+attack may see more.
 
-A map of many reports shows little of one user, and for trees and trajectories next to nothing.
-There :func:`attack_reports` has the power: it sees all that one user sends, and judges by the ratio
-of the probabilities on either input.
+How much is seen hangs on who else is on the map (:mod:`ldpspatial.release.attack_inputs`);
+:func:`best_inputs` looks for those by which a release shows most.
+
+Of local releases :func:`attack_reports` sees all that one user sends, and judges by the ratio of
+the probabilities on either input. Their maps are made of that and tell less.
 """
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.places.users import UserCells, cells_by_user
+from ldpspatial.errors import InputError
 from ldpspatial.privacy.claims import PrivacyClaim
-from ldpspatial.privacy.distinguish import CONFIDENCE, lower_bound_epsilon, lower_bound_product
+from ldpspatial.privacy.distinguish import (
+    CONFIDENCE,
+    Pair,
+    best_bound,
+    lower_bound_epsilon,
+    lower_bound_product,
+)
+from ldpspatial.privacy.telling import learned
+from ldpspatial.release.attack_inputs import Inputs, likely_inputs
 from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.worst_pairs import worst_pair
 from ldpspatial.release.release import Release, run_release
+from ldpspatial.release.seen import Form, form_of, numbers_of
 from ldpspatial.validate import (
     callback,
     check_epsilon,
     check_generator,
     instance,
+    true_or_false,
     whole_number,
 )
 
@@ -38,16 +50,8 @@ Array = NDArray[np.float64]
 
 MOST_RUNS = 10_000_000
 MOST_SIDE = 1024
-
-
-@dataclass(frozen=True)
-class Form:
-    """What came of a run beside its numbers: an error, or the parts of what was released."""
-
-    shape: tuple[int, ...] = ()
-    parts: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()  # warnings
-    error: str = ""
+LEAST_LEARNED = 300  # runs on either input, below which nothing is learned from them
+LIKELY = 0.9
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,10 @@ class Attack:
         Largest loss by the law of what was seen, where that is known (:func:`attack_reports`);
         otherwise infinite. It may be well below the claim.
     by : str
-        What told the two inputs apart best: the numbers of the map, or the form of what came, with
-        that of most runs on either input.
+        What told the two inputs apart best: the masses of two cells, all numbers that came, or
+        the form of what came, with that of most runs on either input.
+    inputs : Inputs or None
+        What the release was run on, but for the one user; None where one user's reports were drawn.
     """
 
     claim: PrivacyClaim
@@ -79,6 +85,7 @@ class Attack:
     runs: int
     largest: float = inf
     by: str = "what was sent"
+    inputs: Inputs | None = None
 
     @property
     def passed(self) -> bool:
@@ -94,29 +101,35 @@ class Attack:
 def attack(
     release: Release,
     epsilon: float,
-    cells: int,
+    cells: int | Inputs,
     runs: int,
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
+    facts: bool = False,
 ) -> Attack:
     """Attack a release at one epsilon.
 
     One user moves from the south-west corner of the map to the opposite one, or to the next cell
     where the loss grows with distance; or, where the claim is about adding or removing a user, is
-    there in the first input only, and nobody in the second. The number is the mass of the one cell
-    less that of the other. Beside it stands the form of what came: an error, a warning, or the
-    parts of what was released. Each of the two has half of the probability of a false alarm.
+    there in the first input only. Three numbers are looked at: the mass of the one cell less that
+    of the other; the form of what came, which is an error, a warning, or the parts of what was
+    released; and what tells most of all that was seen, learned by
+    :func:`ldpspatial.privacy.telling.learned` from a sixth of the runs. Another third chooses among
+    them, and an event of that number; the other half measures that event.
 
     Parameters
     ----------
     release : Release
     epsilon : float > 0
-    cells : int in [2, 1024]
-        Along a side; the fewer, the more a single user weighs.
+    cells : int in [2, 1024] or Inputs
+        Along a side of a map on which there is nobody else; or the map, and who else is on it.
     runs : int in [4, 10,000,000]
-        On each input. n runs can show a loss of about ln(n / 60).
+        On each input. n runs can show a loss of about ln(n / 60). Nothing is learned from fewer
+        than 600.
     rng : numpy.random.Generator
     progress : callable (runs done, runs in all), optional
+    facts : bool
+        The facts of a run are published as well, as far as they are numbers.
 
     Raises
     ------
@@ -134,42 +147,148 @@ def attack(
     """
     instance("release", release, Release)  # type: ignore[type-abstract]
     check_epsilon(epsilon)
-    side = whole_number("cells", cells, 2, MOST_SIDE)
     number = whole_number("runs", runs, 4, MOST_RUNS)
     check_generator(rng)
     callback("progress", progress)
+    true_or_false("facts", facts)
+    # The same rule for both kinds: what is no Inputs must be a number of cells.
+    inputs = cells if isinstance(cells, Inputs) else _alone(cells)
+    return _attack(release, epsilon, inputs, number, rng, progress, facts, CONFIDENCE)
+
+
+def best_inputs(
+    release: Release,
+    epsilon: float,
+    rng: np.random.Generator,
+    runs: int = 200,
+    candidates: Sequence[Inputs] | None = None,
+    facts: bool = False,
+) -> Inputs:
+    """Return the inputs by which a release shows most of one user, for an attack on fresh runs.
+
+    By attacks on all candidates, then with four times as many runs on the best quarter of those,
+    and so on until one is left. What is seen here is a choice and no finding.
+
+    Parameters
+    ----------
+    release : Release
+    epsilon : float > 0
+    rng : numpy.random.Generator
+    runs : int in [4, 10,000]
+        Of the first attacks, on each input.
+    candidates : sequence of Inputs, optional
+        By default those of :func:`ldpspatial.release.attack_inputs.likely_inputs`.
+    facts : bool
+        As in :func:`attack`.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+    """
+    instance("release", release, Release)  # type: ignore[type-abstract]
+    check_epsilon(epsilon)
+    check_generator(rng)
+    number = whole_number("runs", runs, 4, 10_000)
+    true_or_false("facts", facts)
+    left = list(likely_inputs() if candidates is None else candidates)
+    if not left or not all(isinstance(each, Inputs) for each in left):
+        raise InputError("candidates must be Inputs, one at least")
+    while len(left) > 1:
+        # A bound that holds nine times in ten: a few hundred runs show nothing for certain.
+        seen = [
+            _attack(release, epsilon, each, number, rng, None, facts, LIKELY).seen for each in left
+        ]
+        ranks = np.argsort(-np.array(seen), kind="stable")[: max(1, len(left) // 4)]
+        left = [left[rank] for rank in ranks]
+        number *= 4
+    return left[0]
+
+
+def _alone(cells: object) -> Inputs:
+    side = whole_number("cells", cells, 2, MOST_SIDE)
+    return Inputs((side, side))
+
+
+def _attack(
+    release: Release,
+    epsilon: float,
+    inputs: Inputs,
+    runs: int,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] | None,
+    facts: bool,
+    confidence: float,
+) -> Attack:
     claim = instance(f"claim of release {release.name}", release.claim(epsilon), PrivacyClaim)
     # No position stands for a report of zeros, and a replacement is two such changes.
     if claim.neighbours == "zero":
         claim = claim.under_replacement()
-    by_distance = bool(claim.distance)
-    here = 0
     # The next cell is at distance 1, where a loss per unit of distance is epsilon itself.
-    there = 1 if by_distance else side**2 - 1
-    inputs = _neighbours(claim, here, there, side)
+    there = 1 if claim.distance else inputs.shape[0] * inputs.shape[1] - 1
+    pair = inputs.pair(claim, there)
 
-    numbers = np.full((2, number), -inf)  # where a run ended in an error
-    forms = np.empty((2, number))
     known: dict[Form, int] = {}
-    for k, users in enumerate(inputs):
-        for run in range(number):
-            form, density = _form(release, users, epsilon, rng)
-            forms[k, run] = known.setdefault(form, len(known))
-            if density is not None:
-                numbers[k, run] = density[here] - density[there]
+    forms, numbers = [], []
+    for k, users in enumerate(pair):
+        which = np.empty(runs)
+        rows: list[list[float]] = []
+        for run in range(runs):
+            form, found = form_of(release, users, epsilon, rng)
+            which[run] = known.setdefault(form, len(known))
+            rows.append([] if found is None else numbers_of(found, there, facts))
             if progress is not None:
-                progress(k * number + run + 1, 2 * number)
-    if not np.isfinite(numbers).any():
-        run_release(release, inputs[0], epsilon, rng)  # which says what is wrong
-    allowed = inf if claim.model == "none" else claim.epsilon
-    half = (1 + CONFIDENCE) / 2
-    by_number, by_form = (lower_bound_epsilon(p, q, half, claim.delta) for p, q in (numbers, forms))
-    by = "the numbers of the map"
-    if by_form >= by_number:  # numbers that errors left out tell as much as the errors
-        usual = [list(known)[int(np.bincount(each.astype(int)).argmax())] for each in forms]
-        by = f"what came: {_told(usual[0])} with the user, {_told(usual[1])} "
-        by += "with nobody" if claim.neighbours == "add or remove" else "with the user elsewhere"
-    return Attack(claim, allowed, max(by_number, by_form), number, by=by)
+                progress(k * runs + run + 1, 2 * runs)
+        forms.append(which)
+        numbers.append(rows)
+    if not any(any(rows) for rows in numbers):
+        run_release(release, pair[0], epsilon, rng)  # which says what is wrong
+    seen, by = _told_apart(forms, _table(numbers), confidence, claim.delta)
+    return Attack(
+        claim,
+        inf if claim.model == "none" else claim.epsilon,
+        seen,
+        runs,
+        by=_words(by, list(known), forms, claim),
+        inputs=inputs,
+    )
+
+
+def _table(numbers: Iterable[list[list[float]]]) -> list[Array]:
+    """Return all numbers of either input, one row a run, NaN for what is missing."""
+    both = list(numbers)
+    longest = max(len(row) for rows in both for row in rows)
+    return [np.array([row + [nan] * (longest - len(row)) for row in rows]) for rows in both]
+
+
+def _told_apart(
+    forms: Sequence[Array], numbers: Sequence[Array], confidence: float, delta: float
+) -> tuple[float, int]:
+    """Return the bound, and what it is by: the form, the difference of two masses, or all."""
+    half = len(forms[0]) // 2
+    to_learn = half // 3 if half >= LEAST_LEARNED else 0
+    # A run without numbers is unlike any other.
+    difference = [np.where(np.isnan(each[:, 0]), -inf, each[:, 0]) for each in numbers]
+    statistics: list[Sequence[Array]] = [forms, difference]
+    if to_learn:
+        everything = [_kinds(*each) for each in zip(forms, numbers, strict=True)]
+        telling = learned(*(each[:to_learn] for each in everything))
+        statistics.append([telling(each) for each in everything])
+    choosing: list[Pair] = [(p[to_learn:half], q[to_learn:half]) for p, q in statistics]
+    measuring: list[Pair] = [(p[half:], q[half:]) for p, q in statistics]
+    return best_bound(choosing, measuring, confidence, delta)
+
+
+def _kinds(forms: Array, numbers: Array) -> Array:
+    return np.concatenate([forms[:, np.newaxis], numbers], axis=1)
+
+
+def _words(by: int, known: list[Form], forms: Sequence[Array], claim: PrivacyClaim) -> str:
+    if by:
+        return ("the masses of two cells", "all numbers that came")[by - 1]
+    usual = [known[int(np.bincount(each.astype(int)).argmax())] for each in forms]
+    gone = "with nobody" if claim.neighbours == "add or remove" else "with the user elsewhere"
+    return f"what came: {usual[0]} with the user, {usual[1]} {gone}"
 
 
 def attack_reports(
@@ -222,39 +341,3 @@ def attack_reports(
         loss = max(loss, lower_bound_product(hits[0], hits[1], number, half))
         largest = max(largest, sum(part.log_ratio for part in pair.parts))
     return Attack(claim, claim.epsilon, loss, number, largest)
-
-
-def _form(
-    release: Release, users: UserCells, epsilon: float, rng: np.random.Generator
-) -> tuple[Form, Array | None]:
-    """Return everything about a run but its numbers, and its density, if it has one."""
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        try:
-            found = run_release(release, users, epsilon, rng)
-        except Exception as error:  # whatever it is, it is seen
-            return Form(error=f"{type(error).__name__}: {error}"), None
-    said = tuple(str(warning.message) for warning in warned)
-    held = {"an estimate": found.estimate, "levels": found.levels}
-    parts = tuple(name for name, part in held.items() if part is not None)
-    return Form(found.density.shape, parts, said), found.density.ravel()
-
-
-def _told(form: Form) -> str:
-    if form.error:
-        return f"the error {form.error!r}"
-    parts = " and ".join(("a map", *form.parts))
-    return parts + "".join(f", the warning {said!r}" for said in form.said)
-
-
-def _neighbours(
-    claim: PrivacyClaim, here: int, there: int, side: int
-) -> tuple[UserCells, UserCells]:
-    """Return two inputs that differ in the data of one user, as the claim says."""
-
-    def users(*cells: int) -> UserCells:
-        return cells_by_user(np.arange(len(cells)), np.array(cells), (side, side))
-
-    if claim.neighbours == "add or remove":
-        return users(here), users()
-    return users(here), users(there)

@@ -13,7 +13,8 @@ import pytest
 from scipy.special import expit
 
 from ldpspatial import PrivacyClaim, Release, Released, UserCells
-from ldpspatial.estimation.levels import LevelMap
+from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.attack import attack
 from ldpspatial.release.registry import releases
 
@@ -105,8 +106,9 @@ class Telling(Noisy):
         if self.how == "warning":
             warnings.warn("nobody", stacklevel=1)
             return found
-        counts = LevelMap.__new__(LevelMap)  # any, as long as there is one
-        return replace(found, levels=counts)
+        tree = Quadtree(users.shape)
+        whole = NoisyLevel(0, tree.numbers(0), np.array([1.0]), 1.0)
+        return replace(found, levels=combined(tree, [whole]))
 
 
 @pytest.mark.parametrize("how", ["error", "warning", "parts"])
