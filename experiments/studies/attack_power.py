@@ -34,8 +34,8 @@ EPSILON = 3.5  # of reports: the DAM paper's
 OF_MAPS = 1.0  # with so few runs no more can be seen
 CELLS = 4
 TOO_LARGE = 1.2
-TWICE = 2.0  # as if half of the noise were missing
-OF_RUNS = 4  # one in so many at twice the epsilon
+CLAIMED, TIMES = 0.5, 3.0  # of releases that are too loud: what few runs can show
+OF_RUNS = 4  # one in so many is of these
 PILOT_SEED = 1000  # more than that of the runs which are reported
 
 MORE: Mapping[str, LocalRelease] = {
@@ -48,16 +48,21 @@ QUICK: Mapping[str, Release] = {
     each.name: each for each in (Recommended(rule="scaled"), Disk(rule="scaled"))
 }
 BOTH_AIMS: Mapping[str, Release] = {
-    "central-levels, cells": CentralLevels(aim="cells"),
-    "distributed-levels, cells": DistributedLevels(aim="cells"),
+    "central-levels:aim=cells": CentralLevels(aim="cells"),
+    "distributed-levels:aim=cells": DistributedLevels(aim="cells"),
 }
 EMPTY = Inputs((2, 2))
 PAIR, PAIR_1, PAIR_3, PAIR_40 = (Inputs((1, 2), 0, opposite) for opposite in (0, 1, 3, 40))
 # By pilots; of releases that are not named, the inputs are PAIR_40.
 BEST: Mapping[str, Inputs] = {
-    "laplace-top": PAIR_3,
+    "laplace-top": Inputs((2, 2), 12, 12, 12),
     "central-levels": PAIR_3,
-    "central-levels, cells": PAIR_3,
+    "central-levels:aim=cells": PAIR_3,
+    "distributed-levels": PAIR_1,
+    "distributed-levels:aim=cells": PAIR_1,
+    "two-servers": EMPTY,
+    "count-min": EMPTY,
+    "count-min-minimum": EMPTY,
     "flat": EMPTY,
     "sparse-emd-sums": EMPTY,
     "adaptive-hierarchical": PAIR_1,
@@ -73,12 +78,12 @@ PARTS = 3
 @click.command("attack-power")
 @click.option("--runs", default=60_000, show_default=True, type=click.IntRange(4),
               help="What a user sends, drawn so often on either input.")  # fmt: skip
-@click.option("--maps", default=18_000, show_default=True, type=click.IntRange(12),
+@click.option("--maps", default=12_000, show_default=True, type=click.IntRange(12),
               help="Maps on either input; of slow releases a third.")  # fmt: skip
 @click.option("--local-maps", default=60, show_default=True, type=click.IntRange(4),
               help="Maps of local releases on either input, for their form.")  # fmt: skip
 @click.option("--search", is_flag=True, help="Look for the inputs anew.")
-@click.option("--only", default="", help="Releases whose maps are attacked, by name and comma.")
+@click.option("--only", default="", help="Releases, by names and commas.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--write", is_flag=True, help="Write docs/generated/attack-power.md.")
 def attack_power(
@@ -96,8 +101,9 @@ def attack_power(
         if each.model in ("central", "distributed")
     }
     if only:
-        local = {}
-        trusting = {name: trusting[name] for name in only.split(",")}
+        wanted = only.split(",")
+        local = {name: each for name, each in local.items() if name in wanted}
+        trusting = {name: each for name, each in trusting.items() if name in wanted}
     sent = [
         _of_reports(name, each, runs, rng)
         for name, each in tracked({**local, **({} if only else MORE)}.items(), "reports")
@@ -109,10 +115,12 @@ def attack_power(
     seen = []
     for name, each in tracked(trusting.items(), "maps"):
         inputs = BEST.get(name, PAIR_40)
+        # A stream of its own, whatever else is attacked.
+        own = np.random.default_rng([seed, *name.encode()])
         if search:
             pilot = np.random.default_rng(seed + PILOT_SEED)
             inputs = best_inputs(each, OF_MAPS, pilot, facts=each.model == "central")
-        seen.append(_of_maps(name, each, inputs, maps // PARTS if name in SLOW else maps, rng))
+        seen.append(_of_maps(name, each, inputs, maps // PARTS if name in SLOW else maps, own))
     parts = (
         f"## All that a user sends\n\n{CELLS} x {CELLS} cells, {runs:,} runs on either input.",
         markdown(
@@ -122,12 +130,12 @@ def attack_power(
         "x columns; the others who are there in the first cell, in the last one, and in each "
         "between. The one user is in the first cell or nowhere, or in the first or last cell. "
         "Errors, warnings and the form of what came are seen as well, noisy sums where these are "
-        f"released, and facts of central runs. At {TWICE:g} times the epsilon, half of the noise, "
-        f"there are a quarter of the runs. Of local releases, {local_maps:,} maps on either input, 2 x 2 "
-        "cells, told nothing: no error, warning or other form came more on one input.",
+        f"released, and facts of central runs. A quarter of the runs are at {TIMES:g} times an "
+        f"epsilon of {CLAIMED:g} that is claimed. Of local releases, {local_maps:,} maps on either "
+        "input told nothing: no error, warning or other form came more on one input.",
         markdown(
             ["release", "model", "inputs", "runs", "allowed", "seen", "share of the claim",
-             f"seen at epsilon times {TWICE:g}", "noticed"], seen),
+             f"seen at {TIMES:g} times {CLAIMED:g}", "noticed"], seen),
     )  # fmt: skip
     text = "\n\n".join(parts)
     click.echo(text)
@@ -174,7 +182,7 @@ def _of_maps(
     facts = release.model == "central"
     found = _checked(name, attack(release, OF_MAPS, inputs, runs, rng, facts=facts))
     few = max(runs // OF_RUNS, 4)
-    loud = attack(Louder(release, TWICE), OF_MAPS, inputs, few, rng, facts=facts)
+    loud = attack(Louder(release, TIMES), CLAIMED, inputs, few, rng, facts=facts)
     return [
         name,
         release.model,
@@ -184,7 +192,7 @@ def _of_maps(
         f"{found.seen:.3f}",
         f"{found.power:.2f}",
         f"{loud.seen:.3f}",
-        "no" if loud.passed else "claim broken",
+        "no" if loud.passed else f"claim of {loud.allowed:g} broken",
     ]
 
 

@@ -191,16 +191,18 @@ def best_inputs(
     check_generator(rng)
     number = whole_number("runs", runs, 4, 10_000)
     true_or_false("facts", facts)
-    left = list(likely_inputs() if candidates is None else candidates)
-    if not left or not all(isinstance(each, Inputs) for each in left):
-        raise InputError("candidates must be Inputs, one at least")
+    left = likely_inputs() if candidates is None else candidates
+    if not isinstance(left, (list, tuple)) or not left:
+        raise InputError("candidates must be a list of Inputs, one at least")
+    for each in left:
+        instance("each of candidates", each, Inputs)
     while len(left) > 1:
         # A bound that holds nine times in ten: a few hundred runs show nothing for certain.
         seen = [
             _attack(release, epsilon, each, number, rng, None, facts, LIKELY).seen for each in left
         ]
         ranks = np.argsort(-np.array(seen), kind="stable")[: max(1, len(left) // 4)]
-        left = [left[rank] for rank in ranks]
+        left = [left[rank] for rank in ranks.tolist()]
         number *= 4
     return left[0]
 

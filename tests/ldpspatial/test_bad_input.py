@@ -54,6 +54,7 @@ from ldpspatial.privacy import (
     whole_draws,
 )
 from ldpspatial.release import attack, central, distributed, local
+from ldpspatial.release.attack_inputs import Inputs
 from ldpspatial.release.central.central_release import CentralRelease
 from ldpspatial.release.distributed.noise.polya import privacy_loss
 from ldpspatial.release.distributed.sums.two_servers import report_size
@@ -874,6 +875,32 @@ DOCUMENTED = {
             "runs": whole(4, 10**7),
             "rng": RNG,
             "progress": CALLBACK,
+            "facts": FLAG,
+        },
+    ),
+    "release.attack.best_inputs": Row(
+        attack.best_inputs,
+        lambda _: {
+            **{"release": central.Laplace(), "epsilon": 1.0, "runs": 4, "rng": rng()},
+            "candidates": [Inputs(), Inputs((1, 2))],
+        },
+        {
+            "release": (None, 3, "laplace", central.Laplace),
+            "epsilon": POSITIVE,
+            "rng": RNG,
+            "runs": whole(4, 10_000),
+            "candidates": (3, "inputs", [], [Inputs(), 3], Inputs()),
+            "facts": FLAG,
+        },
+    ),
+    "release.attack_inputs.Inputs": Row(
+        Inputs,
+        lambda _: {"shape": (1, 2)},
+        {
+            "shape": (*SHAPE, (1, 1)),
+            "beside": whole(0, 10**6),
+            "opposite": whole(0, 10**6),
+            "elsewhere": whole(0, 10**6),
         },
     ),
     "release.attack.attack_reports": Row(
