@@ -42,6 +42,7 @@ from ldpspatial.validate import (
     check_epsilon,
     check_generator,
     instance,
+    shown,
     true_or_false,
     whole_number,
 )
@@ -193,7 +194,7 @@ def best_inputs(
     true_or_false("facts", facts)
     left = likely_inputs() if candidates is None else candidates
     if not isinstance(left, (list, tuple)) or not left:
-        raise InputError("candidates must be a list of Inputs, one at least")
+        raise InputError(f"candidates must be a list of Inputs, one at least, got {shown(left)}")
     for each in left:
         instance("each of candidates", each, Inputs)
     while len(left) > 1:

@@ -1670,7 +1670,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("Influence", "RegionInfluence"), RECORD),
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
-    **dict.fromkeys(("counts_within", "is_plan", "lower_bound_product"), INNER),
+    **dict.fromkeys(("counts_within", "is_plan", "lower_bound_product", "best_bound"), INNER),
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
     **dict.fromkeys(("fit_verdict", "forged_verdict", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
