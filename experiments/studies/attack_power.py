@@ -1,7 +1,8 @@
 """How much of its claim the attacks see of each release: by all that a user sends, or by maps.
 
 Maps are attacked where that is all that leaves a release, in the central and distributed models.
-On which inputs was found by pilots (``--search``), with other seeds than those that are reported.
+On which inputs was found by pilots, with other seeds than those that are reported; the
+sketches have those of ``flat``, and either aim has those of the other. ``--search`` looks anew.
 """
 
 from collections.abc import Mapping
