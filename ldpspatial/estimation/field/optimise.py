@@ -90,7 +90,7 @@ class Search:
     steps: int = 25
     gain: float = 0.5
     unknowns_free: bool = False
-    tolerance: float = 0.1
+    tolerance: float = 0.3
     most_gradients: int = 150
 
 

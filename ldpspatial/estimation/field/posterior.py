@@ -73,7 +73,7 @@ class Effort:
 
 
 FULL = Effort()
-FULL_WIDE = replace(FULL, way=1, pairs=4)
+FULL_WIDE = replace(FULL, way=1, pairs=3, again=1)
 ALONE = Effort(way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
@@ -243,7 +243,7 @@ def _walked(
     for turn in range(1 + turns):
         # Without what came before, the way there; of the rest the more, the longer they go on.
         samples = Samples.joined(visits[-max(2, (1 + len(visits)) // 2) :])
-        if turn == turns or _verdict(samples) == CONVERGED:
+        if turn == turns or _verdict(samples, mixing(samples)) == CONVERGED:
             break
         if prior.cells**2 * prior.windows <= FEW:  # steps may be too long where chains are by now
             chains.adapt(2, effort.stage, told)
@@ -265,7 +265,7 @@ def _judged(
 ) -> Posterior:
     """Return what the chains say of themselves."""
     largest, fewest = mixing(samples)
-    verdict = _verdict(samples)
+    verdict = _verdict(samples, (largest, fewest))
     unknowns = prior.unknowns(samples.hypers).reshape(-1, HYPERS).mean(0)
     spread, length, excess, memory = np.exp(unknowns[:SPECTRAL]).tolist()
     exponent = 0.0 if known.prior is None else float(unknowns[-1])
@@ -284,11 +284,11 @@ def _moved(samples: Samples) -> bool:
     return samples.acceptance >= LEAST_ACCEPTANCE and bool(np.isfinite(samples.fits).all())
 
 
-def _verdict(samples: Samples) -> str:
-    """Return whether chains moved, and agree."""
+def _verdict(samples: Samples, mixed: tuple[float, float]) -> str:
+    """Return whether chains moved, and agree: given their R-hat and effective samples."""
     if not _moved(samples):
         return MODE
-    largest, fewest = mixing(samples)
+    largest, fewest = mixed
     agree = largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE * samples.fits.shape[1]
     return CONVERGED if agree else UNTRUSTED
 
@@ -330,9 +330,15 @@ def _drawn(maps: Array, n: int, rng: np.random.Generator) -> Array:
     at random than independent draws: intervals of these are as wide as needed, or wider.
     """
     flat = maps.reshape(len(maps), -1)
-    order = np.argsort(flat.mean(0), kind="stable")  # what rounds goes to the last, a full cell
     drawn = np.empty_like(flat)
-    drawn[:, order] = rng.multinomial(n, flat[:, order]) / n
+    fullest = int(flat.mean(0).argmax())  # drawn last: what rounds goes there
+    ends = [fullest, -1]
+    for shares, users in zip(flat, drawn, strict=True):
+        ordered = shares.copy()
+        ordered[ends] = ordered[ends[::-1]]
+        users[:] = rng.multinomial(n, ordered)
+        users[ends] = users[ends[::-1]]
+    drawn /= n
     return drawn.reshape(maps.shape)
 
 
