@@ -21,6 +21,7 @@ Operator = Callable[[Array], Array]
 FEWEST = 3_000  # reports of the first stage
 STAGE = 5.0  # times as many in each further one
 ROUGH = 2.0  # nats that are not worth another step on the way
+ROUGHLY, CLOSELY = 0.3, 0.1  # residuals, relative to the first, to which steps are solved
 FARTHEST = 1.5  # standard deviations that the unknowns of the prior move in one step
 
 
@@ -90,7 +91,7 @@ class Search:
     steps: int = 25
     gain: float = 0.5
     unknowns_free: bool = False
-    tolerance: float = 0.3
+    tolerance: float = ROUGHLY
     most_gradients: int = 150
 
 
@@ -148,7 +149,7 @@ def mode(model: FieldModel, start: Array) -> Array:
     share = min(1.0, FEWEST / float(model.n.mean()))
     point = start
     while True:
-        search = Search(gain=ROUGH)
+        search = Search(gain=ROUGH, tolerance=CLOSELY if share == 1.0 else ROUGHLY)
         point, _ = minimise(model.tempered(share), point, nowhere, search)
         if share == 1.0:
             return point
@@ -196,7 +197,7 @@ def variational(
     search = Search(steps=6, gain=ROUGH, unknowns_free=True)
     for turn in range(rounds):
         before = centre[-HYPERS:]
-        offsets = draw(centre, pairs, 0.1)
+        offsets = draw(centre, pairs, CLOSELY)
         centre, energy = minimise(model, centre, offsets, search)
         settled = bool(np.abs(centre[-HYPERS:] - before).max() < 0.08 and abs(last - energy) < 3)
         if turn > 1 and settled:
