@@ -31,8 +31,8 @@ LEAST_ACCEPTANCE = 0.2
 WIDE = 80  # side beyond which there are fewer chains, or larger blocks, so that a map takes seconds
 SAMPLES = 128  # maps kept
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
-MOST_TURNS, TURNED = 12, 6_000  # times that chains may go on, and times the waves
-FEW = 1_200  # waves, up to which the scales of chains that go on are fitted anew
+MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the waves
+FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
 STACK = 32  # maps that are looked at together
 
 
@@ -55,6 +55,9 @@ class Effort:
         on wide grids. On others they may go on as long as it takes next to no time.
     maps : int
         That are kept.
+    rough : bool
+        Whether steps on that way are solved roughly: it takes less time, and chains of few cells
+        that start there are caught more often.
     """
 
     way: int = 3
@@ -65,6 +68,7 @@ class Effort:
     visits: int = 52
     again: int = 2
     maps: int = SAMPLES
+    rough: bool = False
 
     def turns(self, prior: FieldPrior) -> int:
         """Return the halves of the visits by which chains of these fields may go on."""
@@ -73,7 +77,7 @@ class Effort:
 
 
 FULL = Effort()
-FULL_WIDE = replace(FULL, way=1, pairs=3, again=1)
+FULL_WIDE = replace(FULL, way=1, pairs=3, again=1, rough=True)
 ALONE = Effort(way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
@@ -184,8 +188,8 @@ def sample(
     densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
     start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
     effort = ALONE if alone else FULL if operators.cells <= WIDE else FULL_WIDE
-    at_mode = mode(model, model.point_of(start))
-    around = variational(model, at_mode, rng, effort.way, effort.pairs, effort.rounds)
+    at_mode = mode(model, model.point_of(start), effort.rough)
+    around = variational(model, at_mode, rng, effort.way, effort.pairs, effort.rounds, effort.rough)
     starts = around.centre + around.offsets
     trace: list[float] = []
 
