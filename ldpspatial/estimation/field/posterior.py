@@ -77,7 +77,7 @@ class Effort:
 
 
 FULL = Effort()
-FULL_WIDE = replace(FULL, way=1, pairs=3, again=1, rough=True)
+FULL_WIDE = replace(FULL, way=1, pairs=4, again=1, rough=True)
 ALONE = Effort(way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
