@@ -38,7 +38,9 @@ Mask = NDArray[np.bool_] | None
 POINTS: Mapping[str, Callable[[Array, Mask], Array]] = MappingProxyType(
     {
         # More maps change it less than chance does.
-        "barycentre": lambda maps, where: barycentre(maps[::2], where),
+        "barycentre": lambda maps, where: barycentre(
+            maps[:: 2 if maps.shape[-1] <= WIDE else 4], where
+        ),
         "mean": lambda maps, _: maps.mean(0),
         "median": lambda maps, _: _normal(np.median(maps, axis=0)),
     }

@@ -21,6 +21,7 @@ Operator = Callable[[Array], Array]
 FEWEST = 3_000  # reports of the first stage
 STAGE = 5.0  # times as many in each further one
 ROUGH = 2.0  # nats that are not worth another step on the way
+ROUGHLY, CLOSELY = 0.3, 0.1  # residuals, relative to the first, to which steps are solved
 FARTHEST = 1.5  # standard deviations that the unknowns of the prior move in one step
 
 
@@ -90,7 +91,7 @@ class Search:
     steps: int = 25
     gain: float = 0.5
     unknowns_free: bool = False
-    tolerance: float = 0.1
+    tolerance: float = CLOSELY
     most_gradients: int = 150
 
 
@@ -142,13 +143,16 @@ def minimise(
     return point, float(energy)
 
 
-def mode(model: FieldModel, start: Array) -> Array:
-    """Return the mode of the waves, the prior's unknowns held at their start."""
+def mode(model: FieldModel, start: Array, rough: bool = False) -> Array:
+    """Return the mode of the waves, the prior's unknowns held at their start.
+
+    ``rough``: whether steps on the way are solved roughly.
+    """
     nowhere = np.zeros((1, len(start)))
     share = min(1.0, FEWEST / float(model.n.mean()))
     point = start
     while True:
-        search = Search(gain=ROUGH)
+        search = Search(gain=ROUGH, tolerance=ROUGHLY if rough and share < 1.0 else CLOSELY)
         point, _ = minimise(model.tempered(share), point, nowhere, search)
         if share == 1.0:
             return point
@@ -175,9 +179,12 @@ class Gaussian:
 
 def variational(
     model: FieldModel, start: Array, rng: np.random.Generator, pairs: int, final: int,
-    rounds: int = 6,
+    rounds: int = 6, rough: bool = False,
 ) -> Gaussian:  # fmt: skip
-    """Return the Gaussian, with the metric at its centre, that is closest to the posterior."""
+    """Return the Gaussian, with the metric at its centre, that is closest to the posterior.
+
+    ``rough``: whether steps to it are solved roughly.
+    """
     size = len(start)
     normal = rng.standard_normal((final, size))
     noise = rng.standard_normal((final, *model.counts.shape))
@@ -193,15 +200,17 @@ def variational(
     centre = start
     last = np.inf
     settled = False
-    search = Search(steps=6, gain=ROUGH, unknowns_free=True)
+    tolerance = ROUGHLY if rough else CLOSELY
+    search = Search(steps=6, gain=ROUGH, unknowns_free=True, tolerance=tolerance)
     for turn in range(rounds):
         before = centre[-HYPERS:]
-        offsets = draw(centre, pairs, 0.1)
+        offsets = draw(centre, pairs, CLOSELY)
         centre, energy = minimise(model, centre, offsets, search)
         settled = bool(np.abs(centre[-HYPERS:] - before).max() < 0.08 and abs(last - energy) < 3)
         if turn > 1 and settled:
             break
         last = energy
     offsets = draw(centre, final, 0.05)
-    centre, _ = minimise(model, centre, offsets, Search(steps=4, unknowns_free=True))
+    last_search = Search(steps=4, unknowns_free=True, tolerance=tolerance)
+    centre, _ = minimise(model, centre, offsets, last_search)
     return Gaussian(centre, offsets, settled)

@@ -31,8 +31,8 @@ LEAST_ACCEPTANCE = 0.2
 WIDE = 80  # side beyond which there are fewer chains, or larger blocks, so that a map takes seconds
 SAMPLES = 128  # maps kept
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
-MOST_TURNS, TURNED = 12, 6_000  # times that chains may go on, and times the waves
-FEW = 1_200  # waves, up to which the scales of chains that go on are fitted anew
+MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the waves
+FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
 STACK = 32  # maps that are looked at together
 
 
@@ -55,6 +55,9 @@ class Effort:
         on wide grids. On others they may go on as long as it takes next to no time.
     maps : int
         That are kept.
+    rough : bool
+        Whether steps on that way are solved roughly: it takes less time, and chains of few cells
+        that start there are caught more often.
     """
 
     way: int = 3
@@ -65,6 +68,7 @@ class Effort:
     visits: int = 52
     again: int = 2
     maps: int = SAMPLES
+    rough: bool = False
 
     def turns(self, prior: FieldPrior) -> int:
         """Return the halves of the visits by which chains of these fields may go on."""
@@ -73,7 +77,7 @@ class Effort:
 
 
 FULL = Effort()
-FULL_WIDE = replace(FULL, way=1, pairs=4)
+FULL_WIDE = replace(FULL, way=1, pairs=4, again=1, rough=True)
 ALONE = Effort(way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
@@ -184,8 +188,8 @@ def sample(
     densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
     start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
     effort = ALONE if alone else FULL if operators.cells <= WIDE else FULL_WIDE
-    at_mode = mode(model, model.point_of(start))
-    around = variational(model, at_mode, rng, effort.way, effort.pairs, effort.rounds)
+    at_mode = mode(model, model.point_of(start), effort.rough)
+    around = variational(model, at_mode, rng, effort.way, effort.pairs, effort.rounds, effort.rough)
     starts = around.centre + around.offsets
     trace: list[float] = []
 
@@ -243,7 +247,7 @@ def _walked(
     for turn in range(1 + turns):
         # Without what came before, the way there; of the rest the more, the longer they go on.
         samples = Samples.joined(visits[-max(2, (1 + len(visits)) // 2) :])
-        if turn == turns or _verdict(samples) == CONVERGED:
+        if turn == turns or _verdict(samples, mixing(samples)) == CONVERGED:
             break
         if prior.cells**2 * prior.windows <= FEW:  # steps may be too long where chains are by now
             chains.adapt(2, effort.stage, told)
@@ -265,7 +269,7 @@ def _judged(
 ) -> Posterior:
     """Return what the chains say of themselves."""
     largest, fewest = mixing(samples)
-    verdict = _verdict(samples)
+    verdict = _verdict(samples, (largest, fewest))
     unknowns = prior.unknowns(samples.hypers).reshape(-1, HYPERS).mean(0)
     spread, length, excess, memory = np.exp(unknowns[:SPECTRAL]).tolist()
     exponent = 0.0 if known.prior is None else float(unknowns[-1])
@@ -284,11 +288,11 @@ def _moved(samples: Samples) -> bool:
     return samples.acceptance >= LEAST_ACCEPTANCE and bool(np.isfinite(samples.fits).all())
 
 
-def _verdict(samples: Samples) -> str:
-    """Return whether chains moved, and agree."""
+def _verdict(samples: Samples, mixed: tuple[float, float]) -> str:
+    """Return whether chains moved, and agree: given their R-hat and effective samples."""
     if not _moved(samples):
         return MODE
-    largest, fewest = mixing(samples)
+    largest, fewest = mixed
     agree = largest <= MOST_MIXING and fewest >= FEWEST_EFFECTIVE * samples.fits.shape[1]
     return CONVERGED if agree else UNTRUSTED
 
@@ -330,9 +334,15 @@ def _drawn(maps: Array, n: int, rng: np.random.Generator) -> Array:
     at random than independent draws: intervals of these are as wide as needed, or wider.
     """
     flat = maps.reshape(len(maps), -1)
-    order = np.argsort(flat.mean(0), kind="stable")  # what rounds goes to the last, a full cell
     drawn = np.empty_like(flat)
-    drawn[:, order] = rng.multinomial(n, flat[:, order]) / n
+    fullest = int(flat.mean(0).argmax())  # drawn last: what rounds goes there
+    ends = [fullest, -1]
+    for shares, users in zip(flat, drawn, strict=True):
+        ordered = shares.copy()
+        ordered[ends] = ordered[ends[::-1]]
+        users[:] = rng.multinomial(n, ordered)
+        users[ends] = users[ends[::-1]]
+    drawn /= n
     return drawn.reshape(maps.shape)
 
 

@@ -176,6 +176,7 @@ class Chains:
         """Take some trajectories a stage; fit the length of steps, and after each the scales."""
         for stage in range(stages):
             seen = []
+            before = self._points
             for k in range(trajectories):
                 chance = self._trajectory()
                 rate = FAST if 2 * k < trajectories else SLOW
@@ -183,16 +184,17 @@ class Chains:
                 seen.append((self._white, self._gradient))
                 told(float(self._fit.mean()))
             if stage < stages - 1:
-                self._recall()
+                self._recall((self._points == before).all(1))
                 white, gradients = (np.concatenate(each) for each in zip(*seen, strict=True))
                 self._whitening.stretch(white, gradients)
                 self._turned()
 
-    def _recall(self) -> None:
-        """Put chains that never left a bad start where another one is."""
+    def _recall(self, is_still: NDArray[np.bool_]) -> None:
+        """Put chains that never left a bad start, or never moved, where another one is."""
         quarter, middle = np.nanquantile(self._fit, [0.25, 0.5])
-        lost = np.flatnonzero(~(self._fit >= middle - LOST * (middle - quarter) - LOST))
-        here = np.flatnonzero(self._fit >= middle)
+        is_lost = ~(self._fit >= middle - LOST * (middle - quarter) - LOST)
+        here = np.flatnonzero((self._fit >= middle) & ~is_still)
+        lost = np.flatnonzero(is_lost | is_still) if len(here) else here
         for chain, other in zip(lost, self._rng.choice(here, len(lost)), strict=True):
             for name in ("_points", "_density", "_fit", "_energy"):
                 getattr(self, name)[chain] = getattr(self, name)[other]
