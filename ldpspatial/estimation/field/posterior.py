@@ -229,7 +229,7 @@ def _walked(
     model: FieldModel, prior: FieldPrior, hypers: Array, starts: Array, rng: np.random.Generator,
     told: Told, effort: Effort,
 ) -> Samples:  # fmt: skip
-    """Return where chains went, until they agree or have gone on once.
+    """Return where chains went, until they agree or have gone on as often as they may.
 
     Raises
     ------

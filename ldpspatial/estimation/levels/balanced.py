@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SURE = 1.5  # times what noise alone is expected to make: four nodes tell little of a variance
-BELOW = 3  # levels between the finest areas and nodes, so that empty nodes stay empty
+BELOW = 3  # levels from areas to nodes: what an area lacks hardly fills its empty nodes
 
 
 def balanced(told: Array, sums: Array, noise: Array, nodes: Ints, level: int) -> Array:
