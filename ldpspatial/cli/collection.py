@@ -18,9 +18,8 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
-from ldpspatial.cli.output_files import check_new
+from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.collecting.results import real_radius, squared_radius
-from ldpspatial.files.atomic import replacing
 from ldpspatial.release.local.disks.disk_radius import FOR_USERS
 
 
@@ -61,8 +60,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         options["max_reports"],
         wanted_squared_radius(options, grid.cells, FOR_USERS),
     )
-    with replacing(out) as stream:
-        stream.write(made.to_json().encode())
+    write_document(out, made.to_json())
     _show(made)
     click.echo(f"Written to {out}")
 

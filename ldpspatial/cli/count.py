@@ -11,7 +11,7 @@ from client_sdk import Collection
 from ldpspatial.cli.documents import read_collection
 from ldpspatial.cli.opened_store import is_store, with_store
 from ldpspatial.cli.output import progress, show
-from ldpspatial.cli.output_files import check_output
+from ldpspatial.cli.output_files import check_output, placed
 from ldpspatial.collecting.counting import ReportCounts
 from ldpspatial.collecting.partial_counts import (
     SUFFIX,
@@ -67,7 +67,8 @@ def count(
     check_output("out", out, (SUFFIX,), overwrite, inputs, earlier)
     with progress("count reports"):
         counted = _counted(parts, collection, on_invalid)
-        write_counts(out, collection, counted)
+        with placed("out", out, overwrite) as file:
+            write_counts(file, collection, counted)
     show(f"{counted.n} reports", left_out(counted))
     click.echo(f"Written to {out}")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show
-from ldpspatial.cli.output_files import check_output
+from ldpspatial.cli.output_files import check_output, placed, results_beside
 from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
 from ldpspatial.files.plans import SUFFIXES, is_plan, write_plan
@@ -96,12 +96,12 @@ def distance(
     """
     if len(columns) > 2:
         raise click.UsageError("Give --column once, or twice: for FIRST and for SECOND.")
-    maps_read = first, second
+    inputs = first, second, *results_beside(first), *results_beside(second)
     if plan is not None:
         earlier = "an earlier plan", is_plan
-        check_output("--plan", plan, SUFFIXES, overwrite, maps_read, earlier)
+        check_output("--plan", plan, SUFFIXES, overwrite, inputs, earlier)
     if figure is not None:
-        check_output("--figure", figure, FIGURES, overwrite, maps_read)
+        check_output("--figure", figure, FIGURES, overwrite, inputs)
     with progress("read maps") as (stage, _):
         maps = [_read(first, columns[0]), _read(second, columns[-1])]
         sides, unit = _cell(maps, cell)
@@ -112,11 +112,12 @@ def distance(
         seconds = time.perf_counter() - began
         stage("write files")
         if plan is not None:
-            write_plan(plan, result)
+            with placed("--plan", plan, overwrite) as file:
+                write_plan(file, result)
         if figure is not None:
-            _draw(
-                figure, shares(p), shares(q), result, unit, " → ".join(map(_short, (first, second)))
-            )
+            title = " → ".join(map(_short, (first, second)))
+            with placed("--figure", figure, overwrite) as file:
+                _draw(file, shares(p), shares(q), result, unit, title)
     show(f"From {first} to {second}", _rows(maps, result, unit, seconds))
     for path in filter(None, (plan, figure)):
         click.echo(f"Written to {path}")

@@ -7,7 +7,12 @@ import click
 
 from ldpspatial.cli.count import left_out
 from ldpspatial.cli.documents import read_collection
-from ldpspatial.cli.estimator_options import check_prior, chosen_rule, estimator_options
+from ldpspatial.cli.estimator_options import (
+    check_prior,
+    chosen_rule,
+    estimator_options,
+    side_files,
+)
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.mapping import write_map
 from ldpspatial.collecting.partial_counts import count_files
@@ -39,9 +44,10 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
       ldpspatial estimate collection.json day-*.jsonl.gz --on-invalid drop --out map
     """
     collection = read_collection(document)
+    inputs = document, *reports, *side_files(options)
     with (
         progress("count reports") as (stage, _),
-        result_folder(options["out"], options["overwrite"], (document, *reports)) as folder,
+        result_folder(options["out"], options["overwrite"], inputs) as folder,
     ):
         counted = count_files(reports, collection, options["on_invalid"])
         check_prior(options, counted.counts)

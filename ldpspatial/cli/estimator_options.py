@@ -85,6 +85,11 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule | None:
     )
 
 
+def side_files(options: Mapping[str, Any]) -> list[Path]:
+    """Return the files that --support and --prior name."""
+    return [options[name] for name in ("support", "prior") if options.get(name) is not None]
+
+
 def check_prior(options: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
     """Refuse a --prior that is an estimate of the very counts: they would count twice."""
     file = options["prior"]

@@ -9,9 +9,8 @@ from client_sdk import Collection, Grid, response_table
 from client_sdk.shared import MECHANISMS, UNIT
 from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM, Numbers
 from ldpspatial.cli.output import progress, show_table
-from ldpspatial.cli.output_files import check_new
+from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.errors import InputError
-from ldpspatial.files.atomic import replacing
 from ldpspatial.planning.designs import Design
 from ldpspatial.planning.grid_size import with_ring
 from ldpspatial.planning.plan import Plan
@@ -151,8 +150,7 @@ def _write(out: Path, center: tuple[float, float], name: str, result: Plan, ring
         table = response_table(mechanism, result.epsilon, area.cells, squared_radius=squared)
         grid = Grid.from_center(*center, *with_ring(result.side_m, area.cells, table.radius))
     made = Collection.create(name, grid, result.epsilon, mechanism, squared_radius=squared)
-    with replacing(out) as stream:
-        stream.write(made.to_json().encode())
+    write_document(out, made.to_json())
     click.echo(f"Written to {out}: {made.digest}")
     if ring:
         _write_area(_area_file(out), area)
@@ -162,8 +160,7 @@ def _write_area(file: Path, area: Grid) -> None:
     """Write a square as a table of regions with one row."""
     ends = (area.south, area.west, area.south + area.height, area.west + area.width)
     row = ",".join(["area", *(f"{end / UNIT:.7f}" for end in ends)])
-    with replacing(file) as stream:
-        stream.write(f"name,south,west,north,east\n{row}\n".encode())
+    write_document(file, f"name,south,west,north,east\n{row}\n")
     click.echo(f"Written to {file}: the area, for ranges --of")
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from ldpspatial.cli.output import RESULTS, progress, show_table
-from ldpspatial.cli.output_files import check_output
+from ldpspatial.cli.output import progress, show_table
+from ldpspatial.cli.output_files import check_output, placed, results_beside
 from ldpspatial.collecting.region_changes import RegionChanges, region_changes
 from ldpspatial.collecting.region_shares import (
     RegionShares,
@@ -148,8 +148,7 @@ def ranges(
     if before is not None and method not in ("auto", "posterior"):
         raise click.UsageError("--since needs --method posterior.")
     outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
-    folder = estimate if estimate.is_dir() else estimate.parent
-    results = [folder / name for name in RESULTS]
+    results = results_beside(estimate) + ([] if before is None else results_beside(before))
     _check_outputs(outputs, overwrite, (estimate, regions, area, before, public, *results))
     found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
@@ -167,7 +166,7 @@ def ranges(
         else:
             whole = None if covered is None else _union(covered)
             found = region_changes(earlier, result, wanted, level, advance, whole)
-    _write(outputs, collection.grid, found)
+    _write(outputs, collection.grid, found, overwrite)
     if isinstance(found, RegionChanges):
         _show_changes(found)
     else:
@@ -183,16 +182,22 @@ def ranges(
 
 
 def _write(
-    outputs: Mapping[str, Path | None], grid: Grid, found: RegionShares | RegionChanges
+    outputs: Mapping[str, Path | None],
+    grid: Grid,
+    found: RegionShares | RegionChanges,
+    overwrite: bool,
 ) -> None:
     """Write the files that were asked for."""
-    table, drawn, packed = outputs.values()
-    if table is not None:
-        write_csv(table, found)
-    if drawn is not None:
-        write_geojson(drawn, grid, found)
-    if packed is not None:
-        write_geopackage(packed, grid, found)
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        with placed(option, path, overwrite) as file:
+            if option == "--csv":
+                write_csv(file, found)
+            elif option == "--geojson":
+                write_geojson(file, grid, found)
+            else:
+                write_geopackage(file, grid, found)
 
 
 def _earlier(path: Path, grid: Grid) -> Estimate:

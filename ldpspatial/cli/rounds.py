@@ -14,11 +14,10 @@ from ldpspatial.cli.documents import read_document
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.options import grid_options, make_grid
 from ldpspatial.cli.output import result_folder, show, show_table
-from ldpspatial.cli.output_files import check_new
+from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.cli.series import Length, Moment
 from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError
-from ldpspatial.files.atomic import replacing
 
 if TYPE_CHECKING:
     from ldpspatial.service.store import Store
@@ -107,8 +106,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         least_honest=clients // 2 if options["least"] is None else options["least"],
         colluding_ppm=round(options["colluding"] * MILLION),
     )  # fmt: skip
-    with replacing(out) as stream:
-        stream.write(made.to_json().encode())
+    write_document(out, made.to_json())
     show(made.name, {
         "id": made.digest,
         "epsilon": f"{options['epsilon']:g} of each person, in one of {made.rounds} rounds",

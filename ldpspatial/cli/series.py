@@ -17,11 +17,10 @@ from ldpspatial.cli.options import (
     wanted_squared_radius,
 )
 from ldpspatial.cli.output import show
-from ldpspatial.cli.output_files import check_new
+from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.cli.series_estimate import estimate
 from ldpspatial.cli.series_simulate import simulate
 from ldpspatial.collecting.series_maps import moment
-from ldpspatial.files.atomic import replacing
 from ldpspatial.release.local.disks.disk_radius import FOR_USERS
 
 MOST_SECONDS = 10**9  # of a window, as in every series document
@@ -117,8 +116,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         radius=options["radius"],
         squared_radius=wanted_squared_radius(options, grid.cells, FOR_USERS),
     )
-    with replacing(out) as stream:
-        stream.write(made.to_json().encode())
+    write_document(out, made.to_json())
     _show(made)
     click.echo(f"Written to {out}")
 
@@ -152,8 +150,7 @@ def window(document: Path, window: int, out: Path) -> None:
     made = read_series(document)
     collection = made.collection(window)
     check_new(out)
-    with replacing(out) as stream:
-        stream.write(collection.to_json().encode())
+    write_document(out, collection.to_json())
     facts = {"id": collection.digest, "opens": moment(made.start(window)),
              "closes": moment(made.start(window) + made.window_seconds)}  # fmt: skip
     show(collection.name, facts)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ldpspatial.cli.documents import read_series
-from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
+from ldpspatial.cli.estimator_options import chosen_rule, estimator_options, side_files
 from ldpspatial.cli.output import SERIES_RESULTS, progress, result_folder, show, show_table
 from ldpspatial.collecting.results import samples_verdict
 from ldpspatial.collecting.series_maps import SeriesMaps, write_series
@@ -78,11 +78,10 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
       ldpspatial series estimate year.json reports.parquet --windows 10-20 --out spring
     """
     series = read_series(document)
+    inputs = document, *reports, *side_files(options)
     with (
         progress("count reports") as (stage, _),
-        result_folder(
-            options["out"], options["overwrite"], (document, *reports), SERIES_RESULTS
-        ) as folder,
+        result_folder(options["out"], options["overwrite"], inputs, SERIES_RESULTS) as folder,
     ):
         counted = count_windows(reports, series, options["on_invalid"], options["windows"])
         found = write_series(

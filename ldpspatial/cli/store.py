@@ -1,6 +1,7 @@
 """``store``: make, fill, close and release the store of a collection server."""
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,10 +13,10 @@ import click
 
 from client_sdk import Collection, Series
 from ldpspatial.cli.documents import read_collection, read_document
-from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
+from ldpspatial.cli.estimator_options import chosen_rule, estimator_options, side_files
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
-from ldpspatial.cli.output_files import check_output
+from ldpspatial.cli.output_files import check_output, placed
 from ldpspatial.cli.series import series_facts
 from ldpspatial.collecting.results import fit_verdict, forged_verdict, samples_verdict
 from ldpspatial.errors import InputError
@@ -233,14 +234,16 @@ def export(store: str, digest: str, out: Path, overwrite: bool) -> None:
     Example:
       ldpspatial store export berlin.db 68d11b74 --out reports.parquet
     """
-    check_output("out", out, (".parquet",), overwrite)
+    check_output("out", out, (".parquet",), overwrite, _files(store))
 
     async def write(opened: "Store") -> int:
         from ldpspatial.service.exporting import write_parquet  # noqa: PLC0415
 
-        return await write_parquet(opened, (await _found(opened, digest)).digest, out)
+        return await write_parquet(opened, (await _found(opened, digest)).digest, file)
 
-    click.echo(f"Written to {out}: {with_store(store, write)} reports")
+    with placed("out", out, overwrite) as file:
+        number = with_store(store, write)
+    click.echo(f"Written to {out}: {number} reports")
 
 
 @store.command("backup")
@@ -296,7 +299,7 @@ def estimate(store: str, digest: str, out: Path, overwrite: bool, **options: Any
     collection = Collection.from_json(held.document)
     with (
         progress("estimate") as (stage, advance),
-        result_folder(out, overwrite) as folder,
+        result_folder(out, overwrite, (*_files(store), *side_files(options))) as folder,
     ):
         from ldpspatial.service.map_making import make_map  # noqa: PLC0415
 
@@ -346,6 +349,13 @@ def token(store: str, name: str | None, revoke: bool) -> None:
         raise click.UsageError("--revoke needs the NAME of a token.")
     for line in with_store(store, act):
         click.echo(line)
+
+
+def _files(store: str) -> list[Path]:
+    """Return the files in which a store lies, and those that SQLite keeps beside it."""
+    if "://" in store:
+        return []
+    return [Path(os.path.realpath(store) + end) for end in ("", "-wal", "-shm", "-journal")]
 
 
 def _change(location: str, digest: str, verb: str) -> None:

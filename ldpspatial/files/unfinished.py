@@ -2,11 +2,14 @@
 
 The process that makes such a folder holds a lock on it (flock), which ends with the process,
 however that ends. So the next command in the same place knows which ones nobody works in any more,
-and removes them. Where a folder cannot be locked (Windows, most network file systems), none is
-removed.
+and removes them. Other machines may not see such a lock on a file system that they share, so the
+folder's name says on which machine, since which start of it, it was made, and those of others are
+left alone. Where a folder cannot be locked (Windows, most network file systems), none is removed.
 """
 
+import hashlib
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -19,7 +22,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.part")
+UNFINISHED = re.compile(r"\.ldpspatial-([0-9a-f]{8})-[0-9a-f]{16}\.part")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # one for all containers of a machine, as locks
 
 
 @contextmanager
@@ -33,12 +37,13 @@ def unfinished_folder(place: Path) -> Iterator[Path]:
     """
     remove_left(place)
     while True:
-        folder = place / f".{secrets.token_hex(8)}.part"
+        folder = place / f".ldpspatial-{_machine()}-{secrets.token_hex(8)}.part"
         folder.mkdir()
         lock = _locked(folder, wait=True)
-        if lock is None or _is(lock, folder):
+        if folder.exists() if lock is None else _is(lock, folder):
             break
-        os.close(lock)  # another command has taken it for left, before it was locked
+        if lock is not None:  # another command has taken it for left, before it was locked
+            os.close(lock)
     try:
         yield folder
     finally:
@@ -50,11 +55,23 @@ def unfinished_folder(place: Path) -> Iterator[Path]:
 def remove_left(place: Path) -> None:
     """Remove what killed commands left in a folder, as far as that can be told and done."""
     with suppress(OSError):
-        for name in filter(UNFINISHED.fullmatch, os.listdir(place)):
+        for name in os.listdir(place):
+            made = UNFINISHED.fullmatch(name)
+            if made is None or made[1] != _machine():
+                continue
             lock = _locked(place / name, wait=False)
             if lock is not None:
                 shutil.rmtree(place / name, ignore_errors=True)
                 os.close(lock)
+
+
+def _machine() -> str:
+    """Return what tells this machine, since it was started, from others."""
+    try:
+        known = BOOT_ID.read_bytes()
+    except OSError:  # not Linux
+        known = platform.node().encode()
+    return hashlib.sha256(known).hexdigest()[:8]
 
 
 def _locked(folder: Path, wait: bool) -> int | None:

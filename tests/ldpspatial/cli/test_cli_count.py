@@ -1,12 +1,15 @@
 """``count``: parts that are counted apart and added give the map of the whole."""
 
 import asyncio
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ldpspatial import count_reports
+from ldpspatial.cli import count
 from ldpspatial.collecting.counting import ReportCounts
 from ldpspatial.collecting.partial_counts import add_counts, read_counts
 from ldpspatial.collecting.records import OutputDomain, Records, records_of
@@ -75,6 +78,35 @@ def test_only_counts_of_the_collection_are_replaced(folder: Path) -> None:
         rule = "out must be new, or counts of this collection to be replaced"
         assert told == f"{rule}, got {str(kept)!r}"
         assert kept.read_bytes() == before
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_of_two_commands_at_once_one_writes_the_counts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    document, out = folder / "berlin.json", folder / "out.json"
+    kept = sorted(folder.iterdir())
+    counted = count._counted
+
+    def meanwhile(*arguments: Any) -> Any:
+        out.write_text("of the other")
+        return counted(*arguments)
+
+    def no_links(*_: Any) -> None:
+        raise PermissionError
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_links)
+    asked = ("count", document, folder / "monday.parquet", "--out", out)
+    with monkeypatch.context() as patched:
+        patched.setattr(count, "_counted", meanwhile)
+        told = refusal(*asked)
+    new = "out must be a new file"
+    assert told == f"{new}, got {str(out)!r}, which another command has written meanwhile"
+    assert out.read_text() == "of the other"
+    out.unlink()
+    succeed(*asked)
+    assert sorted(folder.iterdir()) == sorted([*kept, out])
 
 
 def test_no_part_counts_twice_and_none_is_overwritten(folder: Path) -> None:

@@ -168,6 +168,12 @@ def test_only_a_plan_is_replaced_by_a_plan(
     assert other.read_bytes() == before
 
 
+def test_no_result_beside_a_map_is_replaced(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}")
+    figure = ("--figure", tmp_path / "heatmap.png", "--overwrite")
+    assert "--figure must not replace an input or a result" in refusal("distance", *pair, *figure)
+
+
 def test_plan_and_figure_are_written(pair: tuple[Path, Path], tmp_path: Path) -> None:
     plan, figure = tmp_path / "plan.csv", tmp_path / "moved.png"
     asked = ("distance", *pair, "--plan", plan, "--figure", figure, "--cell", 50)

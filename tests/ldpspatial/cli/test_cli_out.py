@@ -100,7 +100,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next(is_new: bool, tmp_pat
         assert (left / "half").read_text() == "written"
         process.kill()
     assert left.exists()
-    (tmp_path / ".0123456789abcdef.part").write_text("no folder")
+    (tmp_path / ".0123456789abcdef.part").mkdir()  # of another program
     succeed(*PLAY, "--out", out)
     assert sorted(contents(out)) == sorted(RESULTS)
     assert sorted(os.listdir(tmp_path)) == [".0123456789abcdef.part", "out"]

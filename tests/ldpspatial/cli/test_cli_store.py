@@ -69,6 +69,10 @@ def test_from_an_empty_store_to_a_map(store: Path, tmp_path: Path) -> None:
     assert "200 reports" in succeed(*export).output
     assert "out must be a new file" in refusal(*export)
     assert "200 reports" in succeed(*export, "--overwrite").output
+    (tmp_path / "link.parquet").symlink_to(store)
+    onto_store = (*export[:-1], tmp_path / "link.parquet", "--overwrite")
+    assert "out must not replace an input" in refusal(*onto_store)
+    assert "counted" in succeed("store", "list", store).output
     one, two = tmp_path / "one", tmp_path / "two"
     document = tmp_path / "berlin.json"
     succeed("estimate", document, parquet, "--intervals", "none", "--out", one)

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -229,15 +231,30 @@ def test_files_without_an_estimate_are_refused(played: Path, tmp_path: Path) -> 
 def test_outputs_are_checked_before_any_work(played: Path, tmp_path: Path) -> None:
     regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
     before = regions.read_bytes()
+    (folder := tmp_path / "folder.csv").mkdir()
+    (device := tmp_path / "device.csv").symlink_to(os.devnull)
     for option, path, words in (
         ("--csv", tmp_path / "a.txt", "--csv must end in .csv"),
         ("--geojson", tmp_path / "a.csv", "--geojson must end in .geojson"),
         ("--csv", tmp_path / "none" / "a.csv", "--csv must lie in a folder that exists"),
         ("--csv", regions, "--csv must not replace an input"),
         ("--csv", played / "estimate.csv", "--csv must not replace an input or a result"),
+        ("--csv", folder, "--csv must name a file"),
+        ("--csv", device, "which is no regular file"),
     ):
-        assert words in refusal("ranges", played, regions, option, path, "--overwrite")
+        for overwrite in ((), ("--overwrite",)):
+            assert words in refusal("ranges", played, regions, option, path, *overwrite)
     assert regions.read_bytes() == before
+
+
+def test_results_of_the_earlier_estimate_are_left_alone(played: Path, tmp_path: Path) -> None:
+    regions = write_file(tmp_path, "regions.csv", HEADER + CENTRE)
+    window = shutil.copytree(played, tmp_path / "week" / "window-1")
+    write_file(tmp_path / "week", "summary.json", "{}")
+    since = ("--since", window / "estimate.npz", "--overwrite")
+    for result in (window / "estimate.csv", tmp_path / "week" / "windows.csv"):
+        told = refusal("ranges", played, regions, *since, "--csv", result)
+        assert "--csv must not replace an input or a result" in told
 
 
 def test_an_earlier_file_is_replaced_on_request_alone(played: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_command_that_is_told_to_end_leaves_no_file(tmp_path: Path, verb: str)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
-        (unfinished,) = tmp_path.glob(".*.part")
+        (unfinished,) = (each for each in tmp_path.rglob(".*.part") if each.is_file())
         assert stat.S_IMODE(unfinished.stat().st_mode) == 0o600
         process.terminate()
         assert process.wait(60) == 128 + signal.SIGTERM
