@@ -28,7 +28,7 @@ from ldpspatial.release.release import Released
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, unpacked
-from ldpspatial.service.rounds.tables import check_document, rows_of
+from ldpspatial.service.rounds.tables import check_document, forgotten, only_who_asked, rows_of
 from ldpspatial.validate import input_errors, instance
 
 LOG = logging.getLogger(__name__)
@@ -318,12 +318,11 @@ class RoundServer:
         state = (
             "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2 AND state = $4"
         )
-        # That they asked stays, or they could ask again in a later round.
-        taken = "UPDATE round_requests SET certificate = $3 WHERE campaign = $1 AND round = $2"
         await self._database.run([
             Statement(state, [(digest, number, SUMMING, GATHERING)], expected=1),
             *statements,
-            Statement(taken, [(digest, number, b"")]),
+            # That they asked stays, or they could ask again in a later round.
+            *only_who_asked(digest, number),
         ])  # fmt: skip
         running.state = SUMMING
 
@@ -353,12 +352,6 @@ class RoundServer:
             self._sessions.pop(session.name)
         running.document, running.state, running.sessions = None, OVER, None
         running.seats, running.begun = {}, {}
-
-
-def forgotten(campaign: Campaign, number: int) -> list[Statement]:
-    """Return what deletes who asked for which round, once a campaign's last round is over."""
-    sql = "DELETE FROM round_requests WHERE campaign = $1"
-    return [Statement(sql, [(campaign.digest,)])] if number == campaign.rounds else []
 
 
 def session_sizes(people: int, threshold: int, most: int) -> list[int]:

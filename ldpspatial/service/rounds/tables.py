@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from client_sdk.rounds import Campaign
 from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement, StoreError
 from ldpspatial.service.tables import checked
 
@@ -57,17 +58,61 @@ async def end_rounds(database: Database) -> None:
     """End what runs, without a sum, and delete all that people sent for it.
 
     For a copy of a store: what was masked is not to lie in back-ups, and a session that goes on
-    from a copy would ask people who have long gone on. Which round each person asked for stays.
+    from a copy would ask people who have long gone on. Which round each person asked for stays, as
+    long as the campaign has another.
     """
     if not await has_rounds(database):
         return
-    await database.run([
+    asked = "SELECT DISTINCT campaign, round FROM round_requests"
+    statements = [
         Statement("UPDATE round_sessions SET state = 'aborted', secret = $1 "
                   "WHERE state = 'running'", [(b"",)]),
         Statement("UPDATE round_rounds SET state = 'over' WHERE state <> 'over'"),
-        Statement("UPDATE round_requests SET certificate = $1", [(b"",)]),
         *(Statement(sql) for sql in ("DELETE FROM round_messages", "DELETE FROM round_seats")),
-    ])  # fmt: skip
+    ]  # fmt: skip
+    for digest, number in await rows_of(database, (str, int), asked):
+        statements += only_who_asked(digest, number)
+    campaigns = (
+        "SELECT digest, c.document, MAX(number) FROM round_campaigns AS c "
+        "JOIN round_rounds ON campaign = digest GROUP BY digest, c.document"
+    )
+    for digest, text, number in await rows_of(database, (str, str, int), campaigns):
+        check_document(database, text, digest)
+        statements += forgotten(Campaign.from_json(text), number)
+    await database.run(statements)
+
+
+def only_who_asked(digest: str, number: int) -> list[Statement]:
+    """Return what keeps of the requests for a round who made them, and not in which order.
+
+    The rows are made anew, by person: a table keeps the order in which its rows came. As two rows
+    cannot be of one person, the new ones are of persons below zero until the old ones are gone.
+    """
+    one = (digest, number)
+    anew = (
+        "INSERT INTO round_requests (campaign, round, person, certificate) "
+        "SELECT campaign, round, -1 - person, $3 FROM round_requests "
+        "WHERE campaign = $1 AND round = $2 ORDER BY person"
+    )
+    # Not of somebody who asked just now, through another process: that they asked has to stay.
+    old = (
+        "DELETE FROM round_requests WHERE campaign = $1 AND round = $2 AND person >= 0 "
+        "AND -1 - person IN (SELECT person FROM round_requests WHERE campaign = $1 AND round = $2)"
+    )
+    named = (
+        "UPDATE round_requests SET certificate = $3, "
+        "person = CASE WHEN person < 0 THEN -1 - person ELSE person END "
+        "WHERE campaign = $1 AND round = $2"
+    )
+    return [
+        Statement(anew, [(*one, b"")]), Statement(old, [one]), Statement(named, [(*one, b"")])
+    ]  # fmt: skip
+
+
+def forgotten(campaign: Campaign, number: int) -> list[Statement]:
+    """Return what deletes who asked for which round, once a campaign's last round is over."""
+    sql = "DELETE FROM round_requests WHERE campaign = $1"
+    return [Statement(sql, [(campaign.digest,)])] if number == campaign.rounds else []
 
 
 async def rows_of(database: Database, types: Sequence[type], sql: str, *values: Any) -> list[Row]:

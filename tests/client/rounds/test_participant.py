@@ -23,7 +23,7 @@ from client_sdk import (
     PositionError,
     ledger_file,
 )
-from client_sdk.rounds import Asked, Participant, ProtocolError, Step
+from client_sdk.rounds import Asked, Client, Participant, ProtocolError, Step
 from client_sdk.rounds import client as client_module
 from tests.support.round_devices import (
     HERE,
@@ -120,6 +120,32 @@ def test_what_the_ledger_did_not_take_or_took_from_others_is_not_gone_on_from(
         session.take(first)
         session.close()
     assert session.server.survivors == set(range(5))
+
+
+def secrets_of(client: Client) -> set[bytes]:
+    """Return the keys and shares that a client holds, and its own secrets."""
+    held = {key for keys in client._pairs.values() for key in keys}
+    for name in ("_seed_shares", "_key_shares"):
+        held |= {number.to_bytes(16, "big") for number in getattr(client, name, {}).values()}
+    return {*held, getattr(client, "_seed", b""), getattr(client, "_mask_secret", b"")} - {b""}
+
+
+def test_a_client_in_memory_holds_no_more_secrets_than_the_ledger(tmp_path: Path) -> None:
+    session = a_session(tmp_path)
+    # Keys and shares of four others, a share of its own, two secrets: each dropped in its turn.
+    for step, count in zip(Step, (1, 4 * 3 + 1 + 2, 4 * 2 + 9, 4 + 9, 0), strict=True):
+        for number in range(5):
+            session.take(session.answer(number))
+        session.close()
+        participant = session.participants[0]
+        assert participant._last is not None
+        _, state, client = participant._last
+        assert client is not None
+        again = Client.restored(session.terms, 0, state["client"])
+        assert secrets_of(client) == secrets_of(again)
+        assert len(secrets_of(client)) == count, step
+    participant.finish()
+    assert participant._last is None
 
 
 @pytest.mark.parametrize("when", ["before", "half way", "after"])

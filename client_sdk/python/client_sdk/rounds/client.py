@@ -239,10 +239,8 @@ class Client:
         if due is not None and due >= Step.MASK:
             state["seed_shares"] = _written(self._seed_shares)
             state["key_shares"] = _written(self._key_shares)
-            left = due - Step.MASK + 1  # of the four keys of a pair, in the order of their use
-            state["pairs"] = as_text(
-                listed((v, b"".join(keys[left:])) for v, keys in self._pairs.items())
-            )
+            # Those that were used are empty.
+            state["pairs"] = as_text(listed((v, b"".join(keys)) for v, keys in self._pairs.items()))
         if due is Step.REVEAL:
             state["told"] = as_text(bits_of_numbers(self._told, self.terms.clients))
         return state
@@ -277,7 +275,7 @@ class Client:
                 shares = _read(state[name], shamir.SHARE_BYTES)
                 numbers = {v: int.from_bytes(share, "big") for v, share in shares.items()}
                 setattr(client, f"_{name}", numbers)
-            dropped = due - Step.MASK + 1
+            dropped = _used(Step(due - 1))
             size = (len(PairKeys._fields) - dropped) * KEY_BYTES
             starts = range(0, size, KEY_BYTES)
             client._pairs = {
@@ -305,6 +303,16 @@ class Client:
             require(message.client == self.number, why)
         yield
         self._next = Step(step + 1) if step < Step.REVEAL else None
+        self._forget(step)
+
+    def _forget(self, step: Step) -> None:
+        """Drop what no round after this one takes of the keys of pairs and the others' shares."""
+        used = _used(step)
+        self._pairs = {
+            v: PairKeys._make([b""] * used + [*keys[used:]]) for v, keys in self._pairs.items()
+        }
+        if step is Step.REVEAL:
+            self._pairs, self._seed_shares, self._key_shares = {}, {}, {}
 
     def _known_identity(self) -> Identity:
         if self._identity is None:
@@ -385,6 +393,11 @@ def _check_vector(vector: Ints, terms: Terms) -> None:
         )
     if vector.min() < 0 or vector.max() >= terms.modulus:
         raise ParameterError(f"vector must lie in [0, {terms.modulus}) (not repeated here)")
+
+
+def _used(step: Step) -> int:
+    """Return how many keys of a pair no later round takes: each has its own, in their order."""
+    return step - Step.ADVERTISE
 
 
 def _written(shares: Mapping[int, int]) -> str:

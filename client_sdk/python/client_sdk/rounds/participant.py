@@ -313,9 +313,10 @@ class Participant:
         def move(state: State, last: Client | None) -> Moved:
             if state["step"] != Step.REVEAL:
                 raise ProtocolError("the session is not over: its last answer was not given")
-            return {**state, "answer": "", "asked": ""}, 0, last
+            return {**state, "answer": "", "asked": ""}, 0, None
 
         self._moved(move)
+        self._last = None
 
     def _answer(
         self,

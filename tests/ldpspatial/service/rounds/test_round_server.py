@@ -34,6 +34,7 @@ from ldpspatial.service.rounds.server import (
     session_sizes,
 )
 from ldpspatial.service.rounds.sessions import Session
+from ldpspatial.service.rounds.tables import end_rounds
 from ldpspatial.service.store import make_store
 from tests.support.aggregation_rounds import seeded
 from tests.support.round_devices import HERE, START, a_campaign, a_device, joined
@@ -416,6 +417,61 @@ def test_an_identity_asks_for_a_seat_in_one_round_of_a_campaign(
         clock.seconds = START + ROUNDS * 3600
         for _ in range(2):
             await rounds.tick()
+        assert await left_in(database) == 0
+        await database.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_the_order_in_which_people_asked_for_seats_is_not_kept(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    """Neither after seats were dealt nor in a copy made before; SQLite counts rows as they come."""
+
+    async def run() -> None:
+        database, directory = await opened(tmp_path)
+        rounds = await started(database, clock)
+        await rounds.tick()
+        app = app_of(database, rounds)
+        visitors = people(tmp_path / "d", directory, monkeypatch)
+        visitors = [v for v in visitors if v.participant.number == 1]
+        enrol = f"/directory/{CAMPAIGN.digest}"
+        for visitor in visitors:  # who are numbered in this order
+            await call(app, Ask("POST", enrol, visitor.participant.identity))
+        order = [3, 0, 5, 1, 4, 2]
+        for number in order:
+            await visitors[number].step(app)
+
+        sql = "SELECT person, round, certificate FROM round_requests ORDER BY rowid"
+        asked = [number for number, *_ in await database.read(sql)]
+        assert [asked.index(number) for number in sorted(asked)] == [
+            order.index(number) for number in range(PEOPLE)
+        ]
+        if copied:
+            await end_rounds(database)
+        else:
+            clock.seconds = START + 901
+            await rounds.tick()
+        assert await database.read(sql) == [(number, 1, b"") for number in sorted(asked)]
+        await database.close()
+
+    asyncio.run(run())
+
+
+def test_in_a_copy_of_the_last_round_it_is_not_kept_who_asked_for_which(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        database, directory = await opened(tmp_path)
+        rounds, _ = await seated(database, directory, tmp_path / "d", clock, monkeypatch)
+        for number in (1, 2):
+            await end_rounds(database)
+            assert await left_in(database) == PEOPLE  # or they could ask again
+            rounds = await started(database, clock)
+            clock.seconds = START + number * 3600 + 10
+            await rounds.tick()
+        await end_rounds(database)
         assert await left_in(database) == 0
         await database.close()
 

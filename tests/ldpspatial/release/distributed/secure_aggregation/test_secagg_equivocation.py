@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from client_sdk import ParameterError
+from client_sdk.rounds import Client
 from client_sdk.rounds.keys import mask_pair, own_mask, pair_mask
 from client_sdk.rounds.messages import Confirmations, MaskedVector, Revealed, Survivors
 from client_sdk.rounds.shamir import combine
@@ -100,10 +101,11 @@ def test_colluding_clients_count_in_the_threshold() -> None:
     rounds = Rounds(terms, some_vectors(terms, seed=5)).until(Step.CONFIRM)
 
     lists = list(range(6)), list(range(4, 10))
+    kept = {k: rounds.clients[k].saved() for k in (4, 5)}  # of the two who collude
     revealed = []
     for told in lists:
-        for k in (4, 5):  # the two who collude
-            rounds.clients[k]._next = Step.CONFIRM
+        for k, state in kept.items():
+            rounds.clients[k] = Client.restored(terms, k, state)
         revealed += equivocate(rounds, (told, []))
     honest = [k for k in range(CLIENTS) if k not in (4, 5)]
     for number in honest:
