@@ -17,8 +17,13 @@ from ldpspatial.metrics import transport, wasserstein
 Array = NDArray[np.float64]
 Cell = tuple[int, int]  # of the output domain, as reports have it
 
-QUICK = 1e-2  # of what is forged: how far fits settle that tell the worst of those that are tried
-CLIMBING = 1e-3  # and of output cells that are climbed from
+SMALL_SIDE = 32  # cells a side up to which fits settle closely before they are compared
+QUICK = (
+    1e-4,
+    1e-2,
+)  # of what is forged: how far fits of all that are tried settle, there and beyond
+CLIMBING = (1e-6, 1e-3)  # and those of output cells that are climbed from
+FEW = 100  # output cells that are all tried
 TRIED = 5  # rows of output cells, and cells a row, besides those of the square's edge
 BEGUN = 3  # of these are fitted to the end, and climb
 CLIMB = 4  # times at most
@@ -52,13 +57,14 @@ class SingleOutputs:
         self._density = density
         self._share = share
         self._limits = LimitFits(channel)
+        self._is_wide = len(density) > SMALL_SIDE
         self._moved: dict[Cell, float] = {}
 
     def search(self) -> None:
         """Try cells all over the output domain, and climb from the best of them."""
         tried = _tried(self._channel)
         for cell in tried:
-            self._attack(cell, QUICK * self._share)
+            self._attack(cell, QUICK[self._is_wide] * self._share)
         far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
         best = sorted(tried, key=far.__getitem__, reverse=True)
         side = len(self._density)
@@ -100,7 +106,7 @@ class SingleOutputs:
             cell = best
 
     def _settle(self, cell: Cell) -> None:
-        self._attack(cell, CLIMBING * self._share)
+        self._attack(cell, CLIMBING[self._is_wide] * self._share)
         self._moved[cell] = _distance(self._density, self.fits[cell], QUICK_BLOCKS)
 
     def _attack(self, cell: Cell, settled: float | None = None) -> None:
@@ -175,9 +181,14 @@ def _distance(before: Array, after: Array, blocks: int) -> float:
 
 
 def _tried(channel: StampChannel) -> list[Cell]:
-    """Return output cells all over the output domain, along its edge and that of the square."""
+    """Return all output cells, or many all over the domain, along its edge and the square's."""
     table = channel.table
     last = table.cells - 1
+    if np.count_nonzero(channel.support) <= FEW:
+        rows, cols = np.nonzero(channel.support)
+        return [
+            (int(r) - table.radius, int(c) - table.radius) for r, c in zip(rows, cols, strict=True)
+        ]
     cells = set()
     for row in _spread(-table.radius, last + table.radius, TRIED, last):
         margin = table.margin(row)

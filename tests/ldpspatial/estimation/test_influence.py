@@ -10,6 +10,7 @@ from ldpspatial import EM, Field, StampChannel, wasserstein
 from ldpspatial.estimation import influence
 from ldpspatial.estimation.forgery_attacks import law_with
 from ldpspatial.estimation.forgery_regions import RegionAttack
+from ldpspatial.estimation.limit_fits import LimitFits
 from tests.support.forgeries import fitted, least_share
 
 Array = NDArray[np.float64]
@@ -173,3 +174,16 @@ def test_the_proof_for_a_region_is_as_sharp_as_linear_programs(
     # Programs of cuts and points of the dual are both outside of the set, and meet at its edge.
     assert told.least == pytest.approx(least, abs=0.005)
     assert told.most == pytest.approx(most, abs=0.005)
+
+
+@pytest.mark.parametrize("name", ["even", "hill", "crowded"])
+def test_the_worst_output_cell_is_found_where_reports_tell_most(name: str) -> None:
+    channel = StampChannel(response_table("dam", 7.0, 6))
+    density = maps(6)[name]
+    limits = LimitFits(channel)
+    farthest = 0.0
+    for cell in channel.table.output_cells():
+        law = law_with(channel, density, 0.2, cell)
+        farthest = max(farthest, wasserstein(density, limits.fit(law, density)))
+    # As squared W2 is convex and randomised response fits linearly, none does better.
+    assert influence(channel, density, 0.2).reached == pytest.approx(farthest, rel=0.02)
