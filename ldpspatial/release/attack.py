@@ -32,7 +32,7 @@ from ldpspatial.privacy.distinguish import (
     lower_bound_product,
 )
 from ldpspatial.privacy.telling import learned
-from ldpspatial.release.attack_inputs import Inputs, likely_inputs
+from ldpspatial.release.attack_inputs import MOST_SIDE, Inputs, likely_inputs
 from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.worst_pairs import worst_pair
 from ldpspatial.release.release import Release, run_release
@@ -50,7 +50,6 @@ from ldpspatial.validate import (
 Array = NDArray[np.float64]
 
 MOST_RUNS = 10_000_000
-MOST_SIDE = 1024
 LEAST_LEARNED = 300  # runs on either input, below which nothing is learned from them
 LIKELY = 0.9
 

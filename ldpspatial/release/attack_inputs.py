@@ -18,6 +18,7 @@ TWO_CELLS = ((0, 0), (0, 1), (0, 3), (0, 40), (40, 40))
 MORE_CELLS = ((0, 0, 0), (0, 40, 0), (12, 12, 12), (40, 40, 40))
 
 MOST_OTHERS = 1_000_000  # in one cell
+MOST_SIDE = 1024
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Inputs:
     Attributes
     ----------
     shape : (rows, columns)
-        At least two cells. The one user is in the first cell, the south-west corner; on the second
-        input in the last one, or nowhere.
+        At least two cells, a side of 1,024 at most. The one user is in the first cell, the
+        south-west corner; on the second input in the last one, or nowhere.
     beside, opposite, elsewhere : int in [0, 1,000,000]
         Others in the first cell, in the last one, and in each cell between.
 
@@ -47,6 +48,8 @@ class Inputs:
         shape = map_shape("shape", self.shape)
         if shape == (1, 1):
             raise InputError("shape must have two cells at least, got (1, 1)")
+        for name, side in zip(("rows", "columns"), shape, strict=True):
+            whole_number(f"{name} of shape", side, 1, MOST_SIDE)
         object.__setattr__(self, "shape", shape)
         for name in ("beside", "opposite", "elsewhere"):
             whole_number(name, getattr(self, name), 0, MOST_OTHERS)

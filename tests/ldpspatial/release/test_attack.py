@@ -251,3 +251,8 @@ def test_what_fails_on_both_inputs_is_an_error_and_no_attack() -> None:
 
     with pytest.raises(ZeroDivisionError, match="always"):
         attack(Broken(), 1.0, 2, 4, np.random.default_rng(6))
+
+
+def test_a_map_without_end_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^columns of shape must be .*1,?024"):
+        Inputs((2, 1025))
