@@ -311,10 +311,10 @@ def micro_epsilons(epsilon: object) -> int:
     return shared.micro_epsilons(epsilon)
 
 
-def check_generator(rng: object, where: str = "") -> np.random.Generator:
+def check_generator(rng: object) -> np.random.Generator:
     """Return a numpy Generator, or refuse: randomness is an argument without a default."""
     if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng must be a numpy Generator{where}, got {type(rng).__name__}")
+        raise InputError(f"rng must be a numpy Generator, got {type(rng).__name__}")
     return rng
 
 

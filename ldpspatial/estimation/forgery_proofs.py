@@ -197,7 +197,7 @@ def most_moved(channel: StampChannel, density: Array, share: float) -> float:
     if told <= 0:
         return corner
     law = channel.forward(density)
-    least = np.where(channel.support, _least_reports(channel, density, law, share), 0.0)
+    least = np.where(channel.support, _least_reports(channel, law, share), 0.0)
     left = np.maximum(least - base, 0) / told * channel.support
     if left.sum() < 0.02:  # next to nothing is known to stay
         return corner
@@ -218,7 +218,7 @@ def _to_one_cell(density: Array) -> float:
     return float(np.sqrt(squared))
 
 
-def _least_reports(channel: StampChannel, density: Array, law: Array, share: float) -> Array:
+def _least_reports(channel: StampChannel, law: Array, share: float) -> Array:
     """Return what M f of no fit is below, by output cell.
 
     With b >= 0 on outputs and a >= 0 on cells, A = M a: b M f + A g0 / M f >= 2 sqrt(b A g0), and

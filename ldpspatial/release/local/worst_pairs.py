@@ -126,11 +126,6 @@ def worst_pair(release: LocalRelease, cells: int, epsilon: float) -> WorstPair:
     raise InputError(f"release {release.name} has no law of what a user sends")
 
 
-def has_worst_pair(release: object) -> bool:
-    """Tell whether there is a :func:`worst_pair` of a release."""
-    return worst_pair.dispatch(type(release)) is not worst_pair.dispatch(object)
-
-
 @worst_pair.register
 def _(release: DiskRelease, cells: int, epsilon: float) -> WorstPair:
     return WorstPair(_of_table(release.table(cells, epsilon)))
