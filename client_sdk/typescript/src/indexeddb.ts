@@ -5,6 +5,9 @@ import type { Rows, Store } from "./store.js";
 import { unicodeText } from "./validate.js";
 
 const TABLE = "rows";
+const PADDING = "padding"; // the name of a row that no ledger asks for
+// More than the 32,768 bytes of a block of Chromium's log, less than what goes to a file of its own.
+const PADDING_BYTES = 40_000;
 
 /**
  * Keeps a ledger in an IndexedDB database of that name.
@@ -13,6 +16,8 @@ const TABLE = "rows";
  * a browser may delete it when storage is short or the origin was not visited for a while.
  */
 export class IndexedDbStore implements Store {
+  private isPadded = false;
+
   constructor(readonly name = "ldpspatial") {
     unicodeText("name", name);
   }
@@ -36,9 +41,14 @@ export class IndexedDbStore implements Store {
         transaction.oncomplete = resolve;
         transaction.onabort = () => reject(transaction.error);
       });
-      const worked = work(rowsOf(transaction.objectStore(TABLE)));
+      const table = transaction.objectStore(TABLE);
+      const isPadding = !isNew && !this.isPadded;
+      if (isPadding) pad(table);
+      const worked = work(rowsOf(table));
       worked.catch(() => abort(transaction));
-      return (await Promise.all([worked, committed]))[0];
+      const [found] = await Promise.all([worked, committed]);
+      this.isPadded ||= isPadding;
+      return found;
     } finally {
       database.close();
     }
@@ -56,6 +66,19 @@ export class IndexedDbStore implements Store {
       throw new LedgerError("there is no ledger here: it was never installed, or was deleted");
     });
   }
+}
+
+/**
+ * Write more than a block of the log that Chromium keeps a database in.
+ *
+ * A kill amid a write may leave a record there that announces more than was written. What is written
+ * behind it counts as its rest, and is forgotten without a word at the start after the next, as long
+ * as the log ends before its block does. Once it goes on beyond, Chromium sees the damage and drops
+ * the database; then there is no ledger, and a device refuses. The bytes are random, or the browser
+ * would pack them.
+ */
+function pad(table: IDBObjectStore): void {
+  table.put(crypto.getRandomValues(new Uint8Array(PADDING_BYTES)), PADDING);
 }
 
 function rowsOf(table: IDBObjectStore): Rows {
