@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from experiments.papers.distributed.report import mean_and_half_width
+from experiments.means import mean_and_half_width
 from ldpspatial.errors import InputError
 
 Array = NDArray[np.float64]

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments.generated import generated, write_page
+from experiments.means import mean_and_half_width
 from experiments.pairs import errors_of
-from experiments.papers.distributed.report import mean_and_half_width
 from experiments.progress import tracked
 from experiments.synthetic import Conduct, on_synthetic_maps
 from experiments.tables import DOCS, markdown

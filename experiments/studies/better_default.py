@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from client_sdk import ResponseTable, response_table
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
 from experiments.generated import generated
-from experiments.papers.distributed.setup import Setup, experiment
 from experiments.progress import tracked
+from experiments.setup import Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, recommended, wasserstein
 from ldpspatial.datasets import synthetic_maps

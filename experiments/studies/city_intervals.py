@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
-from experiments.papers.distributed.setup import Setup, experiment
 from experiments.progress import tracked
+from experiments.setup import Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Field, StampChannel, estimate, recommended
 from ldpspatial.channels.playing import play

@@ -2,10 +2,10 @@
 
 import click
 
-from experiments.papers.distributed.places import Place, chicago_place, manhattan_place
-from experiments.papers.distributed.report import shown, span
+from experiments.means import shown, span
+from experiments.papers.distributed.places import Place, chicago_place, manhattan_place, side_option
 from experiments.papers.distributed.runs import ALL, Case, Runs, adaptive, play_all
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
 

@@ -14,7 +14,7 @@ from client_sdk import Grid, ResponseTable, response_table
 from client_sdk.kernels import cells_of
 from experiments.forgers import FORGERS, Cell, busiest, farthest
 from experiments.generated import write_page
-from experiments.papers.distributed.report import shown
+from experiments.means import shown
 from experiments.places import Place, places
 from experiments.progress import tracked
 from experiments.sources import data_option

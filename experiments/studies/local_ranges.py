@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from rich.progress import Progress, TaskID
 
 from client_sdk import Grid
+from experiments.means import mean_and_half_width, shown
 from experiments.pairs import Array, errors_of, verdict
-from experiments.papers.distributed.report import mean_and_half_width, shown
-from experiments.papers.distributed.setup import COUNT, Setup, experiment
+from experiments.setup import COUNT, Setup, experiment
 from experiments.sources import CHICAGO_SQUARE, NEW_YORK_SQUARE, chicago, new_york
 from experiments.tables import markdown
 from experiments.uniform import Uniform

@@ -12,8 +12,8 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 
 from experiments.cities import SQUARES, City, cities
-from experiments.papers.distributed.setup import Setup, experiment
 from experiments.progress import tracked
+from experiments.setup import Setup, experiment
 from experiments.studies.city_intervals import collected, polygons
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Field

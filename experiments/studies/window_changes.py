@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from client_sdk import response_table
 from experiments.changing_cities import CITIES, HELD_BACK, TUNED, ChangingCity, changing_city
 from experiments.cities import City
-from experiments.papers.distributed.setup import Setup, experiment
 from experiments.progress import tracked
+from experiments.setup import Setup, experiment
 from experiments.studies.city_intervals import polygons, rectangles
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Estimate, Field, StampChannel, recommended, wasserstein

@@ -8,6 +8,7 @@ import click
 import numpy as np
 import pytest
 
+from experiments.means import mean_and_half_width, shown, span
 from experiments.papers.distributed import figure8 as figure8_module
 from experiments.papers.distributed import table1 as table1_module
 from experiments.papers.distributed.figure5 import figure5
@@ -22,12 +23,11 @@ from experiments.papers.distributed.places import (
     tokyo_place,
     tokyo_users,
 )
-from experiments.papers.distributed.report import mean_and_half_width, shown, span
 from experiments.papers.distributed.runs import Case, Runs, adaptive, drawn, play_all, randomness
-from experiments.papers.distributed.setup import Setup
 from experiments.papers.distributed.table1 import ADAPTIVE, table1
 from experiments.papers.distributed.table2 import table2
 from experiments.papers.distributed.table3 import table3
+from experiments.setup import Setup
 from experiments.sources import CHICAGO, CHICAGO_SQUARE, MANHATTAN, TOKYO
 from ldpspatial.metrics import l1, mean_squared_error
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical

@@ -34,7 +34,7 @@ def run_and_resume(
     """
     docs, out = folder / "docs", folder / "out"
     docs.mkdir()
-    monkeypatch.setattr("experiments.papers.distributed.setup.DOCS", docs)
+    monkeypatch.setattr("experiments.setup.DOCS", docs)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no power cut here, and hundreds of runs
     given = [str(word) for word in ("--out", out, "--jobs", 1, *options)]
     first = CliRunner().invoke(command, [*given, "--write"], catch_exceptions=False)

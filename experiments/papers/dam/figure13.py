@@ -6,7 +6,7 @@ from experiments.papers.dam.mechanisms import releases
 from experiments.papers.dam.plays import play
 from experiments.papers.dam.report import draw_rows, means_table
 from experiments.papers.dam.settings import ROWS, whole_cities
-from experiments.papers.distributed.setup import Setup, experiment
+from experiments.setup import Setup, experiment
 
 
 @experiment("dam-figure13", repeats=10)

@@ -7,13 +7,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from client_sdk.shared import optimal_radius
+from experiments.means import mean_and_half_width, shown
 from experiments.pairs import verdict
 from experiments.papers.dam.claims import counts, judged_least, noted
 from experiments.papers.dam.options import users_option
 from experiments.papers.dam.plays import Errors, play
 from experiments.papers.dam.settings import Setting, data_sets
-from experiments.papers.distributed.report import mean_and_half_width, shown
-from experiments.papers.distributed.setup import Setup, experiment
+from experiments.setup import Setup, experiment
 from experiments.tables import markdown
 from ldpspatial import EM
 from ldpspatial.estimation import five_point

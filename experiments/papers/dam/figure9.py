@@ -9,7 +9,7 @@ from experiments.papers.dam.options import users_option
 from experiments.papers.dam.plays import Errors, play
 from experiments.papers.dam.report import draw_rows, matches_table, means_table
 from experiments.papers.dam.settings import ROWS, Row, data_sets
-from experiments.papers.distributed.setup import Setup, experiment
+from experiments.setup import Setup, experiment
 from experiments.tables import markdown
 
 ALL = "all"

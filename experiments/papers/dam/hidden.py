@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from experiments.means import shown
 from experiments.pairs import verdict
 from experiments.papers.dam.mechanisms import UNIFORM, titled
 from experiments.papers.dam.plays import Errors
 from experiments.papers.dam.report import named
 from experiments.papers.dam.settings import Row, Setting
-from experiments.papers.distributed.report import shown
 from experiments.tables import markdown
 
 Pair = tuple[str, str, str, Setting]  # data set, better and worse release by exact W2

@@ -2,7 +2,7 @@
 
 import click
 
-from experiments.papers.distributed.setup import COUNT
+from experiments.setup import COUNT
 from experiments.synthetic import USERS
 
 users_option = click.option(

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from experiments.papers.dam.published_sinkhorn import WithSinkhorn
 from experiments.papers.dam.settings import DataSet, Setting
-from experiments.papers.distributed.setup import Setup
 from experiments.progress import tracked
+from experiments.setup import Setup
 from experiments.sources import Array
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.comparison.runs import Row

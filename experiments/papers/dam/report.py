@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from experiments.means import mean_and_half_width, shown
 from experiments.papers.dam.mechanisms import GEO, titled
 from experiments.papers.dam.plays import Errors
 from experiments.papers.dam.settings import Row, Setting
-from experiments.papers.distributed.report import mean_and_half_width, shown
 from experiments.tables import markdown
 
 MARKERS = "osD^vP*X<>"

@@ -4,8 +4,9 @@ import click
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.papers.distributed.places import Place, chicago_place, manhattan_place
-from experiments.papers.distributed.report import draw_map, shown, span
+from experiments.means import shown, span
+from experiments.papers.distributed.places import Place, chicago_place, manhattan_place, side_option
+from experiments.papers.distributed.report import draw_map
 from experiments.papers.distributed.runs import (
     Case,
     Runs,
@@ -16,8 +17,8 @@ from experiments.papers.distributed.runs import (
     randomness,
     trace_of,
 )
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
 from experiments.papers.distributed.table1 import DROP_OUTS
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 
 PANELS = 4  # in a row

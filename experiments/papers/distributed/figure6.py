@@ -6,8 +6,9 @@ import click
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.means import shown, span
 from experiments.papers.distributed.places import Place, chicago_place, tokyo_place
-from experiments.papers.distributed.report import draw_map, shown, span
+from experiments.papers.distributed.report import draw_map
 from experiments.papers.distributed.runs import (
     ALL,
     Case,
@@ -19,7 +20,7 @@ from experiments.papers.distributed.runs import (
     randomness,
     trace_of,
 )
-from experiments.papers.distributed.setup import COUNT, Setup, experiment
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 from ldpspatial.release.distributed.adaptive.rounds import last_revealed
 from ldpspatial.release.distributed.levels.hierarchical import NonPrivateBestLevel

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import click
 from matplotlib.figure import Figure
 
-from experiments.papers.distributed.places import manhattan_place
-from experiments.papers.distributed.report import MSE_UNIT, draw_curve, log_errors, shown, span
+from experiments.means import shown, span
+from experiments.papers.distributed.places import manhattan_place, side_option
+from experiments.papers.distributed.report import MSE_UNIT, draw_curve, log_errors
 from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

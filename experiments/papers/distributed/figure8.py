@@ -6,10 +6,11 @@ import click
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.papers.distributed.places import Place, manhattan_place
-from experiments.papers.distributed.report import MSE_UNIT, draw_curve, log_errors, shown
+from experiments.means import shown
+from experiments.papers.distributed.places import Place, manhattan_place, side_option
+from experiments.papers.distributed.report import MSE_UNIT, draw_curve, log_errors
 from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.sums.cohort import Cohort

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.papers.distributed.places import Place, chicago_place, manhattan_place
-from experiments.papers.distributed.report import shown, span
+from experiments.means import shown, span
+from experiments.papers.distributed.places import Place, chicago_place, manhattan_place, side_option
 from experiments.papers.distributed.runs import Runs, adaptive, drawn, play_all, randomness
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
+from experiments.setup import COUNT, Setup, experiment
 from experiments.sources import Array
 from experiments.tables import markdown
 from ldpspatial.comparison.runs import Row

@@ -4,9 +4,11 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import numpy as np
 
 from client_sdk import Grid
+from experiments.setup import COUNT
 from experiments.sources import (
     CHICAGO_SQUARE,
     Array,
@@ -17,6 +19,10 @@ from experiments.sources import (
 )
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells, cells_by_user, user_cells
+
+side_option = click.option(
+    "--side", default=1024, show_default=True, type=COUNT, help="Pixels of a side of Manhattan."
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Means with their intervals, as text and as lines."""
+"""Errors as lines and maps as pictures, for the figures of this folder."""
 
 from collections.abc import Sequence
 
@@ -6,44 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import ArrayLike
-from scipy import stats
 
+from experiments.means import mean_and_half_width
 from experiments.papers.distributed.runs import Runs, Setting
 from experiments.sources import Array
 
-LEVEL = 0.95
 MSE_UNIT = 1e13
-
-
-def mean_and_half_width(values: ArrayLike) -> tuple[float, float]:
-    """Return a mean and half of its 95 % interval by Student's t; NaN of a single value."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.size < 2:
-        return float(given.mean()), float("nan")
-    error = given.std(ddof=1) / np.sqrt(given.size)
-    return float(given.mean()), float(error * stats.t.ppf((1 + LEVEL) / 2, given.size - 1))
-
-
-def shown(values: ArrayLike, digits: int = 2) -> str:
-    """Return "mean ± half width", without the latter where there is one value only.
-
-    Examples
-    --------
-    >>> shown([1.0, 1.2, 1.4]), shown([3.0])
-    ('1.20 ± 0.50', '3.00')
-    """
-    mean, half = mean_and_half_width(values)
-    text = f"{mean:,.{digits}f}"
-    return text if np.isnan(half) else f"{text} ± {half:,.{digits}f}"
-
-
-def span(values: ArrayLike) -> str:
-    """Return the least and the most of whole numbers, as "334-340", or the only one."""
-    given = np.asarray(values)
-    least = int(given.min())
-    most = int(given.max())
-    return f"{least:,}" if least == most else f"{least:,}-{most:,}"
 
 
 def draw_curve(

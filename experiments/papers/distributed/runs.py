@@ -19,7 +19,7 @@ from rich.progress import Progress
 
 from client_sdk import DesignWarning
 from experiments.papers.distributed.places import Place
-from experiments.papers.distributed.setup import Setup
+from experiments.setup import Setup
 from experiments.sources import Array
 from ldpspatial.comparison.folder import RunFolder
 from ldpspatial.comparison.runs import Row, versions

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import click
 
+from experiments.means import mean_and_half_width, shown, span
 from experiments.papers.distributed.branches import KEPT, LOOP, authors_grid
-from experiments.papers.distributed.places import Place, manhattan_place
-from experiments.papers.distributed.report import MSE_UNIT, mean_and_half_width, shown, span
+from experiments.papers.distributed.places import Place, manhattan_place, side_option
+from experiments.papers.distributed.report import MSE_UNIT
 from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 from ldpspatial.release.distributed.levels.adaptive_grid import AdaptiveGrid
 from ldpspatial.release.distributed.levels.flat import Flat

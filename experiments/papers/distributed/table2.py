@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
+from experiments.means import shown, span
 from experiments.papers.distributed.branches import planned_for_one
 from experiments.papers.distributed.places import Place, tokyo_place, tokyo_users
-from experiments.papers.distributed.report import shown, span
 from experiments.papers.distributed.runs import Case, Runs, adaptive, play_all
-from experiments.papers.distributed.setup import COUNT, Setup, experiment
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 from ldpspatial.metrics import l1, mean_squared_error
 from ldpspatial.release.distributed.adaptive.many_locations import ManyLocations

@@ -3,10 +3,11 @@
 import click
 import numpy as np
 
-from experiments.papers.distributed.places import manhattan_place
-from experiments.papers.distributed.report import MSE_UNIT, shown, span
+from experiments.means import shown, span
+from experiments.papers.distributed.places import manhattan_place, side_option
+from experiments.papers.distributed.report import MSE_UNIT
 from experiments.papers.distributed.runs import OTHERS, Case, Runs, adaptive, play_all
-from experiments.papers.distributed.setup import COUNT, Setup, experiment, side_option
+from experiments.setup import COUNT, Setup, experiment
 from experiments.tables import markdown
 from ldpspatial.release.distributed.adaptive.non_private_tree import NonPrivateTree
 from ldpspatial.release.release import Release

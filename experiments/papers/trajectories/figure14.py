@@ -2,7 +2,6 @@
 
 import click
 
-from experiments.papers.distributed.setup import COUNT, Setup, experiment
 from experiments.papers.trajectories.places import places
 from experiments.papers.trajectories.report import (
     draw,
@@ -12,6 +11,7 @@ from experiments.papers.trajectories.report import (
     trends_table,
 )
 from experiments.papers.trajectories.runs import play
+from experiments.setup import COUNT, Setup, experiment
 
 POOL = 5  # walks that are made, as a multiple of those drawn for a repeat
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.means import mean_and_half_width, shown, span
 from experiments.pairs import Array, errors_of, verdict
-from experiments.papers.distributed.report import mean_and_half_width, shown, span
 from experiments.papers.trajectories.places import Place
 from experiments.papers.trajectories.runs import (
     EPSILON,

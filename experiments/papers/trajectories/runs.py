@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from rich.progress import Progress, TaskID
 
-from experiments.papers.distributed.setup import Setup
 from experiments.papers.trajectories.places import Place
+from experiments.setup import Setup
 from experiments.uniform import Uniform
 from ldpspatial.comparison.compare import compare_people
 from ldpspatial.release.local import DamPoints, DamTrajectory, LdpTrace, PivotTrace

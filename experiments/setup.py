@@ -1,4 +1,4 @@
-"""What every experiment on distributed heat maps asks for, and where its results go."""
+"""What experiments with runs of their own ask for, and where their results go."""
 
 import functools
 import sys
@@ -17,9 +17,6 @@ from ldpspatial.errors import LdpSpatialError
 from ldpspatial.plotting.heat_map import save_figure
 
 COUNT = click.IntRange(1)
-side_option = click.option(
-    "--side", default=1024, show_default=True, type=COUNT, help="Pixels of a side of Manhattan."
-)
 
 
 @dataclass(frozen=True)
