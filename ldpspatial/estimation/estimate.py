@@ -16,7 +16,8 @@ from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.robust import ROBUST, Robust
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.estimation.stopping import STOPPING_RULES, StoppingRule, is_stopping_rule
-from ldpspatial.validate import callback, instance, outside, outside_names, shown
+from ldpspatial.extensions import extension, extension_names
+from ldpspatial.validate import callback, instance, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -133,7 +134,7 @@ def find_estimator(
     if isinstance(rule, Estimator):
         found = rule
     elif isinstance(rule, str):
-        found = _from_outside(rule)
+        found = _extension(rule)
     else:
         raise _unknown(rule)
     found.check_smoothing(smoothing)
@@ -147,7 +148,7 @@ def find_estimator(
 
 def estimator_names() -> list[str]:
     """Return the names of all estimators, those of other packages last; none is loaded."""
-    return [*RULES, *outside_names(ENTRY_POINTS, RULES)]
+    return [*RULES, *extension_names(ENTRY_POINTS, RULES)]
 
 
 def restored(name: str, facts: Mapping[str, Any]) -> "tuple[Estimator, DataclassInstance | None]":
@@ -157,9 +158,9 @@ def restored(name: str, facts: Mapping[str, Any]) -> "tuple[Estimator, Dataclass
     import: names are those of this package and of entry points.
     """
     kind = ESTIMATORS.get(name)
-    if kind is None and name in outside_names(ENTRY_POINTS, RULES):
+    if kind is None and name in extension_names(ENTRY_POINTS, RULES):
         try:
-            kind = type(_from_outside(name))
+            kind = type(_extension(name))
         except InputError:  # its package is broken, and the map can be read without it
             kind = None
     found = None if kind is None else kind.restored(name, facts)
@@ -203,9 +204,9 @@ class Lost(Estimator):
         )
 
 
-def _from_outside(name: str) -> Estimator:
+def _extension(name: str) -> Estimator:
     """Return the estimator of an entry point, or of ``module:Name``."""
-    found = outside(ENTRY_POINTS, "rule", name, Estimator)  # type: ignore[type-abstract]
+    found = extension(ENTRY_POINTS, "rule", name, Estimator)  # type: ignore[type-abstract]
     if found is None:
         raise _unknown(name)
     return found

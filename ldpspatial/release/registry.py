@@ -6,11 +6,11 @@ from dataclasses import is_dataclass
 from types import MappingProxyType
 
 from ldpspatial.errors import InputError
+from ldpspatial.extensions import extension, extension_names
 from ldpspatial.release import central, distributed, local
 from ldpspatial.release.non_private import NonPrivate
 from ldpspatial.release.parameters import label_of, split, with_parameters
 from ldpspatial.release.release import Release
-from ldpspatial.validate import outside, outside_names
 
 ENTRY_POINTS = "ldpspatial.releases"
 
@@ -35,9 +35,9 @@ def releases() -> Mapping[str, Release]:
     "local differential privacy, epsilon 2, per user, one user's data replaced by any other"
     """
     found = _ours()
-    for name in outside_names(ENTRY_POINTS, found):
+    for name in extension_names(ENTRY_POINTS, found):
         try:
-            if release := _from_outside(name):
+            if release := _extension(name):
                 found[name] = release
         except InputError as error:  # the package of one release must not take away all others
             warnings.warn(f"the release {name!r} is left out: {error}", stacklevel=2)
@@ -47,7 +47,7 @@ def releases() -> Mapping[str, Release]:
 def release_names() -> list[str]:
     """Return the names of all releases, those of other packages last; none of these is loaded."""
     ours = _ours()
-    return [*ours, *outside_names(ENTRY_POINTS, ours)]
+    return [*ours, *extension_names(ENTRY_POINTS, ours)]
 
 
 def _ours() -> dict[str, Release]:
@@ -61,8 +61,8 @@ def _ours() -> dict[str, Release]:
     return {kind.name: kind() for kind in kinds}
 
 
-def _from_outside(name: str) -> Release | None:
-    return outside(ENTRY_POINTS, "release", name, Release)  # type: ignore[type-abstract]
+def _extension(name: str) -> Release | None:
+    return extension(ENTRY_POINTS, "release", name, Release)  # type: ignore[type-abstract]
 
 
 def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> dict[str, Release]:
@@ -81,7 +81,7 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     if isinstance(wanted, str):
         wanted = [wanted]
     ours = _ours()
-    names = [*ours, *outside_names(ENTRY_POINTS, ours)]
+    names = [*ours, *extension_names(ENTRY_POINTS, ours)]
     if not isinstance(wanted, Iterable):
         raise InputError(f"releases must be names or releases, got {wanted!r}")
     pairs = wanted.items() if isinstance(wanted, Mapping) else ((None, each) for each in wanted)
@@ -110,7 +110,7 @@ def _labelled(
     before, colon, rest = name.partition(":")
     if colon and before in ours:
         raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
-    release = ours.get(name) or _from_outside(name)
+    release = ours.get(name) or _extension(name)
     if release is None:
         raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")
     changed = with_parameters(_dataclass(release), name, values) if values else _dataclass(release)

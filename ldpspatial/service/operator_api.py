@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from client_sdk import ClientError, Collection, Series
 from ldpspatial.errors import InputError
+from ldpspatial.extensions import extension_names
 from ldpspatial.service.closing import close_collection, drop, release, released_counts
 from ldpspatial.service.device_api import Catalogue, digest_of
 from ldpspatial.service.group_commit import GroupCommit
@@ -23,7 +24,7 @@ from ldpspatial.service.progress import Progress, progress_of, progress_of_all, 
 from ldpspatial.service.store import Held, Store
 from ldpspatial.service.tokens import is_token
 from ldpspatial.service.windows import DAY_S, HeldSeries, add_series, all_series
-from ldpspatial.validate import one_of, outside_names, shown
+from ldpspatial.validate import one_of, shown
 
 Handler = Callable[[Request], Awaitable[Response]]
 LONGEST_DOCUMENT = 1 << 26
@@ -303,7 +304,7 @@ def _wanted(digest: str, query: Mapping[str, str]) -> Wanted:
     A rule may be a name that an installed package registered, and no module:Name: a module that a
     request names is not imported.
     """
-    known = {**MAP_OPTIONS, "rule": (*RULES, *outside_names(ENTRY_POINTS, RULES))}
+    known = {**MAP_OPTIONS, "rule": (*RULES, *extension_names(ENTRY_POINTS, RULES))}
     for name, value in query.items():
         if name not in known:
             raise InputError(f"a query may have {', '.join(known)}, got {shown(name)}")

@@ -48,7 +48,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
         )
 
     monkeypatch.setattr(
-        "ldpspatial.validate.entry_points", lambda group: EntryPoints(known).select(group=group)
+        "ldpspatial.extensions.entry_points", lambda group: EntryPoints(known).select(group=group)
     )
     return add
 

@@ -10,6 +10,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {
         "validate": "one rule an input",
         "compiled": "one way to compile",
+        "extensions": "what other packages bring",
     },
     {
         "places": "where people are: points, users on a grid, cell maps, regions",
