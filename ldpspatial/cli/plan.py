@@ -294,7 +294,7 @@ def _percent(risk: Probability) -> str:
 
 
 def _single_cell(design: Design) -> str:
-    return " (a single cell: k-ary randomised response)" if design.is_single_cell else ""
+    return " (a single cell: k-ary randomised response)" if design.is_randomised_response else ""
 
 
 def _measured(design: Design) -> str:

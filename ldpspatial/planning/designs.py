@@ -90,8 +90,8 @@ class Design:
         return self.total_m + self.over_nothing.mean_m
 
     @property
-    def is_single_cell(self) -> bool:
-        """Whether it is the disk of a single cell, so that reports ignore distance."""
+    def is_randomised_response(self) -> bool:
+        """Whether the disk is a single cell, so that reports ignore distance."""
         return self.squared_radius == 0
 
 
