@@ -7,7 +7,6 @@ a folder of this machine (NODEFS), and a process that mounts it again is the pag
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import device_walk
+from tests.support.npm import install, npm
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / "tests" / "support" / "pyodide"
@@ -23,8 +23,6 @@ SOURCES = {
     "/app/client_sdk": str(ROOT / "client_sdk" / "python" / "client_sdk"),
     "/support": str(ROOT / "tests" / "support"),
 }
-OLDEST_NODE = 20
-OURS = {"EINTEGRITY", "EUSAGE", "EJSONPARSE"}  # npm's codes for a wrong file or lock
 START = """
 import os, sys
 sys.path += ["/app", "/support"]
@@ -40,21 +38,15 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="session")
 def modules() -> Path:
     """Return the folder of the packages, installed once into .venv as their lock says."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("needs node and npm")
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
-    version = re.match(r"v(\d+)\.", told.stdout)
-    if version is None or int(version[1]) < OLDEST_NODE:
-        pytest.skip(f"needs node {OLDEST_NODE} or later")
+    npm()
     lock = (PACKAGES / "package-lock.json").read_bytes()
     place = ROOT / ".venv" / f"pyodide-{hashlib.sha256(lock).hexdigest()[:16]}"
     if not place.exists():
-        install(npm, place)
+        put(place)
     return place / "node_modules"
 
 
-def install(npm: str, place: Path) -> None:
+def put(place: Path) -> None:
     """Install beside the place and rename: another process may be doing the same."""
     place.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
@@ -62,18 +54,7 @@ def install(npm: str, place: Path) -> None:
         folder.mkdir()
         for name in ("package.json", "package-lock.json"):
             shutil.copy(PACKAGES / name, folder)
-        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        command += ["--fetch-retries=1", "--fetch-timeout=30000"]
-        try:
-            run = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, check=False, timeout=300
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm could not install Pyodide within 300 seconds")
-        if run.returncode:
-            code = re.search(r"\b(?:code|ERR!) (E[A-Z_]+)", run.stderr)
-            assert code is None or code[1] not in OURS, run.stderr
-            pytest.skip(f"npm cannot install Pyodide here: {code[1] if code else run.returncode}")
+        install("Pyodide", folder)
         try:
             folder.rename(place)
         except OSError:

@@ -2,36 +2,29 @@
 
 import fcntl
 import hashlib
-import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.support.npm import install, npm
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "client_sdk" / "typescript"
 VECTORS = ROOT / "client_sdk" / "vectors"
-OLDEST_NODE = 20
-OURS = {"EINTEGRITY", "EUSAGE", "EJSONPARSE"}  # npm's codes for a wrong file or lock
 NOT_BUILT = ("node_modules", "dist", "build")
 
 
 def built_client() -> Path:
     """Return the folder of the client, installed and built; other processes may ask at once."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("npm is not installed: the tests of the TypeScript client did not run")
-    told = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
-    version = re.match(r"v(\d+)\.", told)
-    if version is None or int(version[1]) < OLDEST_NODE:
-        pytest.skip(f"node {OLDEST_NODE} or later is not installed: the TypeScript client's tests "
-                    "did not run")  # fmt: skip
+    npm()
     with alone():
         lock = FOLDER / "package-lock.json"
-        once("node_modules/installed", digest([lock]), lambda: install(npm))
+        once(
+            "node_modules/installed",
+            digest([lock]),
+            lambda: install("TypeScript's compiler", FOLDER),
+        )
         sources = [
             path
             for path in sorted(FOLDER.rglob("*"))
@@ -59,20 +52,6 @@ def once(name: str, state: str, make: Callable[[], None]) -> None:
     if not stamp.exists() or stamp.read_text() != state:
         make()
         stamp.write_text(state)
-
-
-def install(npm: str) -> None:
-    command = [npm, "ci", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=30000"]
-    try:
-        run = subprocess.run(
-            command, cwd=FOLDER, capture_output=True, text=True, check=False, timeout=300
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip("npm could not install TypeScript's compiler within 300 seconds")
-    if run.returncode:
-        code = re.search(r"\b(?:code|ERR!) (E[A-Z_]+)", run.stderr)
-        assert code is None or code[1] not in OURS, run.stderr
-        pytest.skip(f"npm cannot install TypeScript's compiler here: {code and code[1]}")
 
 
 def build() -> None:
