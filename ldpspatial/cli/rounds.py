@@ -20,6 +20,7 @@ from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError
 
 if TYPE_CHECKING:
+    from ldpspatial.service.rounds.accounts import RoundAccount
     from ldpspatial.service.store import Store
 
 MILLION = 10**6
@@ -176,7 +177,10 @@ def open_(store: str, document: Path, key: bytes, people: int, **options: float)
 @store_argument
 @click.argument("digest")
 def status(store: str, digest: str) -> None:
-    """Show the rounds of a campaign: how many people were asked, and how many are in sums.
+    """Show the rounds of a campaign: who was heard at which step, and why there is no sum.
+
+    Numbers of people: who had asked for seats, who got one, who was heard in each of the five
+    steps, and whose vectors are in sums.
 
     \b
     Example:
@@ -184,26 +188,30 @@ def status(store: str, digest: str) -> None:
           0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     """
 
-    async def act(opened: "Store") -> list[list[str]]:
+    async def act(opened: "Store") -> list["RoundAccount"]:
+        from ldpspatial.service.rounds.accounts import accounts  # noqa: PLC0415
         from ldpspatial.service.rounds.tables import has_rounds  # noqa: PLC0415
 
         known = "SELECT digest FROM round_campaigns WHERE digest = $1"
         here = await has_rounds(opened.database) and await opened.database.read(known, digest)
         if not here:
             raise InputError("campaign must be one that the store has")
-        sql = (
-            "SELECT r.number, r.state, COALESCE(SUM(s.asked), 0), COALESCE(SUM(s.survivors), 0) "
-            "FROM round_rounds r LEFT JOIN round_sessions s "
-            "ON s.campaign = r.campaign AND s.round = r.number "
-            "WHERE r.campaign = $1 GROUP BY r.number, r.state ORDER BY r.number"
-        )
-        return [[str(each) for each in row] for row in await opened.database.read(sql, digest)]
+        return await accounts(opened.database, digest)
 
-    rows = with_store(store, act)
-    if rows:
-        show_table("Rounds", ["round", "state", "asked", "in sums"], rows)
-    else:
+    found = with_store(store, act)
+    if not found:
         click.echo("No round of this campaign has begun.")
+        return
+    from ldpspatial.service.rounds.accounts import SENT  # noqa: PLC0415
+
+    rows = [
+        [str(each) for each in (a.number, a.state, a.came, a.asked, *a.heard, a.survivors)]
+        for a in found
+    ]
+    show_table("Rounds", ["round", "state", "came", "seats", *SENT.values(), "in sums"], rows)
+    for account in found:
+        for why in account.without:
+            click.echo(f"Round {account.number}: {why}.")
 
 
 @rounds.command("map")

@@ -73,8 +73,20 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     hold_a_round(store, digest)
     lines = succeed("rounds", "status", store, digest).output.splitlines()
     assert [line.split() for line in lines[1:]] == [
-        ["round", "state", "asked", "in", "sums"],
-        ["1", "over", "95", "90"],
+        [
+            "round",
+            "state",
+            "came",
+            "seats",
+            "keys",
+            "shares",
+            "vectors",
+            "confirmations",
+            "openings",
+            "in",
+            "sums",
+        ],
+        ["1", "over", "0", "95", "0", "0", "0", "0", "0", "90"],
     ]
     out = tmp_path / "map"
     told = succeed("rounds", "map", store, digest, "--out", out).output
@@ -145,7 +157,7 @@ def test_a_back_up_holds_sums_and_nothing_that_people_sent(store: Path, tmp_path
     succeed("store", "backup", store, copy)
     assert asyncio.run(on(copy, counted)) == [0, 0, 1, 0]
     lines = succeed("rounds", "status", copy, digest).output.splitlines()
-    assert lines[-1].split() == ["1", "over", "95", "90"]
+    assert lines[-1].split() == ["1", "over", "0", "95", *"00000", "90"]
 
     async def alone() -> None:
         held = await make_store(tmp_path / "new.db")
