@@ -1,0 +1,157 @@
+"""A round over HTTP in which everything is killed at every message: server, devices, answers."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_sdk import Device
+from client_sdk.rounds import Ask, Participant, Step, Told
+from ldpspatial.service.database import Statement
+from ldpspatial.service.rounds.accounts import accounts
+from tests.support.round_campaigns import CAMPAIGN, PEOPLE, Clock, opened, people, started
+from tests.support.round_devices import START
+from tests.support.round_sessions import DiedError, Mortal
+from tests.support.round_visits import app_of, call
+
+
+class Dying(Mortal):
+    """A database whose process ends just before each transaction, and again just after it.
+
+    What is tried a third time is done; what was done the second time need not be tried again.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.deaths: Counter[str] = Counter()  # by what was to be written
+        self._tried: Counter[object] = Counter()
+
+    async def run(self, statements: Sequence[Statement]) -> list[int]:
+        first = statements[0].sql
+        # A session has another name whenever it is dealt; who enrols, the next number that is free.
+        named = statements[:1] if first.startswith("UPDATE round_rounds") else statements[:2]
+        what: object = tuple((each.sql, *map(tuple, each.rows)) for each in named)
+        if "round_identities" in first:
+            what = statements[0].rows[0][2]
+        self._tried[what] += 1
+        table = first.split("round_")[1].split()[0]
+        if self._tried[what] == 1:
+            self.deaths[f"before {table}"] += 1
+            raise DiedError
+        found = await self.inner.run(statements)
+        if self._tried[what] == 2:
+            self.deaths[f"after {table}"] += 1
+            raise DiedError
+        return found
+
+
+class Play:
+    """People, and a server that is started again whenever it has died.
+
+    Attributes
+    ----------
+    said : mapping of (person, step) to set of bytes
+        What each has sent as its message of a step.
+    killed : list of set
+        Requests at which each person's device was killed; of the first two alone.
+    """
+
+    def __init__(self, folder: Path, clock: Clock, lost: str) -> None:
+        self._folder, self._clock = folder, clock
+        self._lost = lost
+        self.said: dict[tuple[int, Step], set[bytes]] = defaultdict(set)
+        self.killed: list[set[tuple[str, str]]] = [set() for _ in range(PEOPLE)]
+
+    async def begin(self, patch: pytest.MonkeyPatch) -> None:
+        store, directory = await opened(self._folder)
+        self.visitors = people(self._folder / "d", directory, patch, cohorts=1)
+        self.database = Dying(store.inner)
+        self._server = await started(self.database, self._clock)
+
+    async def tick(self) -> None:
+        try:
+            await self._server.tick()
+        except DiedError:
+            self._server = await started(self.database, self._clock)
+
+    async def go_on(self, number: int) -> None:
+        """Let one person ask until the server says to wait, or dies."""
+        visitor = self.visitors[number]
+        while visitor.ask is not None:
+            ask = visitor.ask
+            dies = number < 2 and (ask.method, ask.path) not in self.killed[number]
+            if dies:
+                self.killed[number].add((ask.method, ask.path))
+            if dies and self._lost == "request":
+                self._reopen(number)
+                continue
+            told = await self._told(number, ask)
+            if told is None:
+                return  # the same is asked again
+            if dies:
+                self._reopen(number)
+                continue
+            try:
+                visitor.ask = visitor._visit.send(told)
+            except StopIteration as end:
+                visitor.ask, visitor.summed = None, end.value
+                return
+            if visitor.ask.wait_s:
+                return
+
+    async def _told(self, number: int, ask: Ask) -> Told | None:
+        parts = ask.path.split("/")
+        if ask.method == "POST" and parts[2] == "sessions" and parts[4] != "identities":
+            self.said[number, Step(int(parts[4]))].add(ask.body)
+        try:
+            return await call(app_of(self.database, self._server), ask)
+        except DiedError:
+            self._server = await started(self.database, self._clock)
+            return None
+
+    def _reopen(self, number: int) -> None:
+        """Kill a device and start it."""
+        device = Device.open(self._folder / "d" / str(number))
+        self.visitors[number].participant = Participant.open(device, CAMPAIGN.digest)
+        self.visitors[number].begin()
+
+
+@pytest.mark.parametrize("lost", ["request", "answer"])
+def test_all_are_killed_at_every_message_and_come_to_one_sum(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """The server dies around every transaction; two devices at every request of theirs.
+
+    These are killed before they send it, or when the server has answered it, before they know.
+    """
+
+    async def run() -> None:
+        play = Play(tmp_path, clock, lost)
+        await play.begin(monkeypatch)
+        for turn in range(150):
+            if turn == 30:  # everybody has asked for a seat
+                clock.seconds = START + 2260
+            await play.tick()
+            for number in range(PEOPLE):
+                await play.go_on(number)
+
+        assert [visitor.summed for visitor in play.visitors] == [True] * PEOPLE
+        assert [v.participant.spent() for v in play.visitors] == [12_000_000] * PEOPLE
+        assert {len(bodies) for bodies in play.said.values()} == {1}
+        assert play.said.keys() == {(n, step) for n in range(PEOPLE) for step in Step}
+        first, *_ = await accounts(play.database, CAMPAIGN.digest)
+        assert (first.heard, first.survivors, first.without) == ((PEOPLE,) * 5, PEOPLE, ())
+        for when in ("before", "after"):
+            assert {k: n for k, n in play.database.deaths.items() if k.startswith(when)} == {
+                f"{when} identities": PEOPLE, f"{when} requests": PEOPLE,
+                f"{when} rounds": 3,  # opened, dealt, over
+                f"{when} sessions": PEOPLE * 5 + 5,  # messages, and closings of steps
+            }  # fmt: skip
+        # Enrolment, document, seat, certificates, and five messages with their answers.
+        assert [len(each) for each in play.killed[:3]] == [14, 14, 0]
+        await play.database.close()
+
+    asyncio.run(run())
