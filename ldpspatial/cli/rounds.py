@@ -163,14 +163,25 @@ def open_(store: str, document: Path, key: bytes, people: int, **options: float)
     """
     campaign = _read(document)
 
-    async def act(opened: "Store") -> None:
+    async def act(opened: "Store") -> int:
+        from ldpspatial.release.distributed.adaptive.campaign_plan import (  # noqa: PLC0415
+            CampaignPlan,
+        )
         from ldpspatial.service.rounds.server import open_campaign  # noqa: PLC0415
 
         await _with_tables(opened)
         await open_campaign(opened.database, campaign, key, people, **options)
+        return CampaignPlan(campaign, people, **options).threshold
 
-    with_store(store, act)
+    threshold = with_store(store, act)
     click.echo(f"Open: {campaign.digest}")
+    cohort = people / campaign.rounds
+    if cohort * (1 - options["tolerated"]) < threshold:
+        click.echo(
+            f"Warning: a round has about {cohort:.0f} people, and a sum needs {threshold}, whoever "
+            "fails on the way: with fewer --clients or --rounds more rounds come to sums",
+            err=True,
+        )
 
 
 @rounds.command("status")

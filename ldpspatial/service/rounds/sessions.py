@@ -227,6 +227,7 @@ class Session:
                 return False
             self._server = None
             await self._ready()
+            self._told()
             return True
 
     async def result(self) -> SessionSum:

@@ -13,7 +13,7 @@ from ldpspatial.service.database import Statement
 from ldpspatial.service.rounds.sessions import SUMMED, new_session, packed
 from ldpspatial.service.rounds.tables import has_rounds, make_round_tables
 from ldpspatial.service.store import Store, make_store, open_store
-from tests.support.command_line import refusal, succeed
+from tests.support.command_line import refusal, run, succeed
 
 NEW = ("noon", "--center", "52.52,13.405", "--side-km", 8, "--cells", 8, "--epsilon", 2,
        "--start", "2030-01-01T11:00Z", "--every", "1h", "--rounds", 3)  # fmt: skip
@@ -41,6 +41,16 @@ def opened(store: Path) -> str:
     digest = campaign_of(store).digest
     assert told == f"Open: {digest}\n"
     return digest
+
+
+def test_who_expects_too_few_people_for_sums_is_told(store: Path) -> None:
+    """100 a sum, of whom 10 may fail: 33 people a round are too few, 100 are not."""
+    document = store.with_name("campaign.json")
+    told = succeed("rounds", "directory", store, document, "--most", 1000).output
+    key = told.removeprefix("Directory: ").strip()
+    told = run("rounds", "open", store, document, "--directory", key, "--people", 100)
+    assert (told.exit_code, told.stdout) == (0, f"Open: {campaign_of(store).digest}\n")
+    assert "Warning: a round has about 33 people, and a sum needs 90" in told.stderr
 
 
 def hold_a_round(store: Path, digest: str) -> None:
