@@ -30,9 +30,11 @@ class Clock:
         return self.seconds
 
 
-async def opened(folder: Path, campaign: Campaign = CAMPAIGN) -> tuple[Mortal, bytes]:
+async def opened(
+    folder: Path, campaign: Campaign = CAMPAIGN, location: str | None = None
+) -> tuple[Mortal, bytes]:
     """Open the campaign in a new store; return it with the public key of its directory."""
-    database = await a_database(folder)
+    database = await a_database(folder, location)
     directory = await open_directory(database, campaign.digest, 100)
     await open_campaign(database, campaign, directory, people=24, tolerated=0.2)
     return database, directory

@@ -48,12 +48,12 @@ async def has_rounds(database: Database) -> bool:
     Raises
     ------
     StoreError
-        It has those of another version.
+        It has those of another version, or cannot be read: whoever took that for a store without
+        campaigns would send their people away for good.
     """
-    try:
-        rows = await database.read("SELECT version FROM round_store")
-    except StoreError:  # there is no such table
+    if not await database.has_table("round_store"):
         return False
+    rows = await database.read("SELECT version FROM round_store")
     if rows != [(VERSION,)]:
         found = ", ".join(str(version) for (version,) in rows) or "none"
         raise StoreError(

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from client_sdk.rounds import Ask, Step
 from ldpspatial.service.database import Statement, StoreError
 from ldpspatial.service.rounds.server import RoundServer, Running
+from ldpspatial.service.rounds.tables import has_rounds
 from tests.support.round_campaigns import CAMPAIGN, PEOPLE, Clock, opened, people, started
 from tests.support.round_devices import START
 from tests.support.round_sessions import Mortal, Players, a_database, a_session, play
@@ -312,6 +313,31 @@ def _server_class() -> Any:
     from ldpspatial.service.rounds import sessions  # noqa: PLC0415
 
     return sessions.Server
+
+
+def test_a_store_that_cannot_be_read_is_not_taken_for_one_without_rounds(
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service that started on it so would tell everybody that there is no such campaign."""
+
+    async def fails(*_: object) -> None:
+        raise StoreError("the connection was lost")
+
+    async def run() -> None:
+        database = await a_database(tmp_path, location)
+        assert await has_rounds(database)
+        with monkeypatch.context() as patch:
+            patch.setattr(database.inner, "read", fails)
+            with pytest.raises(StoreError, match="connection was lost"):
+                await has_rounds(database)
+        await database.run([Statement("UPDATE round_store SET version = 1")])
+        with pytest.raises(StoreError, match="must be of version 2, got 1: open new campaigns"):
+            await has_rounds(database)
+        await database.run([Statement("DROP TABLE round_store")])
+        assert not await has_rounds(database)
+        await database.close()
+
+    asyncio.run(run())
 
 
 def test_a_process_that_another_one_overtook_sends_nobody_away(scene: Scene) -> None:

@@ -65,8 +65,8 @@ class Play:
         self.said: dict[tuple[int, Step], set[bytes]] = defaultdict(set)
         self.killed: list[set[tuple[str, str]]] = [set() for _ in range(PEOPLE)]
 
-    async def begin(self, patch: pytest.MonkeyPatch) -> None:
-        store, directory = await opened(self._folder)
+    async def begin(self, patch: pytest.MonkeyPatch, location: str) -> None:
+        store, directory = await opened(self._folder, location=location)
         self.visitors = people(self._folder / "d", directory, patch, cohorts=1)
         self.database = Dying(store.inner)
         self._server = await started(self.database, self._clock)
@@ -121,7 +121,7 @@ class Play:
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
 def test_all_are_killed_at_every_message_and_come_to_one_sum(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, lost: str
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, location: str, lost: str
 ) -> None:
     """The server dies around every transaction; two devices at every request of theirs.
 
@@ -130,7 +130,7 @@ def test_all_are_killed_at_every_message_and_come_to_one_sum(
 
     async def run() -> None:
         play = Play(tmp_path, clock, lost)
-        await play.begin(monkeypatch)
+        await play.begin(monkeypatch, location)
         for turn in range(150):
             if turn == 30:  # everybody has asked for a seat
                 clock.seconds = START + 2260
