@@ -24,7 +24,7 @@ from ldpspatial.metrics import l1
 from ldpspatial.release.release import Released
 from ldpspatial.service.rounds.accounts import SENT, RoundAccount, accounts
 from ldpspatial.service.rounds.directory import open_directory
-from ldpspatial.service.rounds.server import open_campaign, released
+from ldpspatial.service.rounds.server import TICK_S, open_campaign, released
 from ldpspatial.service.rounds.tables import make_round_tables
 from ldpspatial.service.store import make_store, open_store
 
@@ -34,7 +34,7 @@ SESSION = 30  # most people of a secure sum
 LEAST_HONEST = 15
 TOLERATED = 0.25
 COLLUDING_PPM = 50_000
-LEAD_S = 4  # from the start of the server to that of the first round
+LEAD_S = 8  # for the server to start before the first round
 
 
 @click.command("rounds")
@@ -58,16 +58,19 @@ def play_rounds(
     cells = city(rng, people)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        begin = int(time.time()) + LEAD_S + people // 8  # devices are installed meanwhile
+        since = time.time()
+        installed = [a_device(folder / str(n), epsilon) for n in range(people)]
+        # They join when the first round's time is known, which is about as much work.
+        begin = int(time.time() + LEAD_S + 3 * (time.time() - since))
         campaign = a_campaign(people, number, begin, seconds, epsilon)
         directory = asyncio.run(opened(folder / "rounds.db", campaign, people))
-        devices = [installed(folder / str(n), campaign, epsilon) for n in range(people)]
         ends = np.full(people, np.inf)
         who = rng.random(people) < failing
         ends[who] = rng.integers(0, 14, int(who.sum()))
         with socket.create_server((HOST, 0)) as probe:
             port: int = probe.getsockname()[1]
         server = Server(folder / "rounds.db", port)
+        devices = [joined(device, campaign, epsilon) for device in installed]
         with ThreadPoolExecutor(people) as pool:
             playing = [
                 pool.submit(played, device, position(cell), directory, port, failing_after(end))
@@ -77,6 +80,7 @@ def play_rounds(
                 time.sleep(max(moment - time.time(), 0))
                 server.again()
             found = [each.result() for each in playing]
+        time.sleep(2 * TICK_S)  # the last round is over at the server's next look
         server.stop()
         made, rounds = asyncio.run(mapped(folder / "rounds.db", campaign.digest))
         spent = [device.spent() for device in devices]
@@ -168,10 +172,14 @@ def position(cell: int) -> tuple[float, float]:
     return GRID.center(cell // GRID.cells, cell % GRID.cells)
 
 
-def installed(folder: Path, campaign: Campaign, epsilon: float) -> Participant:
-    """Return a new device that has joined."""
+def a_device(folder: Path, epsilon: float) -> Device:
+    """Return a new device."""
     os.mkdir(folder)
-    device = Device.install(folder, cap_epsilon=epsilon)
+    return Device.install(folder, cap_epsilon=epsilon)
+
+
+def joined(device: Device, campaign: Campaign, epsilon: float) -> Participant:
+    """Let a device join the campaign."""
     text = campaign.to_json()
     return Participant.join(device, text, digest=campaign.digest, max_epsilon=epsilon)
 

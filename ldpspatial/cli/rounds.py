@@ -77,13 +77,16 @@ def rounds() -> None:
               help="Fewest honest people of a sum; by default half of --clients.")  # fmt: skip
 @click.option("--longest", type=int, default=4096, show_default=True,
               help="Most numbers that a person sends.")  # fmt: skip
+@click.option("--honest-server", is_flag=True,
+              help="Trust the server to follow the protocol: for sums of thousands.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
 def new(name: str, out: Path, **options: Any) -> None:
     """Write a new campaign document.
 
-    It is final: its id is the SHA-256 of its text, and apps ship it. It holds against any server;
-    what a round asks may depend on the sums of those before it, and a device checks that it keeps
-    these limits.
+    It is final: its id is the SHA-256 of its text, and apps ship it. It holds against any server,
+    unless --honest-server says otherwise: of more than 256 people each then talks to some dozens
+    of neighbours and not to all. What a round asks may depend on the sums of those before it, and
+    a device checks that it keeps these limits.
 
     \b
     Example:
@@ -106,6 +109,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         most_clients=clients,
         least_honest=clients // 2 if options["least"] is None else options["least"],
         colluding_ppm=round(options["colluding"] * MILLION),
+        server="honest" if options["honest_server"] else "any",
     )  # fmt: skip
     write_document(out, made.to_json())
     show(made.name, {

@@ -52,6 +52,7 @@ def people(
     patch: pytest.MonkeyPatch,
     each: int = PEOPLE,
     cohorts: int = ROUNDS,
+    campaign: Campaign = CAMPAIGN,
 ) -> list[Visitor]:
     """Return people who have drawn each of the first rounds as often."""
     found = []
@@ -59,7 +60,7 @@ def people(
         drawn = [1 + number % cohorts]
         with patch.context() as choice:
             choice.setattr(Campaign, "choose", lambda self, entropy, drawn=drawn: drawn)
-            participant = joined(a_device(folder / str(number), cap=12), CAMPAIGN)
+            participant = joined(a_device(folder / str(number), cap=12), campaign)
         assert participant.number == drawn[0]
         found.append(Visitor(participant, HERE if number % 6 else THERE, directory))
     return found

@@ -99,8 +99,10 @@ class RoundApi:
         text = await self._rounds.document_text(running.campaign.digest, number)
         if text is not None:
             return Response(text, headers=FOREVER, media_type="application/json")
-        if number <= running.plan.rounds_taken or number > running.campaign.rounds:
-            raise Problem(410, "The round was not held, or the campaign has none of this number.")
+        if number > running.campaign.rounds:
+            raise Problem(410, "The campaign has no round of this number.")
+        if number <= running.plan.rounds_taken:
+            raise Problem(410, await why_no_seat(self._database, running.campaign.digest, number))
         raise Problem(503, "The round is not open yet.", headers=AGAIN)
 
     async def seat(self, request: Request) -> Response:

@@ -43,6 +43,13 @@ def opened(store: Path) -> str:
     return digest
 
 
+def test_a_server_is_trusted_by_name_alone(store: Path) -> None:
+    assert campaign_of(store).server == "any"
+    path = store.with_name("honest.json")
+    succeed("rounds", "new", *NEW, "--honest-server", "--out", path)
+    assert Campaign.from_json(path.read_text()).server == "honest"
+
+
 def test_who_expects_too_few_people_for_sums_is_told(store: Path) -> None:
     """100 a sum, of whom 10 may fail: 33 people a round are too few, 100 are not."""
     document = store.with_name("campaign.json")

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from client_sdk import Device
-from client_sdk.rounds import Ask, Participant, Step, Told
+from client_sdk.rounds import Ask, Campaign, Participant, Step, Told
+from ldpspatial.release.distributed.adaptive import campaign_plan
 from ldpspatial.service.database import Statement
 from ldpspatial.service.rounds.accounts import accounts
 from tests.support.round_campaigns import CAMPAIGN, PEOPLE, Clock, opened, people, started
-from tests.support.round_devices import START
+from tests.support.round_devices import START, a_campaign
 from tests.support.round_sessions import DiedError, Mortal
 from tests.support.round_visits import app_of, call
 
@@ -57,27 +58,44 @@ class Play:
         What each has sent as its message of a step.
     killed : list of set
         Requests at which each person's device was killed; of the first two alone.
+    neighbours : list of set of bytes
+        Whose identities each has asked for, in one request.
     """
 
-    def __init__(self, folder: Path, clock: Clock, lost: str) -> None:
+    def __init__(
+        self, folder: Path, clock: Clock, lost: str, campaign: Campaign = CAMPAIGN
+    ) -> None:
         self._folder, self._clock = folder, clock
-        self._lost = lost
+        self._lost, self._campaign = lost, campaign
+        self.size = campaign.most_clients
         self.said: dict[tuple[int, Step], set[bytes]] = defaultdict(set)
-        self.killed: list[set[tuple[str, str]]] = [set() for _ in range(PEOPLE)]
+        self.killed: list[set[tuple[str, str]]] = [set() for _ in range(self.size)]
+        self.neighbours: list[set[bytes]] = [set() for _ in range(self.size)]
 
     async def begin(self, patch: pytest.MonkeyPatch, location: str) -> None:
-        store, directory = await opened(self._folder, location=location)
-        self.visitors = people(self._folder / "d", directory, patch, cohorts=1)
+        store, directory = await opened(self._folder, self._campaign, location)
+        self.visitors = people(
+            self._folder / "d", directory, patch, self.size, cohorts=1, campaign=self._campaign
+        )
         self.database = Dying(store.inner)
         self._server = await started(self.database, self._clock)
 
-    async def tick(self) -> None:
+    async def play(self) -> None:
+        """Let everybody go on until the round is over."""
+        for turn in range(150):
+            if turn == 30:  # everybody has asked for a seat
+                self._clock.seconds = START + 2260
+            await self._tick()
+            for number in range(self.size):
+                await self._go_on(number)
+
+    async def _tick(self) -> None:
         try:
             await self._server.tick()
         except DiedError:
             self._server = await started(self.database, self._clock)
 
-    async def go_on(self, number: int) -> None:
+    async def _go_on(self, number: int) -> None:
         """Let one person ask until the server says to wait, or dies."""
         visitor = self.visitors[number]
         while visitor.ask is not None:
@@ -106,6 +124,8 @@ class Play:
         parts = ask.path.split("/")
         if ask.method == "POST" and parts[2] == "sessions" and parts[4] != "identities":
             self.said[number, Step(int(parts[4]))].add(ask.body)
+        if parts[-2] == "identities":
+            self.neighbours[number].add(ask.body)
         try:
             return await call(app_of(self.database, self._server), ask)
         except DiedError:
@@ -115,8 +135,20 @@ class Play:
     def _reopen(self, number: int) -> None:
         """Kill a device and start it."""
         device = Device.open(self._folder / "d" / str(number))
-        self.visitors[number].participant = Participant.open(device, CAMPAIGN.digest)
+        self.visitors[number].participant = Participant.open(device, self._campaign.digest)
         self.visitors[number].begin()
+
+
+async def check(play: Play, campaign: Campaign) -> None:
+    """Check that there is one sum of everybody, who paid once and said one thing in each step."""
+    assert [visitor.summed for visitor in play.visitors] == [True] * play.size
+    assert [v.participant.spent() for v in play.visitors] == [12_000_000] * play.size
+    assert {len(bodies) for bodies in play.said.values()} == {1}
+    assert play.said.keys() == {(n, step) for n in range(play.size) for step in Step}
+    first, *_ = await accounts(play.database, campaign.digest)
+    assert (first.heard, first.survivors, first.without) == ((play.size,) * 5, play.size, ())
+    # Enrolment, document, seat, certificates, and five messages with their answers.
+    assert [len(each) for each in play.killed[:3]] == [14, 14, 0]
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
@@ -131,27 +163,37 @@ def test_all_are_killed_at_every_message_and_come_to_one_sum(
     async def run() -> None:
         play = Play(tmp_path, clock, lost)
         await play.begin(monkeypatch, location)
-        for turn in range(150):
-            if turn == 30:  # everybody has asked for a seat
-                clock.seconds = START + 2260
-            await play.tick()
-            for number in range(PEOPLE):
-                await play.go_on(number)
-
-        assert [visitor.summed for visitor in play.visitors] == [True] * PEOPLE
-        assert [v.participant.spent() for v in play.visitors] == [12_000_000] * PEOPLE
-        assert {len(bodies) for bodies in play.said.values()} == {1}
-        assert play.said.keys() == {(n, step) for n in range(PEOPLE) for step in Step}
-        first, *_ = await accounts(play.database, CAMPAIGN.digest)
-        assert (first.heard, first.survivors, first.without) == ((PEOPLE,) * 5, PEOPLE, ())
+        await play.play()
+        await check(play, CAMPAIGN)
         for when in ("before", "after"):
             assert {k: n for k, n in play.database.deaths.items() if k.startswith(when)} == {
                 f"{when} identities": PEOPLE, f"{when} requests": PEOPLE,
                 f"{when} rounds": 3,  # opened, dealt, over
                 f"{when} sessions": PEOPLE * 5 + 5,  # messages, and closings of steps
             }  # fmt: skip
-        # Enrolment, document, seat, certificates, and five messages with their answers.
-        assert [len(each) for each in play.killed[:3]] == [14, 14, 0]
+        await play.database.close()
+
+    asyncio.run(run())
+
+
+def test_on_a_circle_too_and_each_device_asks_for_its_neighbours_alone(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is whose neighbour is drawn; a server that was killed must draw the same again."""
+    campaign = a_campaign(
+        rounds=1, most_clients=12, least_honest=3, micro_epsilon=12_000_000, sensitivity=1,
+        server="honest",
+    )  # fmt: skip
+    monkeypatch.setattr(campaign_plan, "ALL_NEIGHBOURS", 0)
+
+    async def run() -> None:
+        play = Play(tmp_path, clock, "answer", campaign)
+        await play.begin(monkeypatch, str(tmp_path / "circle.db"))
+        await play.play()
+        await check(play, campaign)
+        for asked in play.neighbours:
+            (numbers,) = asked
+            assert len(numbers) == 4 * 4  # four neighbours, whatever was killed
         await play.database.close()
 
     asyncio.run(run())

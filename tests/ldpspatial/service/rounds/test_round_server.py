@@ -137,6 +137,7 @@ def test_a_round_without_enough_people_reveals_nothing_and_the_campaign_goes_on(
         app = app_of(database, rounds)
         told = await call(app, Ask("GET", f"/rounds/{CAMPAIGN.digest}/2"))
         assert told.status == 410
+        assert b"the server was away until it was too late to begin" in told.body
         _, found = await released(database, CAMPAIGN.digest)
         assert found.density.tolist() == [[1 / 64] * 8] * 8
         assert found.facts["rounds"] == 0
