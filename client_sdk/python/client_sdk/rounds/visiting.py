@@ -96,8 +96,9 @@ def visit(
     Returns
     -------
     bool
-        Whether the session came to a sum, as far as the server says. Where it did not, the vector
-        may have been given nevertheless: ``participant.spent()`` tells.
+        Whether the session came to a sum, as far as the server says. Where it did not, the last
+        answer, of status 410, says why; the vector may have been given nevertheless:
+        ``participant.spent()`` tells.
 
     Raises
     ------
