@@ -6,8 +6,10 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import ceil, floor
 from pathlib import Path
 
 import click
@@ -20,16 +22,19 @@ from experiments.rounds.visitors import take_part
 from experiments.tables import markdown
 from ldpspatial.metrics import l1
 from ldpspatial.release.release import Released
+from ldpspatial.service.rounds.accounts import SENT, RoundAccount, accounts
 from ldpspatial.service.rounds.directory import open_directory
-from ldpspatial.service.rounds.server import open_campaign, released
+from ldpspatial.service.rounds.server import TICK_S, open_campaign, released
 from ldpspatial.service.rounds.tables import make_round_tables
 from ldpspatial.service.store import make_store, open_store
 
 GRID = Grid.from_center(lat=52.52, lon=13.405, side_m=10_000, cells=32)
 MICRO = 10**6
 SESSION = 30  # most people of a secure sum
+LEAST_HONEST = 15
 TOLERATED = 0.25
-LEAD_S = 4  # from the start of the server to that of the first round
+COLLUDING_PPM = 50_000
+LEAD_S = 8  # for the server to start before the first round
 
 
 @click.command("rounds")
@@ -53,20 +58,19 @@ def play_rounds(
     cells = city(rng, people)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        begin = int(time.time()) + LEAD_S + people // 8  # devices are installed meanwhile
-        campaign = Campaign(
-            "a synthetic city", GRID, number, begin, seconds,
-            micro_epsilon=round(epsilon * MICRO), sensitivity=1, most_length=4096,
-            most_clients=SESSION, least_honest=15, colluding_ppm=50_000,
-        )  # fmt: skip
+        since = time.time()
+        installed = [a_device(folder / str(n), epsilon) for n in range(people)]
+        # They join when the first round's time is known, which is about as much work.
+        begin = int(time.time() + LEAD_S + 3 * (time.time() - since))
+        campaign = a_campaign(people, number, begin, seconds, epsilon)
         directory = asyncio.run(opened(folder / "rounds.db", campaign, people))
-        devices = [installed(folder / str(n), campaign, epsilon) for n in range(people)]
         ends = np.full(people, np.inf)
         who = rng.random(people) < failing
         ends[who] = rng.integers(0, 14, int(who.sum()))
         with socket.create_server((HOST, 0)) as probe:
             port: int = probe.getsockname()[1]
         server = Server(folder / "rounds.db", port)
+        devices = [joined(device, campaign, epsilon) for device in installed]
         with ThreadPoolExecutor(people) as pool:
             playing = [
                 pool.submit(played, device, position(cell), directory, port, failing_after(end))
@@ -76,26 +80,44 @@ def play_rounds(
                 time.sleep(max(moment - time.time(), 0))
                 server.again()
             found = [each.result() for each in playing]
+        time.sleep(2 * TICK_S)  # the last round is over at the server's next look
         server.stop()
-        made = asyncio.run(mapped(folder / "rounds.db", campaign.digest))
+        made, rounds = asyncio.run(mapped(folder / "rounds.db", campaign.digest))
         spent = [device.spent() for device in devices]
     truth = np.bincount(cells, minlength=GRID.cells**2).reshape(GRID.cells, GRID.cells) / people
-    click.echo(report(made, found, spent, l1(truth, made.density)))
+    click.echo(report(made, rounds, found, spent, l1(truth, made.density)))
 
 
-def report(made: Released, found: list[bool | None], spent: list[int], error: float) -> str:
-    """Return what came of it."""
+def a_campaign(people: int, number: int, begin: int, seconds: int, epsilon: float) -> Campaign:
+    """Return the campaign: of so few people that one session has no room, sessions are smaller."""
+    clients = min(SESSION, people // number)
+    sure = clients - floor(TOLERATED * clients) - ceil(COLLUDING_PPM * clients / MICRO)
+    return Campaign(
+        "a synthetic city", GRID, number, begin, seconds,
+        micro_epsilon=round(epsilon * MICRO), sensitivity=1, most_length=4096,
+        most_clients=clients, least_honest=min(LEAST_HONEST, sure), colluding_ppm=COLLUDING_PPM,
+    )  # fmt: skip
+
+
+def report(
+    made: Released, rounds: list[RoundAccount], found: list[str], spent: list[int], error: float
+) -> str:
+    """Return what came of it: of each round, and of all."""
+    heads = ["round", "came", "seats", *SENT.values(), "in sums", "why without"]
+    steps = [
+        [str(each) for each in (a.number, a.came, a.asked, *a.heard, a.survivors)]
+        + ["; ".join(a.without)]
+        for a in rounds
+    ]
     rows = [
         ["people", str(len(found))],
-        ["whose session came to a sum", str(found.count(True))],
-        ["without a seat, or whose session did not", str(found.count(False))],
-        ["who failed", str(found.count(None))],
+        *([ending, str(times)] for ending, times in Counter(found).most_common()),
         ["who spent epsilon, once", str(sum(each > 0 for each in spent))],
         *([name, str(value)] for name, value in made.facts.items()),
         ["L1 between map and people", f"{error:.2f}"],
         ["claim", str(made.claim)],
     ]
-    return markdown(["", "value"], rows)
+    return markdown(heads, steps) + "\n\n" + markdown(["", "value"], rows)
 
 
 class Server:
@@ -127,14 +149,14 @@ async def opened(store: Path, campaign: Campaign, people: int) -> bytes:
     return directory
 
 
-async def mapped(store: Path, digest: str) -> Released:
-    """Return the map of the campaign."""
+async def mapped(store: Path, digest: str) -> tuple[Released, list[RoundAccount]]:
+    """Return the map of the campaign, and what became of its rounds."""
     held = await open_store(store)
     try:
         _, found = await released(held.database, digest)
+        return found, await accounts(held.database, digest)
     finally:
         await held.close()
-    return found
 
 
 def city(rng: np.random.Generator, people: int) -> np.ndarray:
@@ -150,10 +172,14 @@ def position(cell: int) -> tuple[float, float]:
     return GRID.center(cell // GRID.cells, cell % GRID.cells)
 
 
-def installed(folder: Path, campaign: Campaign, epsilon: float) -> Participant:
-    """Return a new device that has joined."""
+def a_device(folder: Path, epsilon: float) -> Device:
+    """Return a new device."""
     os.mkdir(folder)
-    device = Device.install(folder, cap_epsilon=epsilon)
+    return Device.install(folder, cap_epsilon=epsilon)
+
+
+def joined(device: Device, campaign: Campaign, epsilon: float) -> Participant:
+    """Let a device join the campaign."""
     text = campaign.to_json()
     return Participant.join(device, text, digest=campaign.digest, max_epsilon=epsilon)
 
@@ -173,10 +199,10 @@ def failing_after(requests: float) -> Callable[[Ask], bool]:
 def played(
     participant: Participant, where: tuple[float, float], directory: bytes, port: int,
     is_gone: Callable[[Ask], bool],
-) -> bool | None:  # fmt: skip
-    """Wait for the round and take part in it."""
+) -> str:  # fmt: skip
+    """Wait for the round and take part in it; return how that ended."""
     time.sleep(max(participant.campaign.start(participant.number) - time.time(), 0))
     try:
         return take_part(participant, where, directory, port, is_gone)
-    except NotAskedError:  # the round was over before its turn came
-        return False
+    except NotAskedError:
+        return "whose round was over before their turn came"

@@ -1,6 +1,7 @@
 """Devices that visit a server of rounds over HTTP."""
 
 import http.client
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,6 +10,7 @@ from client_sdk.rounds import Ask, Participant, Told, visit
 
 TIMEOUT_S = 60.0
 MOST_WAIT_S = 0.5  # rounds here last seconds
+SUMMED, FAILED = "whose session came to a sum", "who failed"
 
 
 class Address:
@@ -17,9 +19,14 @@ class Address:
     def __init__(self, port: int) -> None:
         self._port = port
         self._connection: http.client.HTTPConnection | None = None
+        self.last = Told(0)
 
     def told(self, ask: Ask) -> Told:
         """Make a request; what fails on the way is to be made again."""
+        self.last = self._told(ask)
+        return self.last
+
+    def _told(self, ask: Ask) -> Told:
         time.sleep(min(ask.wait_s, MOST_WAIT_S))
         headers = {"Authorization": f"Bearer {ask.token}"} if ask.token else {}
         try:
@@ -46,8 +53,8 @@ class Address:
 def take_part(
     participant: Participant, where: tuple[float, float], directory: bytes, port: int,
     is_gone: Callable[[Ask], bool],
-) -> bool | None:  # fmt: skip
-    """Visit until the session is over; None where the device fails on the way.
+) -> str:  # fmt: skip
+    """Visit until the session is over; return how it ended, in the server's words if without a sum.
 
     Parameters
     ----------
@@ -64,8 +71,8 @@ def take_part(
         ask = next(visiting)
         while not is_gone(ask):
             ask = visiting.send(address.told(ask))
-        return None
+        return FAILED
     except StopIteration as end:
-        return bool(end.value)
+        return SUMMED if end.value else str(json.loads(address.last.body)["detail"])
     finally:
         address.close()

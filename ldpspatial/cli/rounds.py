@@ -20,6 +20,7 @@ from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError
 
 if TYPE_CHECKING:
+    from ldpspatial.service.rounds.accounts import RoundAccount
     from ldpspatial.service.store import Store
 
 MILLION = 10**6
@@ -76,13 +77,16 @@ def rounds() -> None:
               help="Fewest honest people of a sum; by default half of --clients.")  # fmt: skip
 @click.option("--longest", type=int, default=4096, show_default=True,
               help="Most numbers that a person sends.")  # fmt: skip
+@click.option("--honest-server", is_flag=True,
+              help="Trust the server to follow the protocol: for sums of thousands.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
 def new(name: str, out: Path, **options: Any) -> None:
     """Write a new campaign document.
 
-    It is final: its id is the SHA-256 of its text, and apps ship it. It holds against any server;
-    what a round asks may depend on the sums of those before it, and a device checks that it keeps
-    these limits.
+    It is final: its id is the SHA-256 of its text, and apps ship it. It holds against any server,
+    unless --honest-server says otherwise: of more than 256 people each then talks to some dozens
+    of neighbours and not to all. What a round asks may depend on the sums of those before it, and
+    a device checks that it keeps these limits.
 
     \b
     Example:
@@ -105,6 +109,7 @@ def new(name: str, out: Path, **options: Any) -> None:
         most_clients=clients,
         least_honest=clients // 2 if options["least"] is None else options["least"],
         colluding_ppm=round(options["colluding"] * MILLION),
+        server="honest" if options["honest_server"] else "any",
     )  # fmt: skip
     write_document(out, made.to_json())
     show(made.name, {
@@ -162,21 +167,35 @@ def open_(store: str, document: Path, key: bytes, people: int, **options: float)
     """
     campaign = _read(document)
 
-    async def act(opened: "Store") -> None:
+    async def act(opened: "Store") -> int:
+        from ldpspatial.release.distributed.adaptive.campaign_plan import (  # noqa: PLC0415
+            CampaignPlan,
+        )
         from ldpspatial.service.rounds.server import open_campaign  # noqa: PLC0415
 
         await _with_tables(opened)
         await open_campaign(opened.database, campaign, key, people, **options)
+        return CampaignPlan(campaign, people, **options).threshold
 
-    with_store(store, act)
+    threshold = with_store(store, act)
     click.echo(f"Open: {campaign.digest}")
+    cohort = people / campaign.rounds
+    if cohort * (1 - options["tolerated"]) < threshold:
+        click.echo(
+            f"Warning: a round has about {cohort:.0f} people, and a sum needs {threshold}, whoever "
+            "fails on the way: with fewer --clients or --rounds more rounds come to sums",
+            err=True,
+        )
 
 
 @rounds.command("status")
 @store_argument
 @click.argument("digest")
 def status(store: str, digest: str) -> None:
-    """Show the rounds of a campaign: how many people were asked, and how many are in sums.
+    """Show the rounds of a campaign: who was heard at which step, and why there is no sum.
+
+    Numbers of people: who had asked for seats, who got one, who was heard in each of the five
+    steps, and whose vectors are in sums.
 
     \b
     Example:
@@ -184,26 +203,30 @@ def status(store: str, digest: str) -> None:
           0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     """
 
-    async def act(opened: "Store") -> list[list[str]]:
+    async def act(opened: "Store") -> list["RoundAccount"]:
+        from ldpspatial.service.rounds.accounts import accounts  # noqa: PLC0415
         from ldpspatial.service.rounds.tables import has_rounds  # noqa: PLC0415
 
         known = "SELECT digest FROM round_campaigns WHERE digest = $1"
         here = await has_rounds(opened.database) and await opened.database.read(known, digest)
         if not here:
             raise InputError("campaign must be one that the store has")
-        sql = (
-            "SELECT r.number, r.state, COALESCE(SUM(s.asked), 0), COALESCE(SUM(s.survivors), 0) "
-            "FROM round_rounds r LEFT JOIN round_sessions s "
-            "ON s.campaign = r.campaign AND s.round = r.number "
-            "WHERE r.campaign = $1 GROUP BY r.number, r.state ORDER BY r.number"
-        )
-        return [[str(each) for each in row] for row in await opened.database.read(sql, digest)]
+        return await accounts(opened.database, digest)
 
-    rows = with_store(store, act)
-    if rows:
-        show_table("Rounds", ["round", "state", "asked", "in sums"], rows)
-    else:
+    found = with_store(store, act)
+    if not found:
         click.echo("No round of this campaign has begun.")
+        return
+    from ldpspatial.service.rounds.accounts import SENT  # noqa: PLC0415
+
+    rows = [
+        [str(each) for each in (a.number, a.state, a.came, a.asked, *a.heard, a.survivors)]
+        for a in found
+    ]
+    show_table("Rounds", ["round", "state", "came", "seats", *SENT.values(), "in sums"], rows)
+    for account in found:
+        for why in account.without:
+            click.echo(f"Round {account.number}: {why}.")
 
 
 @rounds.command("map")

@@ -96,6 +96,9 @@ class Database(Protocol):
     async def read(self, sql: str, *values: Any) -> list[Row]:
         """Return the rows that a query finds."""
 
+    async def has_table(self, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+
     async def tidy(self, everything: bool = False) -> bool:
         """Give up what the database keeps of rows that were deleted, as far as it can.
 

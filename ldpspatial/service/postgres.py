@@ -66,6 +66,10 @@ class PostgresDatabase:
         async with self._connection() as connection:
             return [tuple(row) for row in await connection.fetch(sql, *values)]
 
+    async def has_table(self, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+        return await self.read("SELECT to_regclass($1) IS NOT NULL", name) == [(True,)]
+
     async def tidy(self, everything: bool = False) -> bool:
         """Write the tables anew without what was deleted: that of arrivals, or all reports.
 

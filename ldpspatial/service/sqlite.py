@@ -103,6 +103,11 @@ class SqliteDatabase:
         """Return the rows that a query finds, in a snapshot of its own."""
         return await self._call(self._reader, self._read, sql, values)
 
+    async def has_table(self, name: str) -> bool:
+        """Tell whether there is a table of this name."""
+        sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1"
+        return bool(await self.read(sql, name))
+
     async def tidy(self, everything: bool = False) -> bool:
         """Copy the log into the file and cut it: the log, too, holds what was deleted.
 

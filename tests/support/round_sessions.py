@@ -62,6 +62,9 @@ class Mortal:
     async def read(self, sql: str, *values: Any) -> list[Row]:
         return await self.inner.read(sql, *values)
 
+    async def has_table(self, name: str) -> bool:
+        return await self.inner.has_table(name)
+
     async def tidy(self, everything: bool = False) -> bool:
         return await self.inner.tidy(everything)
 
@@ -69,11 +72,12 @@ class Mortal:
         await self.inner.close()
 
 
-async def a_database(folder: Path) -> Mortal:
-    """Return a store with the tables of rounds."""
-    store = await make_store(folder / "rounds.db")
+async def a_database(folder: Path, location: str | None = None) -> Mortal:
+    """Return a store with the tables of rounds, at a location or else in a file of a folder."""
+    at = folder / "rounds.db" if location is None else location
+    store = await make_store(at)
     await store.close()
-    store = await open_store(folder / "rounds.db")
+    store = await open_store(at)
     await make_round_tables(store.database)
     return Mortal(store.database)
 

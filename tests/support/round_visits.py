@@ -6,9 +6,9 @@ from typing import Any
 from starlette.applications import Starlette
 
 from client_sdk.rounds import Ask, Participant, Told, visit
-from ldpspatial.service.database import Database
+from ldpspatial.service.database import Database, StoreError
 from ldpspatial.service.limits import Limits
-from ldpspatial.service.problems import Problem
+from ldpspatial.service.problems import Problem, busy
 from ldpspatial.service.rounds.api import RoundApi
 from ldpspatial.service.rounds.server import RoundServer
 
@@ -18,7 +18,10 @@ Now = Callable[[], float]
 def app_of(database: Database, rounds: RoundServer, limits: Limits | None = None) -> Starlette:
     """Return an application of the routes of rounds alone."""
     api = RoundApi(database, rounds, limits or Limits(requests_a_minute=0))
-    problems: Any = {Problem: lambda _, error: error.response()}
+    problems: Any = {
+        Problem: lambda _, error: error.response(),
+        StoreError: lambda _, error: busy("The store did not do it.", {}).response(),
+    }
     return Starlette(routes=api.routes(), exception_handlers=problems)
 
 

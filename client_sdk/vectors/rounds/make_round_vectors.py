@@ -60,7 +60,7 @@ from client_sdk.rounds.messages import (
     SharesIn,
     Survivors,
 )
-from client_sdk.rounds.primitives import KeyPair, code, derive, keystream, seal
+from client_sdk.rounds.primitives import CODE_BYTES, KeyPair, code, derive, keystream, seal
 from client_sdk.rounds.shamir import PRIME, draw, split
 from client_sdk.rounds.wire import Message
 from client_sdk.testing import StreamEntropy
@@ -105,6 +105,9 @@ def check_published() -> None:
     for name, row in published.CHACHA20_POLY1305.items():
         texts = raw(row["nonce"]), raw(row["plaintext"]), raw(row["associated"])
         check(name, ChaCha20Poly1305(raw(row["key"])).encrypt(*texts).hex(), row["result"])
+    for name, row in published.HMAC_SHA256.items():
+        found = code(raw(row["key"]), raw(row["statement"]))
+        check(name, found.hex(), row["result"][: 2 * CODE_BYTES])
     for name, row in published.ED25519.items():
         identity = _signer(row["private"])
         check(name, identity.public.hex(), row["public"])
@@ -129,6 +132,7 @@ def cryptography() -> Json:
         "chacha20": _listed(published.CHACHA20),
         "chacha20_poly1305": _listed(published.CHACHA20_POLY1305),
         "ed25519": _listed(published.ED25519),
+        "hmac_sha256": _listed(published.HMAC_SHA256),
         "shamir": {
             "prime": f"{PRIME:x}", "secret": f"{secret:x}", "needed": 3, "holders": [1, 2, 3, 4],
             "entropy": entropy.used.hex(), "shares": [f"{share:x}" for share in shares],

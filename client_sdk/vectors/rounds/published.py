@@ -94,3 +94,22 @@ ED25519 = {
         "8ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
     },
 }
+
+# What confirms a list of survivors is cut to 16 bytes, as the answer of test case 5 is.
+HMAC_SHA256 = {
+    "RFC 4231, test case 1": {
+        "key": "0b" * 20,
+        "statement": b"Hi There".hex(),
+        "result": "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+    },
+    "RFC 4231, test case 2": {
+        "key": b"Jefe".hex(),
+        "statement": b"what do ya want for nothing?".hex(),
+        "result": "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+    },
+    "RFC 4231, test case 5": {
+        "key": "0c" * 20,
+        "statement": b"Test With Truncation".hex(),
+        "result": "a3b6167473100ee06e0c796c2955552b",
+    },
+}

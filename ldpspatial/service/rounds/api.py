@@ -19,6 +19,7 @@ from client_sdk.rounds.shared import IDENTITY_BYTES, ProtocolError, Step
 from ldpspatial.service.database import Database
 from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
 from ldpspatial.service.problems import Problem, busy
+from ldpspatial.service.rounds.accounts import why_no_seat, why_over
 from ldpspatial.service.rounds.directory import FullDirectoryError, enrol
 from ldpspatial.service.rounds.server import (
     NoSeatError,
@@ -26,7 +27,7 @@ from ldpspatial.service.rounds.server import (
     RoundServer,
     Running,
 )
-from ldpspatial.service.rounds.sessions import OverError, Session
+from ldpspatial.service.rounds.sessions import RUNNING, OverError, Session
 
 DIGEST = re.compile("[0-9a-f]{64}")
 SESSION = re.compile("[0-9a-f]{32}")
@@ -98,8 +99,10 @@ class RoundApi:
         text = await self._rounds.document_text(running.campaign.digest, number)
         if text is not None:
             return Response(text, headers=FOREVER, media_type="application/json")
-        if number <= running.plan.rounds_taken or number > running.campaign.rounds:
-            raise Problem(410, "The round was not held, or the campaign has none of this number.")
+        if number > running.campaign.rounds:
+            raise Problem(410, "The campaign has no round of this number.")
+        if number <= running.plan.rounds_taken:
+            raise Problem(410, await why_no_seat(self._database, running.campaign.digest, number))
         raise Problem(503, "The round is not open yet.", headers=AGAIN)
 
     async def seat(self, request: Request) -> Response:
@@ -112,7 +115,8 @@ class RoundApi:
         except ProtocolError as error:
             raise Problem(422, str(error)) from None
         except NoSeatError:
-            raise Problem(410, "The round has no seat for this device.") from None
+            digest = running.campaign.digest
+            raise Problem(410, await why_no_seat(self._database, digest, number)) from None
         except OtherRoundError:
             detail = "This identity has asked for a seat in another round of the campaign."
             raise Problem(409, detail) from None
@@ -127,7 +131,7 @@ class RoundApi:
 
     async def identities(self, request: Request) -> Response:
         """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
-        session, _ = self._seated(request)
+        session, _ = await self._seated(request)
         body = await self._body(request, session.longest(Step.SHARE))
         numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
         if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
@@ -146,14 +150,14 @@ class RoundApi:
         step = _step(request)
         if await self._is_summed(request, step):
             return Response(status_code=204, headers=SECRET)
-        session, seat = self._seated(request)
+        session, seat = await self._seated(request)
         body = await self._body(request, session.longest(step))
         try:
             await session.take(step, seat, body)
         except ProtocolError as error:
             raise Problem(422, str(error)) from None
         except OverError:
-            raise Problem(410, "The session has gone on without this device.") from None
+            raise await self._over(session.name) from None
         return Response(status_code=204, headers=SECRET)
 
     async def answer(self, request: Request) -> Response:
@@ -161,7 +165,7 @@ class RoundApi:
         step = _step(request)
         if await self._is_summed(request, step):
             return Response(status_code=204, headers=SECRET)
-        session, seat = self._seated(request)
+        session, seat = await self._seated(request)
         try:
             found = session.answer(step, seat)
             if found is None and self._waiting < MOST_WAITING:
@@ -170,7 +174,7 @@ class RoundApi:
         except OverError:
             if await self._is_summed(request, step):
                 return Response(status_code=204, headers=SECRET)
-            raise Problem(410, "The session is over, or has gone on without this device.") from None
+            raise await self._over(session.name) from None
         if found is None:
             return Response(status_code=202, headers={**SECRET, **AGAIN})
         return Response(found, headers=SECRET, media_type=OCTETS)
@@ -181,7 +185,15 @@ class RoundApi:
         Its seats and their tokens are deleted: whoever knows the name of the session may know that.
         """
         name = request.path_params["session"]
-        return step == Step.REVEAL and await self._rounds.is_summed(name)
+        session = self._rounds.session(name)
+        runs = session is not None and session.state == RUNNING
+        return step == Step.REVEAL and not runs and await self._rounds.is_summed(name)
+
+    async def _over(self, name: str) -> Problem:
+        """Return what to tell who is too late: for good, so only what the store says, too."""
+        if await self._rounds.is_behind(name):
+            return Problem(503, "The session is being taken up.", headers=AGAIN)
+        return Problem(410, await why_over(self._database, name))
 
     async def _wait(self, changed: asyncio.Event) -> None:
         self._waiting += 1
@@ -191,12 +203,12 @@ class RoundApi:
         finally:
             self._waiting -= 1
 
-    def _seated(self, request: Request) -> tuple[Session, int]:
+    async def _seated(self, request: Request) -> tuple[Session, int]:
         """Return session and seat of a device that shows the token of that seat."""
         name, seat = _session(request), _number(request, "seat")
         session = self._rounds.session(name)
-        if session is None:
-            raise Problem(410, "The session is over, or never was.")
+        if session is None or session.state != RUNNING:  # tokens of one that is over are deleted
+            raise await self._over(name)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not session.is_token(seat, token.strip()):
             asks = {"WWW-Authenticate": "Bearer"}

@@ -7,8 +7,10 @@ over, and nothing of when anything was sent.
 
 A round has the time that the campaign gives it. In the first quarter people ask for seats; then all
 who asked are dealt to sessions at random, and each of the five steps has an eighth, or ends as soon
-as everybody was heard. After a restart a step that is late has half of that. A round that
-could not begin in its time is left out: nobody in it loses anything.
+as everybody was heard. Nobody is late because the server was: a quarter or an eighth in which it
+was killed, stood still or could not write begins again when it is back. So a round may end up to
+three eighths later than planned, and no more: devices give no vector once its time is over. A round
+that could not begin by then is left out: nobody in it loses anything.
 """
 
 import asyncio
@@ -34,7 +36,8 @@ from ldpspatial.validate import input_errors, instance
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
 GATHER_PARTS, PARTS = 2, 8  # of a round's time; each step has one
-GRACE = 0.5  # of a step's time, for a step that is late when the service begins with it
+MOST_MOVED = 3  # parts by which all of it may be later: vectors are then due at the round's end
+STOOD_STILL = 0.25  # of a part, by which a look is late when nothing ran meanwhile
 TICK_S = 1.0
 MICRO = 10**6
 
@@ -74,7 +77,9 @@ class Running:
         None where they are in the store and not here.
     seats : mapping of a person's number to Seat
     begun : mapping of session to (step, seconds since 1970)
-        Which step it is at, and since when in this process.
+        Which step it is at, and since when devices could send for it.
+    gathers_since : float, optional
+        Since when people could ask for seats.
     """
 
     campaign: Campaign
@@ -85,18 +90,32 @@ class Running:
     sessions: list[Session] | None = None
     seats: dict[int, Seat] = field(default_factory=dict)
     begun: dict[str, tuple[Step, float]] = field(default_factory=dict)
+    gathers_since: float | None = None
 
-    def ends(self, number: int) -> float:
-        """Return until when people may ask for seats in a round."""
-        return self._part(number, GATHER_PARTS)
+    def was_away(self) -> None:
+        """Let what devices are waited for begin again: they could not send for some time."""
+        self.begun = {}
+        self.gathers_since = None
+
+    def part_s(self) -> float:
+        """Return how long a step is, in seconds."""
+        return self.campaign.round_seconds / PARTS
+
+    def opens_until(self, number: int) -> float:
+        """Return until when a round may be opened."""
+        return self.campaign.start(number) + MOST_MOVED * self.part_s()
+
+    def gathers_until(self, number: int, since: float) -> float:
+        """Return until when people may ask for seats, who could do so since some time."""
+        return self._until(number, GATHER_PARTS, since + GATHER_PARTS * self.part_s())
 
     def until(self, number: int, step: Step, since: float) -> float:
-        """Return when a step is closed that this process began with at some time."""
-        grace = GRACE * self.campaign.round_seconds / PARTS
-        return max(self._part(number, GATHER_PARTS + step + 1), since + grace)
+        """Return when a step is closed that devices could send for since some time."""
+        return self._until(number, GATHER_PARTS + step + 1, since + self.part_s())
 
-    def _part(self, number: int, parts: int) -> float:
-        return self.campaign.start(number) + self.campaign.round_seconds * parts / PARTS
+    def _until(self, number: int, parts: int, enough: float) -> float:
+        planned = self.campaign.start(number) + parts * self.part_s()
+        return min(max(planned, enough), planned + MOST_MOVED * self.part_s())
 
 
 class RoundServer:
@@ -142,7 +161,15 @@ class RoundServer:
                     # Whatever it is: the next look may fare better, and others have their rounds.
                     what = error if isinstance(error, StoreError) else type(error).__name__
                     self._failures.tell(f"a round could not go on: {what}")
+            asleep = self._now()
             await asyncio.sleep(TICK_S)
+            self._woke(self._now() - asleep - TICK_S)
+
+    def _woke(self, late_s: float) -> None:
+        """Take note of a look that comes late: the process, or its machine, stood still."""
+        for running in self._campaigns.values():
+            if late_s > STOOD_STILL * running.part_s():
+                running.was_away()
 
     async def tick(self) -> None:
         """Move on what is due: open rounds, deal seats, close steps, add up rounds."""
@@ -164,6 +191,15 @@ class RoundServer:
         sql = "SELECT state FROM round_sessions WHERE session = $1"
         return await rows_of(self._database, (str,), sql, name) == [(SUMMED,)]
 
+    async def is_behind(self, name: str) -> bool:
+        """Tell whether the store is further with a session than this process was, and catch up."""
+        session = self._sessions.get(name)
+        if session is not None:
+            return session.state == RUNNING and await session.catch_up()
+        sql = "SELECT state FROM round_sessions WHERE session = $1"
+        # Where it runs, the next look takes it up.
+        return await rows_of(self._database, (str,), sql, name) == [(RUNNING,)]
+
     async def document_text(self, digest: str, number: int) -> str | None:
         """Return the document of a round that runs or ran."""
         sql = "SELECT document FROM round_rounds WHERE campaign = $1 AND number = $2"
@@ -179,7 +215,16 @@ class RoundServer:
             The request is not one of an enrolled person, or not signed by them.
         NoSeatError
         OtherRoundError
+        StoreError
+            The store did not do it; who asks for seats has time again.
         """
+        try:
+            return await self._seat_for(running, number, body)
+        except StoreError:
+            running.gathers_since = None
+            raise
+
+    async def _seat_for(self, running: Running, number: int, body: bytes) -> Seat | None:
         digest = running.campaign.digest
         certificate = check_seat_request(body, running.directory, digest, number)
         sql = "SELECT round FROM round_requests WHERE campaign = $1 AND person = $2"
@@ -246,7 +291,9 @@ class RoundServer:
         """Go on with one campaign, or take it up anew where the store turns out to be further."""
         try:
             await self._move(running)
-        except StoreError:
+        except StoreError as error:
+            if not isinstance(error, ChangedStoreError):
+                running.was_away()
             # Another process went on, or the store did what it could not say any more.
             await self._catch_up(running)
             raise
@@ -263,9 +310,10 @@ class RoundServer:
         if document is not None:
             known = [(document.round, running.state)]
         if await rows_of(self._database, (int, str), sql, digest) != known:
-            for session in running.sessions or []:
-                self._sessions.pop(session.name, None)
             self._campaigns[digest] = await self._loaded(digest)
+            for session in running.sessions or []:
+                if self._sessions.get(session.name) is session:  # and was not loaded anew
+                    del self._sessions[session.name]
 
     async def _move(self, running: Running) -> None:
         """Go on with one campaign as far as the time allows."""
@@ -275,8 +323,11 @@ class RoundServer:
         document = running.document
         if document is None:
             return
-        if running.state == GATHERING and now >= running.ends(document.round):
-            await self._deal(running, document)
+        if running.state == GATHERING:
+            if running.gathers_since is None:
+                running.gathers_since = now
+            if now >= running.gathers_until(document.round, running.gathers_since):
+                await self._deal(running, document)
         if running.state == SUMMING:
             sessions = running.sessions
             if sessions is None:
@@ -290,7 +341,7 @@ class RoundServer:
         """Open the round whose time it is; leave out those whose time is over."""
         campaign, plan = running.campaign, running.plan
         number = plan.rounds_taken + 1
-        while number <= campaign.rounds and now >= running.ends(number):
+        while number <= campaign.rounds and now >= running.opens_until(number):
             await self._insert(campaign, number, "", OVER)
             plan.take([])
             number = plan.rounds_taken + 1
@@ -310,16 +361,18 @@ class RoundServer:
         digest, number = running.campaign.digest, document.round
         sql = "SELECT certificate FROM round_requests WHERE campaign = $1 AND round = $2"
         people = [c for (c,) in await rows_of(self._database, (bytes,), sql, digest, number)]
+        came = len(people)
         secrets.SystemRandom().shuffle(people)
         statements = []
         for size in session_sizes(len(people), document.threshold, document.clients):
             dealt, people = people[:size], people[size:]
             statements += new_session(digest, number, dict(enumerate(dealt)))
         state = (
-            "UPDATE round_rounds SET state = $3 WHERE campaign = $1 AND number = $2 AND state = $4"
+            "UPDATE round_rounds SET state = $3, came = $5 "
+            "WHERE campaign = $1 AND number = $2 AND state = $4"
         )
         await self._database.run([
-            Statement(state, [(digest, number, SUMMING, GATHERING)], expected=1),
+            Statement(state, [(digest, number, SUMMING, GATHERING, came)], expected=1),
             *statements,
             # That they asked stays, or they could ask again in a later round.
             *only_who_asked(digest, number),
@@ -331,9 +384,10 @@ class RoundServer:
     ) -> None:
         """Close the step that a session is at, if its time is over."""
         step, since = running.begun.get(session.name, (None, now))
-        if step != session.step:
+        if step != session.step or session.has_stumbled:
             since = now
             running.begun[session.name] = session.step, since
+            session.has_stumbled = False
         late = now >= running.until(number, session.step, since)
         if session.state == RUNNING and (late or session.is_complete):
             await session.close_step(session.step)
@@ -351,7 +405,7 @@ class RoundServer:
         for session in sessions:
             self._sessions.pop(session.name)
         running.document, running.state, running.sessions = None, OVER, None
-        running.seats, running.begun = {}, {}
+        running.seats, running.begun, running.gathers_since = {}, {}, None
 
 
 def session_sizes(people: int, threshold: int, most: int) -> list[int]:

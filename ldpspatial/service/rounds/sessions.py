@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from client_sdk.rounds.shared import (
 )
 from ldpspatial.release.distributed.adaptive.campaign_plan import Ints, SessionSum
 from ldpspatial.release.distributed.sums.secure_aggregation import AbortedError, Server
-from ldpspatial.service.database import ChangedStoreError, Database, Statement
+from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.rounds.tables import rows_of
 
 RUNNING, SUMMED, ABORTED = "running", "summed", "aborted"
@@ -73,6 +73,8 @@ class Session:
         Whose messages it takes.
     changed : asyncio.Event
         Set when a step is closed, and replaced by another.
+    has_stumbled : bool
+        Whether the store has failed to take a message; who closes steps sets it back.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Session:
         self.state = RUNNING
         self.step = Step.ADVERTISE
         self.changed = asyncio.Event()
+        self.has_stumbled = False
         self._database = database
         self._secret = secret
         self._lock = asyncio.Lock()
@@ -153,37 +156,42 @@ class Session:
             Nothing was stored: to be sent again.
         """
         async with self._lock:
-            server = await self._ready()
-            if self.state == RUNNING and step < self.step and number in self._left:
-                return  # it was heard, and did not hear that
-            if self.state != RUNNING or step != self.step or number not in self._left:
-                raise OverError
-            if number in self._bodies:
-                if self._bodies[number] != body:
-                    raise ProtocolError("another message was taken from this client in this step")
-                return
-            message = KINDS[step].from_bytes(body, self.terms)
-            if message.client != number:
-                raise ProtocolError("a message of another session, round or client")
-            server.receive(message)
-            heard = (
-                "UPDATE round_sessions SET heard = heard + 1 "
-                "WHERE session = $1 AND step = $2 AND state = $3"
-            )
-            insert = (
-                "INSERT INTO round_messages (session, step, number, body) VALUES ($1, $2, $3, $4)"
-            )
             try:
-                await self._database.run([
-                    Statement(heard, [(self.name, int(step), RUNNING)], expected=1),
-                    Statement(insert, [(self.name, int(step), number, body)], expected=1),
-                ])  # fmt: skip
-            except BaseException:
-                self._server = None  # it has heard what the store has not
+                await self._take(step, number, body)
+            except StoreError as error:
+                self.has_stumbled |= not isinstance(error, ChangedStoreError)
                 raise
-            self._bodies[number] = body
-            if self._bodies.keys() == self._left:
-                await self._close(server)
+
+    async def _take(self, step: Step, number: int, body: bytes) -> None:
+        server = await self._ready()
+        if self.state == RUNNING and step < self.step and number in self._left:
+            return  # it was heard, and did not hear that
+        if self.state != RUNNING or step != self.step or number not in self._left:
+            raise OverError
+        if number in self._bodies:
+            if self._bodies[number] != body:
+                raise ProtocolError("another message was taken from this client in this step")
+            return
+        message = KINDS[step].from_bytes(body, self.terms)
+        if message.client != number:
+            raise ProtocolError("a message of another session, round or client")
+        server.receive(message)
+        heard = (
+            "UPDATE round_sessions SET heard = heard + 1 "
+            "WHERE session = $1 AND step = $2 AND state = $3"
+        )
+        insert = "INSERT INTO round_messages (session, step, number, body) VALUES ($1, $2, $3, $4)"
+        try:
+            await self._database.run([
+                Statement(heard, [(self.name, int(step), RUNNING)], expected=1),
+                Statement(insert, [(self.name, int(step), number, body)], expected=1),
+            ])  # fmt: skip
+        except BaseException:
+            self._server = None  # it has heard what the store has not
+            raise
+        self._bodies[number] = body
+        if self._bodies.keys() == self._left:
+            await self._close(server)
 
     def answer(self, step: Step, number: int) -> bytes | None:
         """Return what a client gets for its message of a step; None while the step is open.
@@ -210,6 +218,18 @@ class Session:
             if self.state == RUNNING and self.step == step:
                 await self._close(server)
 
+    async def catch_up(self) -> bool:
+        """Take the session up anew where another process has gone on; return whether one has."""
+        async with self._lock:
+            sql = "SELECT state, step FROM round_sessions WHERE session = $1"
+            rows = await rows_of(self._database, (str, int), sql, self.name)
+            if rows == [(self.state, int(self.step))]:
+                return False
+            self._server = None
+            await self._ready()
+            self._told()
+            return True
+
     async def result(self) -> SessionSum:
         """Return what came of the session."""
         sql = "SELECT asked, survivors, total FROM round_sessions WHERE session = $1"
@@ -233,7 +253,7 @@ class Session:
         )
         row = (self.name, int(step), int(step) + 1, len(self._bodies), RUNNING)
         try:
-            await self._database.run([Statement(sql, [row], expected=1)])
+            await self._database.run([Statement(sql, [row], expected=1), self._counted()])
         except BaseException:
             self._server = None
             raise
@@ -253,12 +273,17 @@ class Session:
             Statement("DELETE FROM round_seats WHERE session = $1", name),
         )
         try:
-            await self._database.run([Statement(sql, [row], expected=1), *delete])
+            await self._database.run([Statement(sql, [row], expected=1), self._counted(), *delete])
         except BaseException:
             self._server = None
             raise
         self.state = state
         self._told()
+
+    def _counted(self) -> Statement:
+        """Return what keeps how many were heard in the step that is closed."""
+        sql = "INSERT INTO round_steps (session, step, heard) VALUES ($1, $2, $3)"
+        return Statement(sql, [(self.name, int(self.step), len(self._bodies))])
 
     def _enter(self, step: Step, answers: Mapping[int, Message]) -> None:
         self._answers = {number: answer.to_bytes() for number, answer in answers.items()}
@@ -283,28 +308,40 @@ class Session:
         bodies: dict[int, Bytes] = {each: {} for each in Step}
         for at, number, body in await rows_of(self._database, (int, int, bytes), sql, self.name):
             bodies[at][number] = body
+        found = _Replayed(Step.ADVERTISE, set(self.seats), {}, {})
         directory = {number: each.identity for number, each in self.seats.items()}
         server = Server(self.terms, directory, _stream(self._secret))
-        self._left, self._bodies, self._answers = set(self.seats), {}, {}
-        self.step, self.state = Step.ADVERTISE, state
         if state == RUNNING:
-            await asyncio.to_thread(self._replay, server, Step(step), bodies)
-            if len(self._bodies) != heard:
+            found = await asyncio.to_thread(self._replayed, server, Step(step), bodies)
+            if len(found.bodies) != heard:
                 raise ChangedStoreError("another process changed the session meanwhile")
+        # At once, and not before all of it is there: whoever asks meanwhile would be told that the
+        # session has gone on without them.
+        self.state = state
+        self.step, self._left, self._bodies, self._answers = found
         self._server = server
         return server
 
-    def _replay(self, server: Server, step: Step, bodies: Mapping[int, Bytes]) -> None:
+    def _replayed(self, server: Server, step: Step, bodies: Mapping[int, Bytes]) -> "_Replayed":
+        left, answers = set(self.seats), dict[int, bytes]()
         for each in Step:
             for body in bodies[each].values():
                 server.receive(KINDS[each].from_bytes(body, self.terms))
-            self._bodies = bodies[each]
             if each == step:
-                return
-            answers = server.close_round()
-            self._answers = {number: answer.to_bytes() for number, answer in answers.items()}
-            self._left = set(self._bodies)
-            self.step = Step(each + 1)
+                break
+            told = server.close_round()
+            answers = {number: answer.to_bytes() for number, answer in told.items()}
+            left = set(bodies[each])
+        return _Replayed(step, left, bodies[step], answers)
+
+
+class _Replayed(NamedTuple):
+    """Where a session is, as its messages say."""
+
+    step: Step
+    left: set[int]
+    bodies: Bytes
+    answers: Bytes
 
 
 def new_session(campaign: str, number: int, certificates: Mapping[int, bytes]) -> list[Statement]:

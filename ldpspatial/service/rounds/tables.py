@@ -8,7 +8,7 @@ from client_sdk.rounds import Campaign
 from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement, StoreError
 from ldpspatial.service.tables import checked
 
-VERSION = 1
+VERSION = 2
 
 TABLES = (
     "CREATE TABLE round_store (version {whole} NOT NULL)",
@@ -21,9 +21,10 @@ TABLES = (
     "CREATE TABLE round_campaigns (digest TEXT NOT NULL UNIQUE, document TEXT NOT NULL, "
     "directory {bytes} NOT NULL, people {whole} NOT NULL, tolerated_ppm {whole} NOT NULL, "
     "calibration_ppm {whole} NOT NULL)",
-    # state is gathering, summing or over.
+    # state is gathering, summing or over; came is how many asked for seats, once these are dealt.
     "CREATE TABLE round_rounds (campaign TEXT NOT NULL, number {whole} NOT NULL, "
-    "document TEXT NOT NULL, state TEXT NOT NULL, UNIQUE (campaign, number))",
+    "document TEXT NOT NULL, state TEXT NOT NULL, came {whole} NOT NULL DEFAULT 0, "
+    "UNIQUE (campaign, number))",
     # One round a person; the certificate is empty once seats are dealt.
     "CREATE TABLE round_requests (campaign TEXT NOT NULL, round {whole} NOT NULL, "
     "person {whole} NOT NULL, certificate {bytes} NOT NULL, UNIQUE (campaign, person))",
@@ -31,6 +32,9 @@ TABLES = (
     "CREATE TABLE round_sessions (session TEXT NOT NULL UNIQUE, campaign TEXT NOT NULL, "
     "round {whole} NOT NULL, state TEXT NOT NULL, step {whole} NOT NULL, heard {whole} NOT NULL, "
     "secret {bytes} NOT NULL, asked {whole} NOT NULL, survivors {whole} NOT NULL, total {bytes})",
+    # How many were heard in each step that is closed.
+    "CREATE TABLE round_steps (session TEXT NOT NULL, step {whole} NOT NULL, "
+    "heard {whole} NOT NULL, UNIQUE (session, step))",
     "CREATE TABLE round_seats (session TEXT NOT NULL, number {whole} NOT NULL, "
     "certificate {bytes} NOT NULL, UNIQUE (session, number))",
     "CREATE TABLE round_messages (session TEXT NOT NULL, step {whole} NOT NULL, "
@@ -39,11 +43,23 @@ TABLES = (
 
 
 async def has_rounds(database: Database) -> bool:
-    """Tell whether a store has the tables of rounds."""
-    try:
-        await database.read("SELECT version FROM round_store")
-    except StoreError:  # there is no such table
+    """Tell whether a store has the tables of rounds.
+
+    Raises
+    ------
+    StoreError
+        It has those of another version, or cannot be read: whoever took that for a store without
+        campaigns would send their people away for good.
+    """
+    if not await database.has_table("round_store"):
         return False
+    rows = await database.read("SELECT version FROM round_store")
+    if rows != [(VERSION,)]:
+        found = ", ".join(str(version) for (version,) in rows) or "none"
+        raise StoreError(
+            f"the rounds of {database.name} must be of version {VERSION}, got {found}: open new "
+            "campaigns in a new store"
+        )
     return True
 
 
@@ -67,6 +83,9 @@ async def end_rounds(database: Database) -> None:
     statements = [
         Statement("UPDATE round_sessions SET state = 'aborted', secret = $1 "
                   "WHERE state = 'running'", [(b"",)]),
+        Statement("UPDATE round_rounds SET came = (SELECT COUNT(*) FROM round_requests AS q "
+                  "WHERE q.campaign = round_rounds.campaign AND q.round = number) "
+                  "WHERE state = 'gathering'"),
         Statement("UPDATE round_rounds SET state = 'over' WHERE state <> 'over'"),
         *(Statement(sql) for sql in ("DELETE FROM round_messages", "DELETE FROM round_seats")),
     ]  # fmt: skip

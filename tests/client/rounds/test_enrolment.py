@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Generator
+from copy import copy
 from pathlib import Path
 
 import pytest
 
 from client_sdk import NotAskedError, ParameterError
-from client_sdk.rounds import Ask, Identity, ProtocolError, SigningKey, Told, visit
+from client_sdk.rounds import Ask, Identity, ProtocolError, SigningKey, Step, Told, visit
 from client_sdk.rounds.enrolment import (
     Certificate,
     check_directory,
@@ -101,6 +102,10 @@ class Scene:
             Certificate.issue(DIRECTORY, DIGEST, 10 + number, key).to_bytes()
             for number, key in enumerate(self.session.keys)
         ]
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a visit."""
         self.asked_where = 0
 
         def where() -> tuple[float, float]:
@@ -111,6 +116,13 @@ class Scene:
             self.session.participants[0], where, DIRECTORY.public
         )
         self.ask = next(self.visit)
+
+    @classmethod
+    def of(cls, before: "Scene") -> "Scene":
+        """Return the visit of the same device after a restart."""
+        scene = copy(before)
+        scene.begin()
+        return scene
 
     def tell(self, status: int, body: bytes = b"", retry_after_s: float = 0.0) -> Ask:
         self.ask = self.visit.send(Told(status, body, retry_after_s))
@@ -207,6 +219,38 @@ def test_no_position_is_read_after_the_round_has_closed(
     else:
         assert scene.tell(200, scene.session.inbox[0]).path.endswith("/2/0")
     assert scene.asked_where == (0 if late else 1)
+
+
+def test_a_device_killed_after_its_vector_goes_on_though_the_round_has_closed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that was away still waits for it; its epsilon is spent either way."""
+    session = scene.session.until(Step.CONFIRM)
+    vector = session.participants[0].resume()
+    assert vector is not None
+    set_clock(monkeypatch, START + 10**6)
+    again = Scene.of(scene)
+    assert again.until_seated().ask.path.endswith("/2/0")
+    assert again.ask.body == vector[1]
+    again.tell(204)
+    again.tell(200, session.inbox[0])
+    assert again.ask.path.endswith("/3/0")
+
+
+def test_a_device_that_gave_its_last_answer_asks_again_where_the_server_is_away(
+    scene: Scene,
+) -> None:
+    scene.session.until(None)
+    again = Scene.of(scene)
+    last = again.ask
+    assert (last.method, last.path.rsplit("/", 2)[1:]) == ("GET", ["4", "0"])
+    for status, after, waits in ((503, 0.0, 1.0), (502, 7.0, 7.0), (429, 2.0, 2.0)):
+        asked = again.tell(status, b"", after)
+        assert (asked.path, asked.wait_s) == (last.path, waits)
+    with pytest.raises(StopIteration) as end:
+        again.tell(204)
+    assert end.value.value is True
+    assert scene.session.participants[0].resume() is None
 
 
 @pytest.mark.parametrize("which", [(1, 2, 3), (1, 2, 3, 3), (1, 2, 3, 0)])

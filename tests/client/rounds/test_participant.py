@@ -1,5 +1,6 @@
 """A device in a round: it spends once, sends one vector, and goes on after every kill."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -23,8 +24,10 @@ from client_sdk import (
     PositionError,
     ledger_file,
 )
-from client_sdk.rounds import Asked, Client, Participant, ProtocolError, Step
+from client_sdk.rounds import Asked, Client, Participant, ProtocolError, RoundDocument, Step
 from client_sdk.rounds import client as client_module
+from client_sdk.rounds.keys import check_advert
+from client_sdk.rounds.messages import KeyAdvert, KeyList, SharesIn, SharesOut
 from tests.support.round_devices import (
     HERE,
     SESSION,
@@ -204,11 +207,10 @@ def test_the_vector_is_masked_and_paid_for_in_one_commit(
 
 
 REAL_KILL = """
-import os, signal, sys
-from pathlib import Path
+import json, os, signal, sys
 from client_sdk import Device, ledger_file
 from client_sdk.rounds import Participant, participant
-folder, digest, step, before, data = sys.argv[1:6]
+folder, digest, step, before, document, session, data, keys = sys.argv[1:9]
 participant.time.time = lambda: {now}
 one = Participant.open(Device.open(folder), digest)
 commit = ledger_file.Transaction.commit
@@ -218,32 +220,47 @@ def last(self):
     os.kill(os.getpid(), signal.SIGKILL)
 ledger_file.Transaction.commit = last
 message = bytes.fromhex(data)
-if step == "mask":
+identities = [bytes.fromhex(key) for key in json.loads(keys)]
+if step == "0":
+    one.begin(document, bytes.fromhex(session), 0)
+elif step == "1":
+    one.share(message, lambda numbers: dict((k, identities[k]) for k in numbers))
+elif step == "2":
     one.mask(message, *{here})
+elif step == "3":
+    one.confirm(message)
 else:
     one.reveal(message)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize(("step", "before"), [("mask", "yes"), ("mask", "no"), ("reveal", "no")])
-def test_a_process_that_is_really_killed_leaves_one_vector(
-    tmp_path: Path, step: str, before: str
+@pytest.mark.parametrize("before", ["yes", "no"])
+@pytest.mark.parametrize("step", list(Step))
+def test_a_process_that_is_really_killed_leaves_one_answer(
+    tmp_path: Path, step: Step, before: str
 ) -> None:
-    target = Step.MASK if step == "mask" else Step.REVEAL
-    session = a_session(tmp_path).until(target)
+    session = a_session(tmp_path).until(step)
+    spent = session.participants[0].spent()
+    arguments = [
+        str(tmp_path / "0"), CAMPAIGN.digest, str(int(step)), before, DOCUMENT.to_json(),
+        SESSION.hex(), session.inbox[0].hex(), json.dumps([key.hex() for key in session.keys]),
+    ]  # fmt: skip
     script = REAL_KILL.format(now=START + 10, here=HERE)
-    arguments = [str(tmp_path / "0"), CAMPAIGN.digest, step, before, session.inbox[0].hex()]
     run = subprocess.run([sys.executable, "-c", script, *arguments], check=False)
     assert run.returncode == -signal.SIGKILL
     after = Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
-    assert after.spent() == (0 if (step, before) == ("mask", "yes") else 1_000_000)
+    masked = step > Step.MASK or (step is Step.MASK and before == "no")
+    assert after.spent() == (1_000_000 if masked else 0) >= spent
     kept = after.resume()
     session.participants[0] = after
     if before == "no":
-        assert kept == (target, session.answer(0))
+        assert kept == (step, session.answer(0))
+    else:
+        assert kept is None if step is Step.ADVERTISE else kept is not None and kept[0] == step - 1
     session.until(None)
-    assert session.server.total().shape == (4,)
+    assert session.server.survivors == set(range(5))
+    assert after.spent() == 1_000_000
 
 
 def test_which_round_is_drawn_once_and_uniformly(tmp_path: Path) -> None:
@@ -355,6 +372,74 @@ def test_a_message_that_breaks_the_protocol_is_the_end_and_a_later_one_is_not(
     assert session.participants[0].spent() == 0
 
 
+@pytest.mark.parametrize("step", list(Step)[1:])
+def test_what_was_sent_in_another_session_or_round_is_not_answered(
+    tmp_path: Path, step: Step
+) -> None:
+    """A server replays what it sent, to the same seat, in another session of the same round."""
+    devices = [joined(a_device(tmp_path / f"other {k}"), CAMPAIGN) for k in range(5)]
+    earlier = Session(devices, DOCUMENT, b"another session!").until(step).inbox
+    again = a_session(tmp_path).until(step)
+    answered = again.inbox
+    again.inbox = earlier
+    with pytest.raises(ProtocolError, match="of another session, round or client"):
+        again.answer(0)
+    assert again.participants[0].due is None
+    again.inbox = {k: answered[(k + 1) % 5] for k in range(5)}  # that of another client
+    with pytest.raises(ProtocolError, match="of another session, round or client"):
+        again.answer(1)
+    again.inbox = {2: bytes([answered[2][0] ^ 1]) + answered[2][1:]}
+    with pytest.raises(ProtocolError, match="a message of another round"):
+        again.answer(2)
+
+
+def test_devices_who_were_told_of_two_rounds_under_one_session_open_nothing_of_each_other(
+    tmp_path: Path,
+) -> None:
+    """The server gives two of five a document with a lower level, and passes all messages on.
+
+    It writes the terms of their receivers into them. They are refused before a mask is made.
+    """
+    session = a_session(tmp_path)
+    other = a_round(CAMPAIGN, asked=Asked(levels=(2,)))
+    told = [DOCUMENT, DOCUMENT, DOCUMENT, other, other]
+    terms = [document.terms(SESSION) for document in told]
+    assert terms[0].digest != terms[4].digest
+
+    adverts = {}
+    for number, (one, document) in enumerate(zip(session.participants, told, strict=True)):
+        data = one.begin(document.to_json(), SESSION, number)
+        adverts[number] = KeyAdvert.from_bytes(data, terms[number])
+    # Its own key is signed for other terms: an honest server takes it from neither side.
+    with pytest.raises(ProtocolError, match="not signed by it"):
+        check_advert(terms[0], adverts[4], dict(enumerate(session.keys)))
+
+    keys = tuple((number, advert.mask_key) for number, advert in adverts.items())
+    sealed: dict[int, list[tuple[int, bytes]]] = {number: [] for number in range(5)}
+    for number, one in enumerate(session.participants):
+        listed = KeyList(terms[number].digest, number, keys).to_bytes()
+        out = SharesOut.from_bytes(one.share(listed, session.identities), terms[number])
+        for receiver, share in zip([k for k in range(5) if k != number], out.sealed, strict=True):
+            sealed[receiver].append((number, share))
+    for number, one in enumerate(session.participants):
+        message = SharesIn(terms[number].digest, number, tuple(sealed[number])).to_bytes()
+        with pytest.raises(ProtocolError, match="encrypted shares were altered"):
+            one.mask(message, *HERE)
+        assert one.spent() == 0
+
+
+def test_one_digest_is_one_document(tmp_path: Path) -> None:
+    """Another text under a digest is refused, and so is a second document in a running session."""
+    other = a_round(CAMPAIGN, asked=Asked(levels=(2,)))
+    with pytest.raises(CollectionError, match="the round document was altered"):
+        RoundDocument.from_json(other.to_json(), CAMPAIGN, DOCUMENT.digest)
+    session = a_session(tmp_path).until(Step.MASK)
+    one = session.participants[0]
+    with pytest.raises(ProtocolError, match="under other terms"):
+        one.begin(other.to_json(), SESSION, 0)
+    assert session.answer(0)  # it goes on under the first
+
+
 def test_keys_of_a_neighbour_that_the_directory_does_not_know_are_refused(tmp_path: Path) -> None:
     session = a_session(tmp_path).until(Step.SHARE)
     session.keys[3] = session.keys[3][:32] + bytes(32)
@@ -423,6 +508,29 @@ def test_a_copy_of_the_ledger_answers_nothing(tmp_path: Path) -> None:
     source.write_bytes(before)  # back to the time before the vector
     with pytest.raises(LedgerError):
         Participant.open(Device.open(tmp_path / "0"), CAMPAIGN.digest)
+
+
+@pytest.mark.parametrize("left", [0, 1, 100, 4096, -4096, -1])
+def test_a_truncated_state_is_refused_and_no_second_vector_leaves(
+    tmp_path: Path, left: int
+) -> None:
+    """Cut after the vector: nothing is answered, neither as before it nor as if nothing were."""
+    session = a_session(tmp_path).until(Step.CONFIRM)
+    folder = tmp_path / "0"
+    data = (folder / "ledger.db").read_bytes()
+    (folder / "ledger.db").write_bytes(data[:left])
+
+    def again() -> Participant:
+        return Participant.open(Device.open(folder), CAMPAIGN.digest)
+
+    for call in (
+        lambda: session.answer(0),
+        lambda: again().resume(),
+        lambda: again().begin(DOCUMENT.to_json(), b"another session!", 0),
+        lambda: joined(Device.open(folder), CAMPAIGN),
+    ):
+        with pytest.raises(LedgerError):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import importlib
 import json
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from client_sdk.rounds.primitives import (
 )
 from client_sdk.rounds.shamir import PRIME, combine, split
 from client_sdk.testing import FixedEntropy
-from tests.support import naive_shamir
+from tests.support import naive_cryptography, naive_shamir
 
 FOLDER = Path(__file__).parents[3] / "client_sdk" / "vectors" / "rounds"
 FILES = ("cryptography", "documents", "session", "noise")
@@ -84,6 +85,10 @@ def test_what_the_rfcs_print_comes_out() -> None:
         assert SigningKey(FixedEntropy(private)).sign(message) == signature
         assert verified(public, signature, message)
         assert not verified(public, signature, message + b"0")
+    for entry in CRYPTOGRAPHY["hmac_sha256"]:
+        key, statement, result = raw(entry, "key", "statement", "result")
+        assert code(key, statement) == result[:16]
+        assert is_code(key, result[:16], statement)
     for entry in CRYPTOGRAPHY["x25519"]:
         scalar, point, result = raw(entry, "scalar", "point", "result")
         pair = KeyPair(scalar)
@@ -93,6 +98,84 @@ def test_what_the_rfcs_print_comes_out() -> None:
         )
         if point == bytes([9, *bytes(31)]):
             assert pair.public == result
+
+
+def test_what_the_rfcs_print_comes_out_of_code_without_the_library() -> None:
+    """So neither the library's answers nor a slip of the pen were taken for what is printed."""
+    for entry in CRYPTOGRAPHY["x25519"]:
+        scalar, point, result = raw(entry, "scalar", "point", "result")
+        assert naive_cryptography.x25519(scalar, point) == result
+    for entry in CRYPTOGRAPHY["hkdf_sha256"]:
+        secret, salt, info, result = raw(entry, "secret", "salt", "info", "result")
+        assert naive_cryptography.hkdf_sha256(secret, salt, info, len(result)) == result
+    for entry in CRYPTOGRAPHY["chacha20"]:
+        key, stream = raw(entry, "key", "stream")
+        assert naive_cryptography.chacha20(key, bytes(12), 0, bytes(len(stream))) == stream
+    for entry in CRYPTOGRAPHY["chacha20_poly1305"]:
+        *given, result = raw(entry, "key", "nonce", "plaintext", "associated", "result")
+        assert naive_cryptography.chacha20_poly1305(*given) == result
+    for entry in CRYPTOGRAPHY["hmac_sha256"]:
+        key, statement, result = raw(entry, "key", "statement", "result")
+        assert naive_cryptography.hmac_sha256(key, statement)[: len(result)] == result
+    for entry in CRYPTOGRAPHY["ed25519"]:
+        private, public, message, signature = raw(
+            entry, "private", "public", "message", "signature"
+        )
+        assert naive_cryptography.ed25519(private, message) == (public, signature)
+
+
+def test_what_is_built_on_it_comes_out_of_code_without_the_library() -> None:
+    """From the text of docs/rounds-protocol.md, sections 5 and 6, and nothing of the client."""
+    terms = CRYPTOGRAPHY["terms"]
+    version = b"ldpspatial secure aggregation 5"
+    names = "clients threshold bits length degree shares colluding honest_server"
+    numbers = b"".join(terms[name].to_bytes(8, "big") for name in names.split())
+    told = version + bytes.fromhex(terms["session"]) + numbers + bytes.fromhex(terms["document"])
+    digest = sha256(told).digest()
+    assert digest.hex() == terms["digest"]
+
+    def label(use: bytes, *numbers: int) -> bytes:
+        tail = b"".join(number.to_bytes(8, "big") for number in numbers)
+        return version + digest + use + b":" + tail
+
+    def agreed(private: bytes, other: bytes, use: bytes) -> bytes:
+        own = naive_cryptography.x25519(private, bytes([9, *bytes(31)]))
+        secret = naive_cryptography.x25519(private, other)
+        return naive_cryptography.hkdf_sha256(
+            secret, digest, use + min(own, other) + max(own, other), 32
+        )
+
+    def expanded(key: bytes, bits: int, length: int) -> list[int]:
+        size = 4 if bits <= 32 else 8
+        stream = naive_cryptography.chacha20(key, bytes(12), 0, bytes(size * length))
+        words = (stream[at : at + size] for at in range(0, len(stream), size))
+        return [int.from_bytes(word, "little") % 2**bits for word in words]
+
+    entry = CRYPTOGRAPHY["agreement"]
+    private, other, use, key = raw(entry, "private", "other", "label", "key")
+    assert agreed(private, other, use) == key
+    for entry in CRYPTOGRAPHY["masks"]:
+        (key,) = raw(entry, "key")
+        residues = [int(residue) for residue in entry["residues"]]
+        assert expanded(key, entry["bits"], entry["length"]) == residues
+    entry = CRYPTOGRAPHY["own_mask"]
+    (seed,) = raw(entry, "seed")
+    key, check = (
+        naive_cryptography.hkdf_sha256(seed, digest, label(use, entry["client"]), 32)
+        for use in (b"own mask", b"seed check")
+    )
+    assert expanded(key, terms["bits"], terms["length"]) == entry["residues"]
+    assert check.hex() == entry["seed_check"]
+    entry = CRYPTOGRAPHY["pair_mask"]
+    key = agreed(*raw(entry, "private", "public"), label(b"pair mask", 0, 1))
+    # Client 0, the smaller number, subtracts it.
+    mask = [-word % 2 ** terms["bits"] for word in expanded(key, terms["bits"], terms["length"])]
+    assert mask == entry["residues"]
+    *given, result = raw(CRYPTOGRAPHY["sealed"], "key", "plaintext", "associated", "result")
+    key, plaintext, associated = given
+    assert naive_cryptography.chacha20_poly1305(key, bytes(12), plaintext, associated) == result
+    key, statement, found = raw(CRYPTOGRAPHY["confirmed"], "key", "statement", "code")
+    assert naive_cryptography.hmac_sha256(key, statement)[:16] == found
 
 
 def test_the_authenticated_encryption_is_the_one_that_is_printed() -> None:

@@ -13,7 +13,7 @@ from ldpspatial.service.database import Statement
 from ldpspatial.service.rounds.sessions import SUMMED, new_session, packed
 from ldpspatial.service.rounds.tables import has_rounds, make_round_tables
 from ldpspatial.service.store import Store, make_store, open_store
-from tests.support.command_line import refusal, succeed
+from tests.support.command_line import refusal, run, succeed
 
 NEW = ("noon", "--center", "52.52,13.405", "--side-km", 8, "--cells", 8, "--epsilon", 2,
        "--start", "2030-01-01T11:00Z", "--every", "1h", "--rounds", 3)  # fmt: skip
@@ -41,6 +41,23 @@ def opened(store: Path) -> str:
     digest = campaign_of(store).digest
     assert told == f"Open: {digest}\n"
     return digest
+
+
+def test_a_server_is_trusted_by_name_alone(store: Path) -> None:
+    assert campaign_of(store).server == "any"
+    path = store.with_name("honest.json")
+    succeed("rounds", "new", *NEW, "--honest-server", "--out", path)
+    assert Campaign.from_json(path.read_text()).server == "honest"
+
+
+def test_who_expects_too_few_people_for_sums_is_told(store: Path) -> None:
+    """100 a sum, of whom 10 may fail: 33 people a round are too few, 100 are not."""
+    document = store.with_name("campaign.json")
+    told = succeed("rounds", "directory", store, document, "--most", 1000).output
+    key = told.removeprefix("Directory: ").strip()
+    told = run("rounds", "open", store, document, "--directory", key, "--people", 100)
+    assert (told.exit_code, told.stdout) == (0, f"Open: {campaign_of(store).digest}\n")
+    assert "Warning: a round has about 33 people, and a sum needs 90" in told.stderr
 
 
 def hold_a_round(store: Path, digest: str) -> None:
@@ -73,8 +90,20 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     hold_a_round(store, digest)
     lines = succeed("rounds", "status", store, digest).output.splitlines()
     assert [line.split() for line in lines[1:]] == [
-        ["round", "state", "asked", "in", "sums"],
-        ["1", "over", "95", "90"],
+        [
+            "round",
+            "state",
+            "came",
+            "seats",
+            "keys",
+            "shares",
+            "vectors",
+            "confirmations",
+            "openings",
+            "in",
+            "sums",
+        ],
+        ["1", "over", "0", "95", "0", "0", "0", "0", "0", "90"],
     ]
     out = tmp_path / "map"
     told = succeed("rounds", "map", store, digest, "--out", out).output
@@ -145,7 +174,7 @@ def test_a_back_up_holds_sums_and_nothing_that_people_sent(store: Path, tmp_path
     succeed("store", "backup", store, copy)
     assert asyncio.run(on(copy, counted)) == [0, 0, 1, 0]
     lines = succeed("rounds", "status", copy, digest).output.splitlines()
-    assert lines[-1].split() == ["1", "over", "95", "90"]
+    assert lines[-1].split() == ["1", "over", "0", "95", *"00000", "90"]
 
     async def alone() -> None:
         held = await make_store(tmp_path / "new.db")

@@ -96,8 +96,9 @@ def visit(
     Returns
     -------
     bool
-        Whether the session came to a sum, as far as the server says. Where it did not, the vector
-        may have been given nevertheless: ``participant.spent()`` tells.
+        Whether the session came to a sum, as far as the server says. Where it did not, the last
+        answer, of status 410, says why; the vector may have been given nevertheless:
+        ``participant.spent()`` tells.
 
     Raises
     ------
@@ -164,22 +165,28 @@ def _was_summed(participant: Participant) -> Generator[Ask, Told, bool]:
     resumed, seat = participant.resume(), participant.seat
     if resumed is None or seat is None or resumed[0] != Step.REVEAL:
         return False
-    told = yield Ask("GET", f"/rounds/sessions/{seat[0].hex()}/{int(Step.REVEAL)}/{seat[1]}")
+    ask = Ask("GET", f"/rounds/sessions/{seat[0].hex()}/{int(Step.REVEAL)}/{seat[1]}")
+    told = yield from _told(ask)
+    while told.status != 202 and _is_to_wait(told):  # a server that is away knows nothing of it
+        told = yield from _told(replace(ask, wait_s=_wait_s(told)))
     return told.status in (200, 204)
 
 
 def _begun(participant: Participant, document: bytes, seat: _Seat) -> tuple[Step, bytes]:
-    """Return the answer that is to be sent: the first, or the last one before a restart."""
+    """Return the answer that is to be sent: the first, or the last one before a restart.
+
+    That one also after the time of the round: what follows a vector needs no clock, and a server
+    that was away may wait for it.
+    """
+    if participant.seat == (seat.session, seat.number):
+        resumed = participant.resume()
+        if resumed is not None:
+            return resumed
     try:
         text = document.decode()
-        return Step.ADVERTISE, participant.begin(text, seat.session, seat.number)
     except UnicodeDecodeError:
         raise ProtocolError("the round document is no text") from None
-    except ProtocolError:
-        resumed = participant.resume()
-        if resumed is None:
-            raise
-        return resumed
+    return Step.ADVERTISE, participant.begin(text, seat.session, seat.number)
 
 
 def _shared(
@@ -218,16 +225,29 @@ def _shared(
 def _asked(ask: Ask) -> Generator[Ask, Told, bytes]:
     """Ask until there is an answer; return its body."""
     while True:
-        told = yield ask
-        if not isinstance(told, Told):
-            raise ParameterError(f"a visit takes a Told, got {shown(told)}")
+        told = yield from _told(ask)
         if told.status in (200, 204):
             return told.body
         if told.status == 410:
             raise _GoneError
         if told.status == 409:
             raise ProtocolError("this identity has asked for a seat in another round")
-        if told.status not in AGAIN and told.status < 500:
+        if not _is_to_wait(told):
             raise ProtocolError(f"the server refused a request with status {told.status}")
-        wait_s = min(max(told.retry_after_s, LEAST_WAIT_S), MOST_WAIT_S)
-        ask = replace(ask, wait_s=wait_s)
+        ask = replace(ask, wait_s=_wait_s(told))
+
+
+def _told(ask: Ask) -> Generator[Ask, Told, Told]:
+    """Ask once."""
+    told = yield ask
+    if not isinstance(told, Told):
+        raise ParameterError(f"a visit takes a Told, got {shown(told)}")
+    return told
+
+
+def _is_to_wait(told: Told) -> bool:
+    return told.status in AGAIN or told.status >= 500
+
+
+def _wait_s(told: Told) -> float:
+    return min(max(told.retry_after_s, LEAST_WAIT_S), MOST_WAIT_S)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.rounds import Asked, Campaign, RoundDocument
+from client_sdk.rounds import Asked, Campaign, RoundDocument, choose_neighbours
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.adaptive.adaptive_hierarchical import AdaptiveHierarchical
@@ -30,6 +30,9 @@ from ldpspatial.validate import MICRO, number_in, whole_number
 Ints = NDArray[np.int64]
 MILLION = 10**6
 MOST_PEOPLE = 1 << 32
+# Of so many clients all are neighbours of all, whatever the server is trusted with: that hides a
+# client among more, at 0.1 ms a neighbour.
+ALL_NEIGHBOURS = 256
 
 
 class SessionSum(NamedTuple):
@@ -97,6 +100,9 @@ class CampaignPlan:
                 f"tolerated must leave more than the {self.colluding} clients who may collude, "
                 f"got {tolerated!r} of {clients}"
             )
+        self.neighbours = None
+        if campaign.server == "honest" and clients > ALL_NEIGHBOURS:
+            self.neighbours = choose_neighbours(clients, self.threshold, self.colluding)
         cohort = Cohort(clients, tolerated=tolerated, colluding=campaign.colluding_ppm / MILLION)
         histogram = AdaptiveHierarchical(
             cohort, calibration, rounds=min(campaign.rounds, 1000), depth=max(campaign.depth, 1)
@@ -122,15 +128,14 @@ class CampaignPlan:
         turn = self._turn()
         if number != self._taken + 1 or number > self.campaign.rounds:
             raise InputError(f"number must be that of the next round, got {number!r}")
+        return self._round(number, Asked(nodes=turn.tree.elements))
+
+    def _round(self, number: int, asked: Asked) -> RoundDocument:
         return RoundDocument.create(
-            self.campaign,
-            number,
-            Asked(nodes=turn.tree.elements),
-            clients=self.campaign.most_clients,
-            threshold=self.threshold,
-            colluding=self.colluding,
+            self.campaign, number, asked, clients=self.campaign.most_clients,
+            threshold=self.threshold, colluding=self.colluding, neighbours=self.neighbours,
             server=self.campaign.server,
-        )
+        )  # fmt: skip
 
     def take(self, sums: Sequence[SessionSum]) -> None:
         """Take the sums of the next round's sessions; of a round that asked nobody, none."""
@@ -159,10 +164,7 @@ class CampaignPlan:
             trace.append(self._turns.round_of(self._turn(), self._seen()))
         epsilon = self.campaign.micro_epsilon / MICRO
         claim = self._histogram.claim(epsilon)
-        words = RoundDocument.create(
-            self.campaign, 1, Asked(levels=(0,)), clients=self.campaign.most_clients,
-            threshold=self.threshold, colluding=self.colluding, server=self.campaign.server,
-        ).claim()  # fmt: skip
+        words = self._round(1, Asked(levels=(0,))).claim()
         claim = replace(claim, conditions=(*claim.conditions, words))
         if not trace:
             tree = PrefixTree.quadrants((self.campaign.grid.cells,) * 2)

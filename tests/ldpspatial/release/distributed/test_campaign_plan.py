@@ -126,3 +126,16 @@ def test_bad_arguments_are_refused() -> None:
             plan.document(number)
     tree = PrefixTree.quadrants((8, 8))
     assert plan.document(1).asked.nodes == tree.elements
+
+
+def test_of_thousands_each_has_some_dozens_of_neighbours_if_the_server_is_trusted_by_name() -> None:
+    limits = {"most_clients": 10_000, "least_honest": 5000, "sensitivity": 1}
+    for server, degree in (("any", 9999), ("honest", 70)):
+        campaign = a_campaign(**limits, colluding_ppm=100_000, server=server)
+        plan = CampaignPlan(campaign, 10_000, tolerated=0.1)
+        document = plan.document(1)
+        document.verify(campaign)
+        assert (document.server, document.degree) == (server, degree)
+        assert ("circle" in plan.released().claim.conditions[-1]) == (server == "honest")
+    small = a_campaign(most_clients=100, least_honest=50, sensitivity=1, server="honest")
+    assert CampaignPlan(small, 100, tolerated=0.2).document(1).degree == 99

@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from client_sdk import Device
 from client_sdk.rounds import (
     Ask,
     Asked,
-    Campaign,
     Identity,
     Participant,
     ProtocolError,
@@ -37,63 +35,10 @@ from ldpspatial.service.rounds.sessions import Session
 from ldpspatial.service.rounds.tables import end_rounds
 from ldpspatial.service.store import make_store
 from tests.support.aggregation_rounds import seeded
-from tests.support.round_devices import HERE, START, a_campaign, a_device, joined
-from tests.support.round_sessions import Mortal, a_database
+from tests.support.round_campaigns import CAMPAIGN, PEOPLE, ROUNDS, Clock, opened, people, started
+from tests.support.round_devices import HERE, START, a_campaign
+from tests.support.round_sessions import Mortal
 from tests.support.round_visits import Visitor, app_of, call
-
-PEOPLE = 6  # of each round
-ROUNDS = 3
-CAMPAIGN = a_campaign(
-    rounds=ROUNDS, most_clients=PEOPLE, least_honest=3, micro_epsilon=12_000_000, sensitivity=1
-)
-THERE = (52.45, 13.30)
-
-
-@dataclass
-class Clock:
-    """What server and devices take for the time."""
-
-    seconds: float = START + 10.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    monkeypatch.setattr("client_sdk.rounds.participant.time.time", found)
-    monkeypatch.setattr(api, "WAIT_S", 0.0)
-    return found
-
-
-async def opened(folder: Path, campaign: Campaign = CAMPAIGN) -> tuple[Mortal, bytes]:
-    """Open the campaign in a new store; return it with the public key of its directory."""
-    database = await a_database(folder)
-    directory = await open_directory(database, campaign.digest, 100)
-    await open_campaign(database, campaign, directory, people=24, tolerated=0.2)
-    return database, directory
-
-
-async def started(database: Mortal, clock: Clock) -> RoundServer:
-    rounds = RoundServer(database, clock)
-    await rounds.load()
-    return rounds
-
-
-def people(
-    folder: Path, directory: bytes, patch: pytest.MonkeyPatch, each: int = PEOPLE
-) -> list[Visitor]:
-    """Return people who have drawn each of the rounds as often."""
-    found = []
-    for number in range(ROUNDS * each):
-        drawn = [1 + number % ROUNDS]
-        with patch.context() as choice:
-            choice.setattr(Campaign, "choose", lambda self, entropy, drawn=drawn: drawn)
-            participant = joined(a_device(folder / str(number), cap=12), CAMPAIGN)
-        assert participant.number == drawn[0]
-        found.append(Visitor(participant, HERE if number % 6 else THERE, directory))
-    return found
 
 
 async def left_in(database: Mortal) -> int:
@@ -122,7 +67,8 @@ def test_a_campaign_of_devices_comes_to_a_map_though_server_and_devices_are_kill
             for number, visitor in enumerate(visitors):
                 if visitor is gone and visitor.participant.due == Step.MASK:
                     continue
-                if visitor.ask is not None and visitor.participant.is_open():
+                one = visitor.participant
+                if visitor.ask is not None and (one.is_open() or one.spent()):
                     if (turns + number) % 4 == 0:  # this device was killed, too
                         folder = tmp_path / "devices" / str(number)
                         device = Device.open(folder)
@@ -191,6 +137,7 @@ def test_a_round_without_enough_people_reveals_nothing_and_the_campaign_goes_on(
         app = app_of(database, rounds)
         told = await call(app, Ask("GET", f"/rounds/{CAMPAIGN.digest}/2"))
         assert told.status == 410
+        assert b"the server was away until it was too late to begin" in told.body
         _, found = await released(database, CAMPAIGN.digest)
         assert found.density.tolist() == [[1 / 64] * 8] * 8
         assert found.facts["rounds"] == 0
@@ -281,7 +228,7 @@ async def seated(
     app = app_of(database, rounds)
     for visitor in visitors:
         await visitor.step(app)
-    clock.seconds = START + 901
+    clock.seconds = START + 911
     await rounds.tick()
     for visitor in visitors:
         while visitor.ask is not None and "sessions" not in visitor.ask.path:
@@ -451,7 +398,7 @@ def test_the_order_in_which_people_asked_for_seats_is_not_kept(
         if copied:
             await end_rounds(database)
         else:
-            clock.seconds = START + 901
+            clock.seconds = START + 911
             await rounds.tick()
         assert await database.read(sql) == [(number, 1, b"") for number in sorted(asked)]
         await database.close()
@@ -511,7 +458,7 @@ def test_a_round_whose_sessions_cannot_be_read_is_not_added_up_without_them(
         first = [v for v in visitors if v.participant.number == 1]
         for visitor in first:
             await visitor.step(app)
-        clock.seconds = START + 901
+        clock.seconds = START + 911
 
         async def fail(*_: object) -> Session:
             raise StoreError("the store is locked")

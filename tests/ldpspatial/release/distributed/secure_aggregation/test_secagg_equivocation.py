@@ -93,6 +93,41 @@ def test_without_that_trust_half_is_refused_and_six_of_ten_leave_the_attack_noth
         equivocate(rounds, lists)
 
 
+def invented(size: int) -> bytes:
+    return np.random.default_rng(3).bytes(size)
+
+
+@pytest.mark.parametrize("forged", [False, True])
+def test_of_two_lists_that_overlap_one_is_revealed_and_no_secret_twice(forged: bool) -> None:
+    """Six of ten are needed. The server goes on with what it has, or invents what it lacks."""
+    terms = agreed(6, honest_server=False)
+    rounds = Rounds(terms, some_vectors(terms, seed=6)).until(Step.CONFIRM)
+    first, second = list(range(6)), list(range(4, 10))
+    revealed = equivocate(rounds, (first, []))
+
+    late = [6, 7, 8, 9]  # 4 and 5 have confirmed the first list
+    codes = {}
+    for k in late:
+        told = Survivors(terms.digest, k, frozenset(second), CLIENTS)
+        others = sorted({*second} - {k})
+        codes[k] = dict(zip(others, rounds.clients[k].confirm(told).codes, strict=True))
+    for k in late:
+        confirmed = {v: codes[v][k] for v in late if v != k}
+        if forged:
+            confirmed |= {v: invented(16) for v in (4, 5)}
+        message = Confirmations(terms.digest, k, tuple(sorted(confirmed.items())))
+        with pytest.raises(ProtocolError, match="4 clients have confirmed the same survivors"):
+            rounds.clients[k].reveal(message)
+
+    # So the server has the sum of the first list's six, and of nobody enough of both secrets.
+    for number in range(CLIENTS):
+        counts = [0, 0]
+        for message in revealed:
+            for which, shares in enumerate(revealed_of(message, CLIENTS, frozenset(first))):
+                counts[which] += number in shares
+        assert sorted(counts) == [0, 6]
+
+
 def test_colluding_clients_count_in_the_threshold() -> None:
     """Two who confirm both lists make six of ten too few: refused as soon as they are named."""
     with pytest.raises(ParameterError, match="7 or more of 10 clients with 2 colluding"):
