@@ -16,13 +16,15 @@ from ldpspatial.validate import shown
 Kind = TypeVar("Kind")
 
 # What papers and commands call a field; a release that has a field of such a name means that one.
-ALSO = {
-    "c": "calibration",
-    "b": "expansion",
-    "w": "keep",
-    "nodes": "keep",
-    "estimator": "rule",
-}
+# The same letter is another field in another paper: no release has both.
+ALSO = (
+    ("c", "calibration"),
+    ("b", "expansion"),
+    ("b", "radius"),
+    ("w", "keep"),
+    ("nodes", "keep"),
+    ("estimator", "rule"),
+)
 _RULES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -231,7 +233,7 @@ def label_of(release: object, name: str | None = None, usual: object = None) -> 
 def described(release: object) -> str:
     """Return all parameters of a release with their values, and what else they are called."""
     known = parameters(release)
-    short = {field: each for each, field in reversed(ALSO.items()) if each not in known}
+    short = {field: each for each, field in reversed(ALSO) if each not in known}
     told = []
     for name, parameter in known.items():
         told.append(parameter.text + (f" (or {short[name]}=)" if name in short else ""))
@@ -239,9 +241,10 @@ def described(release: object) -> str:
 
 
 def _field(asked: str, known: Mapping[str, Parameter]) -> str:
-    meant = asked if asked in known else ALSO.get(asked, asked)
-    if meant in known:
-        return meant
+    meant = [asked, *(field for each, field in ALSO if each == asked)]
+    for field in meant:
+        if field in known:
+            return field
     if not known:
         raise InputError(f"it has no parameters, got {shown(asked)}")
     raise InputError(f"parameters must be of {', '.join(known)}, got {shown(asked)}")

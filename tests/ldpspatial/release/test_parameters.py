@@ -63,6 +63,13 @@ def test_the_list_says_what_else_a_parameter_is_called() -> None:
         described(releases()["k-rr"]) == "rule=scaled, estimator=em"
     )  # whose estimator is another field
     assert described(releases()["laplace"]) == ""
+    assert described(releases()["dam"]) == "rule=scaled (or estimator=), radius=none (or b=)"
+
+
+def test_a_letter_means_what_the_paper_of_a_release_means_by_it() -> None:
+    """b is the radius of DAM, and by how much an adaptive histogram expands."""
+    found = find_releases(["dam:b=3", "adaptive-hierarchical:b=3"])
+    assert list(found) == ["dam:radius=3", "adaptive-hierarchical:expansion=3"]
 
 
 @pytest.mark.parametrize(
