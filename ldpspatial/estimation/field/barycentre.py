@@ -12,11 +12,12 @@ Array = NDArray[np.float64]
 REGULARISATION = 0.5  # squared cells, where samples lie near each other
 AT_THE_FARTHEST = 300.0  # nats that the kernel has fallen by, where samples lie far from each other
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-ROUNDS = 400
+ROUNDS = 1_000
 LEAST = 1e-9  # of a map that a cell holds
 NEAREST_ZERO = 1e-200  # of a kernel; the floor of what is multiplied
 BAND = 48  # columns of a kernel that are multiplied at once
 CHANGE = 1e-3  # of a map, below which a round was the last
+APART = 0.01  # and which is so little of what samples differ from their mean by
 
 
 def barycentre(
@@ -66,13 +67,16 @@ def barycentre(
     scale = np.ones_like(maps)
     own = np.ones((cells, cells))
     found = maps.mean(0)
+    # Where much is known samples hardly differ, and neither may rounds.
+    differ = float(np.abs(maps - found).sum((1, 2)).mean())
+    enough = max(min(CHANGE, APART * differ), LEAST)
     for _ in range(rounds):
         before = found
         image = np.maximum(blur(maps / np.maximum(blur(scale), 1e-200)), 1e-200)
         found = inside * own * np.exp(np.log(image).mean(0))
         scale = found / image
         own = np.sqrt(own * found / np.maximum(blur(own)[0], 1e-200))
-        if np.abs(found - before).sum() < CHANGE:
+        if np.abs(found - before).sum() < enough:
             break
     return np.asarray(found / found.sum())
 

@@ -196,6 +196,17 @@ def test_a_barycentre_lies_between_maps_however_far_apart(gap: int) -> None:
     assert (found.sum(0) * np.arange(64)).sum() == pytest.approx(10 + 2 * gap / 3, abs=0.25)
 
 
+def test_a_barycentre_of_maps_that_hardly_differ_lies_among_them() -> None:
+    """Rounds that change it by little add up to more than such maps are apart."""
+    rng = np.random.default_rng(24)
+    town = np.where(rng.random((15, 15)) < 0.25, rng.lognormal(0, 2, (15, 15)), 0)
+    maps = town * rng.lognormal(0, 1e-3, (16, 15, 15))
+    maps /= maps.sum((1, 2), keepdims=True)
+    middle = maps.mean(0)
+    apart = np.mean([wasserstein(each, middle) for each in maps])
+    assert wasserstein(bands.barycentre(maps), middle) < 0.5 * apart
+
+
 def test_the_metric_of_chains_is_that_of_double_precision() -> None:
     rng = np.random.default_rng(23)
     model = FieldModel(
