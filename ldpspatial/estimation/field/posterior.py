@@ -33,6 +33,9 @@ SAMPLES = 128  # maps kept
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
 MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the waves
 FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
+SHORT = 0.055  # step of a chain, below which it mixes slowly
+# Chains that go on anew, how often, and their trajectories: a stage and half of the visits.
+MOST_ANEW, TIMES_ANEW, ANEW = 8, 2, 12
 STACK = 32  # maps that are looked at together
 
 
@@ -58,6 +61,9 @@ class Effort:
     rough : bool
         Whether steps on that way are solved roughly: it takes less time, and chains of few cells
         that start there are caught more often.
+    anew : bool
+        Whether chains whose steps come out short go on in coordinates made for where they are:
+        fewer chains, and farther. Beyond WIDE cells a side that takes too long.
     """
 
     way: int = 3
@@ -69,6 +75,7 @@ class Effort:
     again: int = 2
     maps: int = SAMPLES
     rough: bool = False
+    anew: bool = True
 
     def turns(self, prior: FieldPrior) -> int:
         """Return the halves of the visits by which chains of these fields may go on."""
@@ -77,8 +84,8 @@ class Effort:
 
 
 FULL = Effort()
-FULL_WIDE = replace(FULL, way=1, pairs=4, again=1, rough=True)
-ALONE = Effort(way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
+FULL_WIDE = replace(FULL, anew=False, way=1, pairs=4, again=1, rough=True)
+ALONE = Effort(anew=False, way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
 @dataclass(frozen=True)
@@ -242,6 +249,11 @@ def _walked(
     chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
     chains.adapt(effort.stages, effort.stage, told)
     half = effort.visits // 2
+    if effort.anew and prior.size > FEW and chains.length < SHORT:
+        for _ in range(TIMES_ANEW):
+            chains = chains.anew(prior, MOST_ANEW)
+            chains.settle(2, ANEW, told)
+        half, effort = ANEW, replace(effort, visits=2 * ANEW)
     visits = [chains.visit(half, told), chains.visit(effort.visits - half, told)]
     turns = effort.turns(prior)
     for turn in range(1 + turns):

@@ -97,6 +97,11 @@ class FieldPrior:
         kept[0, 0, 0] = 0.0  # the mean's amplitude hardly changes
         return replace(plain, shares=kept, log_anchor=anchor)
 
+    def point_of(self, waves: Array, hypers: Array) -> Array:
+        """Return (S, m) points of these coordinates, given the field's (S, W, d, d) waves."""
+        found = waves / self.spectrum(hypers).amplitude
+        return np.concatenate([found.reshape(len(found), -1), hypers], axis=1)
+
     def spectrum(self, hypers: Array) -> "Spectrum":
         """Return the amplitudes at a stack of standard normals, with what their derivatives need.
 

@@ -26,7 +26,7 @@ from ldpspatial.estimation.field import stacks
 from ldpspatial.estimation.field.mixing import mixing
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link
-from ldpspatial.estimation.field.sampler import Samples, Whitening
+from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
 from ldpspatial.estimation.field.stacks import stack
 
 Array = NDArray[np.float64]
@@ -42,23 +42,31 @@ def reports(density: Array, n: int, rng: np.random.Generator, channel: StampChan
     return counts
 
 
-def drawn(rng: np.random.Generator) -> Array:
+def drawn(rng: np.random.Generator, cells: int = D, unknowns: Array | None = None) -> Array:
     """Draw a map from the prior."""
-    prior = FieldPrior(D)
-    hypers = rng.standard_normal((1, HYPERS))
-    waves = prior.spectrum(hypers).amplitude[0, 0] * rng.standard_normal((D, D))
+    prior = FieldPrior(cells)
+    hypers = rng.standard_normal((1, HYPERS)) if unknowns is None else unknowns[None]
+    waves = prior.spectrum(hypers).amplitude[0, 0] * rng.standard_normal((cells, cells))
     emptied = link(1.0 + fft.idctn(waves, norm="ortho"))[0]
     density = np.exp(emptied - emptied.max())
     return np.asarray(density / density.sum())
 
 
 @pytest.mark.slow
-def test_intervals_cover_what_the_prior_draws() -> None:
+@pytest.mark.parametrize("is_anew", [False, True])
+def test_intervals_cover_what_the_prior_draws(
+    is_anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Truths from the prior lie in 95 % intervals with probability .95, whatever the region.
 
     24 maps x 5 regions; with independent ones fewer than 102 of 120 have a probability of 2e-5.
-    Intervals of half the width would hold about 81.
+    Intervals of half the width would hold about 81. So, too, where all chains go on anew, which
+    they do on many waves and by short steps alone: in wrong coordinates they would sample another
+    law.
     """
+    if is_anew:
+        monkeypatch.setattr(module, "FEW", 0)
+        monkeypatch.setattr(module, "SHORT", np.inf)
     rng = np.random.default_rng(1)
     west = np.zeros((D, D))
     west[:, : D // 2] = 1
@@ -217,6 +225,64 @@ def test_the_metric_of_chains_is_that_of_double_precision() -> None:
     exact = np.concatenate([model.metric(state, unit[None]) for unit in np.eye(model.prior.size)])
     whitening = Whitening(model, point)
     np.testing.assert_allclose(whitening.variances(), np.diag(np.linalg.inv(exact)), rtol=1e-3)
+
+
+def test_axes_make_a_metric_round() -> None:
+    """People in a few of 576 cells, 10^7 reports: the scales of the waves alone leave it uneven."""
+    cells = 24
+    channel = StampChannel(response_table("disk", 1.0, cells, squared_radius=5))
+    rng = np.random.default_rng(30)
+    truth = rng.dirichlet(np.full(cells**2, 0.05)).reshape(cells, cells)
+    operators = stack(channel)
+    counts = operators.counted(reports(truth, 10**7, rng, channel))
+    model = FieldModel(operators, counts[None], FieldPrior(cells))
+    point = model.point_of(0.95 * truth[None] + 0.05 / cells**2)[None]
+    whitening = Whitening(model, point)
+
+    def metric() -> Array:
+        state = model.at(point)
+        units = whitening.point(np.eye(model.prior.size))
+        return whitening.gradient(
+            np.concatenate([model.metric(state, unit[None]) for unit in units])
+        )
+
+    assert np.linalg.eigvalsh(metric())[-1] > 400
+    whitening.find_axes(model, point, rng)
+    found = metric()
+    np.testing.assert_allclose(found, found.T, atol=1e-5)  # one map there, and its transpose back
+    assert np.linalg.eigvalsh(found)[-1] < 10
+    white = rng.standard_normal((2, model.prior.size))
+    np.testing.assert_allclose(whitening.white(whitening.point(white)), white, atol=1e-4)
+
+
+def test_chains_go_on_anew_from_the_maps_where_they_were() -> None:
+    rng = np.random.default_rng(31)
+    model = FieldModel(stack(CHANNEL), reports(drawn(rng), N, rng, CHANNEL)[None], FieldPrior(D))
+    starts = 0.3 * rng.standard_normal((6, model.prior.size))
+    chains = Chains(model, starts, Whitening(model, starts[:1]), rng)
+    chains.adapt(1, 3, lambda _: None)
+    anew = chains.anew(model.prior, 3)
+    np.testing.assert_allclose(anew._density, chains._density[::2], rtol=1e-8)
+    again = anew.anew(model.prior, 3)
+    np.testing.assert_allclose(again._density, anew._density, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_chains_of_short_steps_agree_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rough map behind a wide disk, 10^7 reports: they do not agree by going on as before."""
+    cells = 24
+    channel = StampChannel(response_table("disk", 1.0, cells, squared_radius=20))
+    rng = np.random.default_rng(2)
+    truth = drawn(rng, cells, np.array([1.0, -0.5, -0.5, 0.0, 0.0]))
+    counts = reports(truth, 10**7, rng, channel)
+    anew = Field().fit(channel, counts)
+    assert anew.converged
+    assert anew.facts["mixing"] < 1.4
+    monkeypatch.setattr(module, "SHORT", 0.0)
+    as_before = Field().fit(channel, counts)
+    assert as_before.facts["mixing"] > anew.facts["mixing"]
+    ours, theirs = (wasserstein(truth, found.density) for found in (anew, as_before))
+    assert ours < 1.1 * theirs
 
 
 def test_the_map_alone_takes_larger_blocks_on_wide_grids() -> None:
