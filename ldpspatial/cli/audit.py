@@ -18,7 +18,6 @@ from ldpspatial.privacy.audit import Audit
 from ldpspatial.privacy.audit import audit as examine
 from ldpspatial.release.attack import attack
 from ldpspatial.release.local.disks.dam import DiskRelease
-from ldpspatial.release.parameters import label_of
 from ldpspatial.release.registry import find_releases, release_names
 from ldpspatial.release.release import Release
 
@@ -82,7 +81,7 @@ def audit(
     source = _source(subject, epsilon, cells, radius, squared_radius)
     if isinstance(source, Release):
         _refuse(ctx, "is for mechanisms and collections", "draws")
-        passed = _attack(source, float(epsilon or 0), int(cells or 0), runs, seed)
+        passed = _attack(subject, source, float(epsilon or 0), int(cells or 0), runs, seed)
     else:
         _refuse(ctx, "are for releases that draw from no table of weights", "runs", "seed")
         with progress("draw and test reports"):
@@ -126,16 +125,19 @@ def _source(
     return release.table(cells, epsilon) if isinstance(release, DiskRelease) else release
 
 
-def _attack(release: Release, epsilon: float, cells: int, runs: int, seed: int) -> bool:
+def _attack(
+    called: str, release: Release, epsilon: float, cells: int, runs: int, seed: int
+) -> bool:
     with progress("run on two inputs") as (_, advance):
         found = attack(release, epsilon, cells, runs, np.random.default_rng(seed), advance)
     rows = {
         "claim": str(found.claim),
         "loss that the claim allows": "any" if isinf(found.allowed) else f"{found.allowed:.6g}",
-        "loss that was seen": f"{found.seen:.3g} at least, from {runs:,} runs on each input",
+        "loss that was seen": (f"{found.seen:.3g} at least" if found.seen else "none")
+        + f", from {runs:,} runs on each input",
         **({} if found.passed else {"told apart by": found.by}),
     }
-    show(f"{label_of(release)} on {cells} x {cells} cells", rows)
+    show(f"{called} on {cells} x {cells} cells", rows)
     return found.passed
 
 

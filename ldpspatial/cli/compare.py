@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 
 from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
+from ldpspatial.cli.output_files import check_kept
 from ldpspatial.comparison.compare import compare as play
 from ldpspatial.comparison.curves import error_curve, told
-from ldpspatial.comparison.folder import check_labels, earlier_root, with_earlier
+from ldpspatial.comparison.folder import RUNS, SETTINGS, check_labels, earlier_root, with_earlier
 from ldpspatial.comparison.promises import Against, by_promise, without_promise
 from ldpspatial.comparison.release_file import read_releases
-from ldpspatial.comparison.results import parts, write_results
+from ldpspatial.comparison.results import TABLES, parts, write_results
 from ldpspatial.comparison.runs import TRUTHS
 from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
@@ -156,6 +157,8 @@ def compare(**options: Any) -> None:
         raise InputError("--jobs must be 1 or more, or -1 for every core, got 0")
     if options["shuffle_delta"]:
         _check_accountant(options["shuffle_delta"])
+    inputs = {"POINTS": options["points"], "--releases": options["release_file"]}
+    check_kept("--out", [out / name for name in (*TABLES, RUNS, SETTINGS)], inputs)
     wanted = _wanted(options["names"], options["release_file"])
     check_labels(out, wanted)
     with progress("read positions") as (stage, advance):

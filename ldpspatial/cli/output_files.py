@@ -5,7 +5,7 @@ back-ups never are: others rely on them as they are.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -61,6 +61,16 @@ def check_output(
         )
     if earlier is not None and not earlier[1](path):
         raise InputError(f"{option} must be new, or {earlier[0]} to be replaced, got {str(path)!r}")
+
+
+def check_kept(option: str, written: Iterable[Path], inputs: Mapping[str, Path | None]) -> None:
+    """Refuse inputs, by the names of their arguments, that a folder of results would replace."""
+    places = set(map(os.path.realpath, written))
+    for name, path in inputs.items():
+        if path is not None and os.path.realpath(path) in places:
+            raise InputError(
+                f"{name} must not be a file that the results in {option} replace, got {str(path)!r}"
+            )
 
 
 def check_new(out: Path) -> None:

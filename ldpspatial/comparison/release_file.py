@@ -66,8 +66,9 @@ def _entry(entry: object) -> tuple[str, Release]:
     name, written = split(entry[NAME])
     ((_, usual),) = find_releases([name]).items()
     given = [(key, value) for key, value in entry.items() if key not in (NAME, LABEL)]
-    release = with_parameters(usual, name, [*written, *given])
-    label = entry.get(LABEL, label_of(release, name, usual))
+    values = [*written, *given]
+    release = with_parameters(usual, name, values)
+    label = entry.get(LABEL, label_of(release, name, usual, [asked for asked, _ in values]))
     if not isinstance(label, str) or not label:
         raise InputError(f"{LABEL} must be a text, got {shown(label)}")
     if not label.isprintable():

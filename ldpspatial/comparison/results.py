@@ -33,6 +33,7 @@ from ldpspatial.files.atomic import replacing
 from ldpspatial.plotting.heat_map import save_figure
 
 SETTINGS: tuple[Against, ...] = ("epsilon", "users", "cells")
+TABLES = ("errors.csv", "errors.parquet", "curves.csv")
 MIXED = "mixed"
 NO_PROMISE = (None, 1.0)  # no epsilon, for a delta of 1 allows everything
 FIGURE = re.compile(rf"({'|'.join(METRICS)})-(epsilon|replacement|shuffled|users|cells)(-.+)?\.png")
@@ -96,7 +97,7 @@ def write_results(
         Where promises are of several kinds, draw them into one figure as well, each curve marked.
     """
     target = Path(folder)
-    written = [target / name for name in ("errors.csv", "errors.parquet", "curves.csv")]
+    written = [target / name for name in TABLES]
     with replacing(written[0]) as stream:
         pa_csv.write_csv(table, stream)
     with replacing(written[1]) as stream:

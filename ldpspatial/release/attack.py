@@ -52,6 +52,7 @@ Array = NDArray[np.float64]
 MOST_RUNS = 10_000_000
 LEAST_LEARNED = 300  # runs on either input, below which nothing is learned from them
 LIKELY = 0.9
+NOTHING = "nothing: no difference was seen"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class Attack:
         otherwise infinite. It may be well below the claim.
     by : str
         What told the two inputs apart best: the masses of two cells, all numbers that came, or
-        the form of what came, with that of most runs on either input.
+        the form of what came, as most runs on either input had it or, where that is one, by the
+        form whose number of runs differs most. "nothing" where nothing was seen.
     inputs : Inputs or None
         What the release was run on, but for the one user; None where one user's reports were drawn.
     """
@@ -251,7 +253,7 @@ def _attack(
         inf if claim.model == "none" else claim.epsilon,
         seen,
         runs,
-        by=_words(by, list(known), forms, claim),
+        by=_words(by, list(known), forms, claim) if seen else NOTHING,
         inputs=inputs,
     )
 
@@ -288,9 +290,14 @@ def _kinds(forms: Array, numbers: Array) -> Array:
 def _words(by: int, known: list[Form], forms: Sequence[Array], claim: PrivacyClaim) -> str:
     if by:
         return ("the masses of two cells", "all numbers that came")[by - 1]
-    usual = [known[int(np.bincount(each.astype(int)).argmax())] for each in forms]
+    shares = [np.bincount(each.astype(int), minlength=len(known)) / len(each) for each in forms]
     gone = "with nobody" if claim.neighbours == "add or remove" else "with the user elsewhere"
-    return f"what came: {usual[0]} with the user, {usual[1]} {gone}"
+    usual = [int(share.argmax()) for share in shares]
+    if usual[0] != usual[1]:
+        return f"what came: {known[usual[0]]} with the user, {known[usual[1]]} {gone}"
+    rare = int(np.abs(shares[0] - shares[1]).argmax())
+    told = [f"{share[rare]:.1%}" for share in shares]
+    return f"how often {known[rare]} came: {told[0]} of runs with the user, {told[1]} {gone}"
 
 
 def attack_reports(

@@ -1,8 +1,8 @@
 """Parameters of releases as text: ``sparse-emd:keep=200`` is `SparseEmd(keep=200)`.
 
 A parameter is a field of a release that holds a number, a text or a truth value; those of its
-cohort count as its own. What a label tells of a release is written in the same way, so what stands
-in a table can be asked for again.
+cohort count as its own. What a label tells of a release is written in the same way, by the names
+that were asked for, so what stands in a table can be asked for again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -92,15 +92,15 @@ class Parameter:
                 return self.taken(number)
         return self.taken(text)
 
-    @property
-    def text(self) -> str:
-        """The parameter as it is written: ``keep=200``."""
+    def written(self, name: str | None = None) -> str:
+        """Return the parameter as it is written, ``keep=200``, by its own name or another."""
         value = self.value
+        called = name or self.name
         if isinstance(value, (bool, NoneType)):
-            return f"{self.name}={str(value).lower()}"
+            return f"{called}={str(value).lower()}"
         if isinstance(value, float) and float(f"{value:g}") == value:
-            return f"{self.name}={value:g}"
-        return f"{self.name}={value}"
+            return f"{called}={value:g}"
+        return f"{called}={value}"
 
 
 def parameters(release: object) -> dict[str, Parameter]:
@@ -194,7 +194,9 @@ def split(text: str) -> tuple[str, list[tuple[str, Text]]]:
     return name, [(parameter.strip(), Text(value.strip())) for parameter, _, value in pairs]
 
 
-def label_of(release: object, name: str | None = None, usual: object = None) -> str:
+def label_of(
+    release: object, name: str | None = None, usual: object = None, asked: Iterable[str] = ()
+) -> str:
     """Return what tables call a release: its name, and the parameters that are not the usual ones.
 
     Parameters
@@ -205,12 +207,16 @@ def label_of(release: object, name: str | None = None, usual: object = None) -> 
         What it was asked for by.
     usual : Release, optional
         What that name alone means; by default the release with the defaults of its class.
+    asked : iterable of str, optional
+        What parameters were called by who set them: the label calls them so, too.
 
     Examples
     --------
     >>> from ldpspatial.release.central import SparseEmd
     >>> label_of(SparseEmd()), label_of(SparseEmd(keep=200))
     ('sparse-emd', 'sparse-emd:keep=200')
+    >>> label_of(SparseEmd(keep=200), asked=["w"])
+    'sparse-emd:w=200'
     """
     own = getattr(release, "label", None)
     if name is None and isinstance(own, str):
@@ -221,12 +227,14 @@ def label_of(release: object, name: str | None = None, usual: object = None) -> 
     held = {field.name: _default(field) for field in fields(release)}
     if usual is not None:
         held = {field: getattr(usual, field) for field in held}
+    known = parameters(release)
+    typed = {_field(each, known): each for each in asked}
     told = []
-    for parameter in parameters(release).values():
+    for parameter in known.values():
         owner = held.get(parameter.owner)
         before = getattr(owner, parameter.name, MISSING) if owner else held[parameter.name]
         if parameter.value != before:
-            told.append(parameter.text)
+            told.append(parameter.written(typed.get(parameter.name)))
     return f"{name}:{','.join(told)}" if told else name
 
 
@@ -236,7 +244,7 @@ def described(release: object) -> str:
     short = {field: each for each, field in reversed(ALSO) if each not in known}
     told = []
     for name, parameter in known.items():
-        told.append(parameter.text + (f" (or {short[name]}=)" if name in short else ""))
+        told.append(parameter.written() + (f" (or {short[name]}=)" if name in short else ""))
     return ", ".join(told)
 
 

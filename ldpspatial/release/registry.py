@@ -69,14 +69,15 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     """Return releases by label: names are looked up, a mapping gives labels of its own.
 
     A name may be ``module:Name``, of a release that nobody registered, and be followed by
-    parameters: ``sparse-emd:keep=200``. The label then tells those that are not the usual ones, as
-    it does of a release that is given itself. Of other packages, only what is asked for is loaded.
+    parameters: ``sparse-emd:keep=200``. The label then tells those that are not the usual ones, by
+    the names that they were given, as it does of a release that is given itself. Of other packages,
+    only what is asked for is loaded.
 
     Raises
     ------
     InputError
         A name that no release has, a parameter that it has not or whose value breaks its rule, the
-        same label twice, or nothing at all.
+        same label twice, one release by two names of its parameters, or nothing at all.
     """
     if isinstance(wanted, str):
         wanted = [wanted]
@@ -94,6 +95,8 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
         label = own or label
         if label in found:
             raise InputError(f"releases must have different labels, got {label!r} twice")
+        if again := [each for each, held in found.items() if not own and held == release]:
+            raise InputError(f"releases must differ, but {again[0]!r} and {label!r} are one")
         found[label] = release
     if not found:
         raise InputError("releases must name at least one release")
@@ -114,7 +117,7 @@ def _labelled(
     if release is None:
         raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")
     changed = with_parameters(_dataclass(release), name, values) if values else _dataclass(release)
-    return label_of(changed, name, release), changed
+    return label_of(changed, name, release, [asked for asked, _ in values]), changed
 
 
 def _dataclass(release: Release) -> Release:

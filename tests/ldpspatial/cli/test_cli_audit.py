@@ -106,7 +106,7 @@ RELEASE = ("--epsilon", 1, "--cells", 2)
 
 def test_a_release_is_attacked_by_its_maps() -> None:
     lines = succeed("audit", "sparse-emd:w=4", *RELEASE, "--runs", 500).stdout.splitlines()
-    assert lines[0] == "sparse-emd:keep=4 on 2 x 2 cells"
+    assert lines[0] == "sparse-emd:w=4 on 2 x 2 cells"
     assert "500 runs on each input" in lines[3]
     assert lines[-1] == "passed"
 

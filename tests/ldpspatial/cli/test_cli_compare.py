@@ -81,10 +81,10 @@ def test_releases_have_parameters_on_the_command_line_and_in_a_file(
     command = ("compare", points, "--out", tmp_path / "out", *SQUARE, "--cells", 6, "--jobs", 1)
     command += ("--epsilon", 1, "--repeats", 1, "--metric", "l1", "--releases", file)
     shown = succeed(*command, "--release", "sparse-emd:nodes=2", "--mixed").stdout
-    assert "sparse-emd:keep=2" in shown
+    assert "sparse-emd:nodes=2" in shown
     with (tmp_path / "out" / "curves.csv").open() as stream:
         names = [row["release"] for row in csv.DictReader(stream)]
-    assert names == ["sparse-emd:keep=2", "three", "laplace"]
+    assert names == ["sparse-emd:nodes=2", "three", "laplace"]
     twice = refusal(*command, "--release", "laplace")
     assert twice == "releases must have different labels, got 'laplace' twice"
     assert "keep must be a whole number from 1" in refusal(*command, "--release", "sparse-emd:w=0")
@@ -207,6 +207,18 @@ def test_all_releases_are_listed_with_their_claims() -> None:
 )
 def test_bad_input(points: Path, tmp_path: Path, more: tuple[object, ...], message: str) -> None:
     assert message in refusal(*asked(points, tmp_path / "out", *more))
+
+
+@pytest.mark.parametrize("name", ["errors.csv", "curves.csv"])
+def test_positions_that_results_would_replace_are_refused(
+    points: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "out"
+    succeed(*asked(points, out, "--epsilon", 1))
+    mine = (out / name).write_bytes(points.read_bytes())
+    shown = refusal(*asked(out / name, out, "--epsilon", 2))
+    assert shown.startswith("POINTS must not be a file that the results in --out replace, got ")
+    assert (out / name).stat().st_size == mine
 
 
 def test_a_folder_of_something_else_is_left_alone(points: Path, tmp_path: Path) -> None:

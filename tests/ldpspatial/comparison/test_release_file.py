@@ -25,7 +25,7 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
     assert found == {
         "recommended": Recommended(),
         "sparse-emd:keep=200": SparseEmd(keep=200),
-        "sparse-emd:keep=7": SparseEmd(keep=7),
+        "sparse-emd:w=7": SparseEmd(keep=7),
         "recommended:rule=em": Recommended(rule="em"),
         "adaptive, c = 1": AdaptiveHierarchical(calibration=1.0),
     }

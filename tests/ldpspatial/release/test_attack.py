@@ -242,6 +242,27 @@ def test_an_error_is_named_where_the_numbers_it_left_out_tell_as_much() -> None:
     assert found.by.endswith("the error 'ValueError: nobody is here' with nobody")
 
 
+def test_where_nothing_is_seen_that_is_said() -> None:
+    found = attack(Noisy(neighbours="add or remove"), 0.1, 2, 8, np.random.default_rng(7))
+    assert found.seen == 0
+    assert found.by == "nothing: no difference was seen"
+
+
+def test_of_a_rare_form_it_is_told_how_often_it_came() -> None:
+    @dataclass(frozen=True)
+    class Warns(Noisy):
+        def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+            if not users.visits.nnz and rng.random() < 0.25:
+                warnings.warn("nobody", stacklevel=1)
+            return super().release(users, epsilon, rng)
+
+    found = attack(Warns(neighbours="add or remove"), 0.1, 2, 400, np.random.default_rng(8))
+    assert not found.passed
+    told = "how often a map, the warning 'nobody' came: 0.0% of runs with the user, "
+    assert found.by.startswith(told)
+    assert 15 < float(found.by.removeprefix(told).removesuffix("% with nobody")) < 35
+
+
 def test_what_fails_on_both_inputs_is_an_error_and_no_attack() -> None:
     class Broken(Noisy):
         """Gives no map at all."""

@@ -16,22 +16,22 @@ def test_what_is_told_of_a_release_is_read_again(name: str) -> None:
     release = releases()[name]
     assert label_of(release) == name
     for parameter in parameters(release).values():
-        assert find_releases([f"{name}:{parameter.text}"]) == {name: release}
+        assert find_releases([f"{name}:{parameter.written()}"]) == {name: release}
 
 
 @pytest.mark.parametrize(
     ("text", "label", "release"),
     [
-        ("sparse-emd:nodes=200", "sparse-emd:keep=200", SparseEmd(keep=200)),
-        (" sparse-emd:w=7, decay=0.5".strip(), "sparse-emd:keep=7,decay=0.5", SparseEmd(7, 0.5)),
+        ("sparse-emd:nodes=200", "sparse-emd:nodes=200", SparseEmd(keep=200)),
+        ("sparse-emd:w=7, decay=0.5", "sparse-emd:w=7,decay=0.5", SparseEmd(7, 0.5)),
         (
             "adaptive-hierarchical:c=1,shard_size=1000,threshold=10",
-            "adaptive-hierarchical:calibration=1,threshold=10,shard_size=1000",
+            "adaptive-hierarchical:c=1,threshold=10,shard_size=1000",
             AdaptiveHierarchical(
                 Cohort(1000, drop_out=0.1, tolerated=0.2, colluding=0.1), 1.0, threshold=10.0
             ),
         ),
-        ("dam:estimator=field,radius=2", "dam:rule=field,radius=2", Dam("field", 2)),
+        ("dam:estimator=field,radius=2", "dam:estimator=field,radius=2", Dam("field", 2)),
         ("dam:radius=none", "dam", Dam()),
         (
             "dam:rule=tests.support.extensions:Uniform",
@@ -43,7 +43,13 @@ def test_what_is_told_of_a_release_is_read_again(name: str) -> None:
 def test_parameters_are_read_and_labels_say_them(text: str, label: str, release: object) -> None:
     assert find_releases([text]) == {label: release}
     assert find_releases([label]) == {label: release}
-    assert label_of(release) == label
+    asked = [part.partition("=")[0].strip() for part in text.partition(":")[2].split(",")]
+    assert label_of(release, asked=asked) == label
+
+
+def test_one_release_by_two_names_of_its_parameter_is_refused() -> None:
+    with pytest.raises(InputError, match="'dam:rule=field' and 'dam:estimator=field' are one"):
+        find_releases(["dam:rule=field", "dam:estimator=field"])
 
 
 def test_a_release_with_a_label_of_its_own_keeps_it() -> None:
@@ -52,7 +58,7 @@ def test_a_release_with_a_label_of_its_own_keeps_it() -> None:
 
 def test_settings_of_one_release_stand_side_by_side() -> None:
     wanted = ["sparse-emd", SparseEmd(keep=200), "sparse-emd:w=3"]
-    assert list(find_releases(wanted)) == ["sparse-emd", "sparse-emd:keep=200", "sparse-emd:keep=3"]
+    assert list(find_releases(wanted)) == ["sparse-emd", "sparse-emd:keep=200", "sparse-emd:w=3"]
     with pytest.raises(InputError, match="different labels, got 'sparse-emd' twice"):
         find_releases(["sparse-emd", "sparse-emd:keep=20"])
 
