@@ -173,6 +173,20 @@ def test_a_visit_waits_where_it_is_told_to_and_asks_the_same_again(scene: Scene)
         scene.tell(404)
 
 
+@pytest.mark.parametrize(
+    ("round_seconds", "waits"), [(60, 3.75), (90, 5.625), (8, 1), (960, 60), (10**6, 60)]
+)
+def test_nobody_waits_for_longer_than_half_a_step(
+    tmp_path: Path, round_seconds: int, waits: float
+) -> None:
+    """A server whose store fails says 30 s or more, which can be longer than a step."""
+    campaign = a_campaign(round_seconds=round_seconds)
+    participant = joined(a_device(tmp_path / "0"), campaign)
+    visiting = visit(participant, lambda: HERE, DIRECTORY.public)
+    next(visiting)
+    assert visiting.send(Told(503, b"", 300.0)).wait_s == waits
+
+
 def test_a_round_without_a_seat_ends_a_visit(scene: Scene) -> None:
     scene.tell(200, scene.certificates[0])
     with pytest.raises(StopIteration) as end:

@@ -8,8 +8,10 @@ same bytes.
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from client_sdk.errors import ParameterError
+from client_sdk.rounds.campaign import Campaign
 from client_sdk.rounds.enrolment import (
     CERTIFICATE_BYTES,
     NUMBER_BYTES,
@@ -23,6 +25,7 @@ from client_sdk.validate import shown
 
 AGAIN = frozenset({202, 408, 429})  # and all of 5xx
 LEAST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
+STEPS = 8  # an eighth of a round is the time of a step: whoever waits longer can miss one
 
 
 @dataclass(frozen=True)
@@ -111,23 +114,24 @@ def visit(
     """
     check_directory(directory)
     campaign = participant.campaign.digest
+    asked = partial(_asked, most_s=_most_wait_s(participant.campaign))
     if (yield from _was_summed(participant)):
         participant.finish()
         return True
     try:
-        certificate = yield from _asked(Ask("POST", f"/directory/{campaign}", participant.identity))
+        certificate = yield from asked(Ask("POST", f"/directory/{campaign}", participant.identity))
         own = Certificate.from_bytes(certificate, directory, campaign)
         if own.identity != participant.identity:
             raise ProtocolError("the directory certified another identity")
         here = f"/rounds/{campaign}/{participant.number}"
-        document = yield from _asked(Ask("GET", here))
+        document = yield from asked(Ask("GET", here))
         request = participant.seat_request(certificate)
-        seat = _Seat.read((yield from _asked(Ask("POST", f"{here}/seat", request))))
+        seat = _Seat.read((yield from asked(Ask("POST", f"{here}/seat", request))))
         step, answer = _begun(participant, document, seat)
         while True:
             path = f"/rounds/sessions/{seat.session.hex()}/{int(step)}/{seat.number}"
-            yield from _asked(Ask("POST", path, answer, seat.token))
-            message = yield from _asked(Ask("GET", path, b"", seat.token))
+            yield from asked(Ask("POST", path, answer, seat.token))
+            message = yield from asked(Ask("GET", path, b"", seat.token))
             if step == Step.REVEAL:
                 participant.finish()
                 return True
@@ -168,7 +172,8 @@ def _was_summed(participant: Participant) -> Generator[Ask, Told, bool]:
     ask = Ask("GET", f"/rounds/sessions/{seat[0].hex()}/{int(Step.REVEAL)}/{seat[1]}")
     told = yield from _told(ask)
     while told.status != 202 and _is_to_wait(told):  # a server that is away knows nothing of it
-        told = yield from _told(replace(ask, wait_s=_wait_s(told)))
+        wait_s = _wait_s(told, _most_wait_s(participant.campaign))
+        told = yield from _told(replace(ask, wait_s=wait_s))
     return told.status in (200, 204)
 
 
@@ -207,7 +212,8 @@ def _shared(
             numbers = need.numbers
         path = f"/rounds/sessions/{seat.session.hex()}/identities/{seat.number}"
         listed = b"".join(number.to_bytes(NUMBER_BYTES, "big") for number in numbers)
-        found = yield from _asked(Ask("POST", path, listed, seat.token))
+        most_s = _most_wait_s(participant.campaign)
+        found = yield from _asked(Ask("POST", path, listed, seat.token), most_s)
         if len(found) != CERTIFICATE_BYTES * len(numbers):
             raise ProtocolError("the server has not sent each neighbour's certificate")
         certificates = [
@@ -222,8 +228,8 @@ def _shared(
         known.update(zip(numbers, (each.identity for each in certificates), strict=True))
 
 
-def _asked(ask: Ask) -> Generator[Ask, Told, bytes]:
-    """Ask until there is an answer; return its body."""
+def _asked(ask: Ask, most_s: float) -> Generator[Ask, Told, bytes]:
+    """Ask until there is an answer; return its body. At most so many seconds lie between."""
     while True:
         told = yield from _told(ask)
         if told.status in (200, 204):
@@ -234,7 +240,7 @@ def _asked(ask: Ask) -> Generator[Ask, Told, bytes]:
             raise ProtocolError("this identity has asked for a seat in another round")
         if not _is_to_wait(told):
             raise ProtocolError(f"the server refused a request with status {told.status}")
-        ask = replace(ask, wait_s=_wait_s(told))
+        ask = replace(ask, wait_s=_wait_s(told, most_s))
 
 
 def _told(ask: Ask) -> Generator[Ask, Told, Told]:
@@ -249,5 +255,10 @@ def _is_to_wait(told: Told) -> bool:
     return told.status in AGAIN or told.status >= 500
 
 
-def _wait_s(told: Told) -> float:
-    return min(max(told.retry_after_s, LEAST_WAIT_S), MOST_WAIT_S)
+def _wait_s(told: Told, most_s: float) -> float:
+    return min(max(told.retry_after_s, LEAST_WAIT_S), most_s)
+
+
+def _most_wait_s(campaign: Campaign) -> float:
+    """Return the longest pause: half of a step, or a device misses one while the server is back."""
+    return min(max(campaign.round_seconds / STEPS / 2, LEAST_WAIT_S), MOST_WAIT_S)
