@@ -1,12 +1,12 @@
 """From counts of reports to a density, and how sure it is."""
 
-from ldpspatial.estimation.best_power import best_power
 from ldpspatial.estimation.counts import check_counts
 from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.estimate import estimate
 from ldpspatial.estimation.field import Field
-from ldpspatial.estimation.goodness import GoodnessOfFit, goodness_of_fit
-from ldpspatial.estimation.influence import Influence, RegionInfluence, influence
+from ldpspatial.estimation.fit_check.best_power import best_power
+from ldpspatial.estimation.fit_check.goodness import GoodnessOfFit, goodness_of_fit
+from ldpspatial.estimation.forgery.influence import Influence, RegionInfluence, influence
 from ldpspatial.estimation.intervals import cell_intervals, region_share, share_change
 from ldpspatial.estimation.result import Estimate, Estimator
 from ldpspatial.estimation.robust import Robust

@@ -1,6 +1,6 @@
 """Robust: a field fitted to the reports that are left when those that were forged are taken out.
 
-What is forged, and how sure one can be of it, is the check's to say: see :mod:`.forged`.
+What is forged, and how sure one can be of it, is the check's to say: see :mod:`.forgery.forged`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field.estimator import Field
 from ldpspatial.estimation.field.posterior import Posterior
-from ldpspatial.estimation.forged import without_forged
+from ldpspatial.estimation.forgery.forged import without_forged
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 
 Array = NDArray[np.float64]

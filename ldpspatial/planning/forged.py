@@ -7,7 +7,7 @@ import numpy as np
 from client_sdk import ResponseTable
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.datasets import SyntheticMap
-from ldpspatial.estimation.influence import Influence, influence
+from ldpspatial.estimation.forgery.influence import Influence, influence
 from ldpspatial.planning.rehearsal import People
 
 SHARES = (0.01, 0.05)

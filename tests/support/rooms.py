@@ -18,7 +18,7 @@ FLOORS: tuple[dict[str, str], ...] = (
         "metrics": "how far apart two maps are; exact/ is the solver and its certificate",
     },
     {
-        "estimation": "counts to map: estimators, stopping, goodness; field/, intervals/",
+        "estimation": "counts to map: estimators; field/, fit_check/, forgery/, intervals/",
         "privacy": "claims, audit, local privacy, still devices, shuffling, exact noise",
         "files": "tables, maps and positions in files; whole files or none",
     },

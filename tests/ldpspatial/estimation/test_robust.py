@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.estimation import EM, Field, Robust
-from ldpspatial.estimation.forged import MOST, OUTPUTS, without_forged
+from ldpspatial.estimation.forgery.forged import MOST, OUTPUTS, without_forged
 from ldpspatial.estimation.robust import NOTHING
 from ldpspatial.metrics import wasserstein
 

@@ -8,7 +8,7 @@ from client_sdk import Grid, ResponseTable, kernels, response_table
 from ldpspatial import StampChannel, estimate
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.estimation import goodness_of_fit
-from ldpspatial.estimation.goodness import LEAST_REPORTS
+from ldpspatial.estimation.fit_check.goodness import LEAST_REPORTS
 
 Ints = NDArray[np.int64]
 

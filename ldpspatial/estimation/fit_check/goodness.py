@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.counts import generator_of
-from ldpspatial.estimation.deficits import deficit, holes
 from ldpspatial.estimation.em import expectation_maximisation
-from ldpspatial.estimation.misfits import BROAD, PATTERNS, SPOTS, shapes
+from ldpspatial.estimation.fit_check.deficits import deficit, holes
+from ldpspatial.estimation.fit_check.misfits import BROAD, PATTERNS, SPOTS, shapes
+from ldpspatial.estimation.fit_check.tails import gamma_tail, least_of_many, upper_tail
+from ldpspatial.estimation.fit_check.unexplained import Unexplained
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.stopping import LikelihoodGain
-from ldpspatial.estimation.tails import gamma_tail, least_of_many, upper_tail
-from ldpspatial.estimation.unexplained import Unexplained
 from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]

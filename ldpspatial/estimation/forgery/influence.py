@@ -10,7 +10,7 @@ squared W2 is convex in the fitted map, so it is largest at a corner of the simp
 Elsewhere this is an attack, and optimised mixtures passed it by a tenth at most
 (docs/experiments/forged-reports.md). For the share of a region mixtures pass it by more.
 
-What none can pass is proved in :mod:`.forgery_proofs`.
+What none can pass is proved in :mod:`.proofs`.
 """
 
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.estimation.forgery_attacks import SingleOutputs, law_with
-from ldpspatial.estimation.forgery_proofs import least_share, most_moved
-from ldpspatial.estimation.forgery_regions import RegionAttack
+from ldpspatial.estimation.forgery.attacks import SingleOutputs, law_with
+from ldpspatial.estimation.forgery.proofs import least_share, most_moved
+from ldpspatial.estimation.forgery.regions import RegionAttack
 from ldpspatial.validate import density_array, instance, number_array, number_in
 
 Array = NDArray[np.float64]

@@ -8,9 +8,9 @@ from scipy.stats import norm
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.channels.dense import MatrixChannel
-from ldpspatial.estimation import unexplained
-from ldpspatial.estimation.tails import gamma_tail, least_of_many, upper_tail
-from ldpspatial.estimation.unexplained import Unexplained
+from ldpspatial.estimation.fit_check import unexplained
+from ldpspatial.estimation.fit_check.tails import gamma_tail, least_of_many, upper_tail
+from ldpspatial.estimation.fit_check.unexplained import Unexplained
 
 Array = NDArray[np.float64]
 

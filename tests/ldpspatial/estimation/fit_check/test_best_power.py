@@ -8,7 +8,7 @@ from scipy.stats import norm
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.best_power import best_power
+from ldpspatial.estimation.fit_check.best_power import best_power
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ either statistic smaller.
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.estimation.tails import gamma_tail, least_of_many, upper_tail
+from ldpspatial.estimation.fit_check.tails import gamma_tail, least_of_many, upper_tail
 
 Array = NDArray[np.float64]
 

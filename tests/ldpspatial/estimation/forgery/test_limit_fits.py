@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import StampChannel, wasserstein
-from ldpspatial.estimation import limit_fits
-from ldpspatial.estimation.forgery_attacks import law_with, priced
-from ldpspatial.estimation.limit_fits import LimitFits
+from ldpspatial.estimation.forgery import limit_fits
+from ldpspatial.estimation.forgery.attacks import law_with, priced
+from ldpspatial.estimation.forgery.limit_fits import LimitFits
 from tests.support.forgeries import fitted
 
 Array = NDArray[np.float64]

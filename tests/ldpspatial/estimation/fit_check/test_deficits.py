@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, kstwo
 
-from ldpspatial.estimation.deficits import deficit, holes
+from ldpspatial.estimation.fit_check.deficits import deficit, holes
 
 Array = NDArray[np.float64]
 CELLS = 225

@@ -1,11 +1,11 @@
 """Which reports were forged, as far as the check of the fit can name them.
 
 Counts are taken as those of a mixture. A share 1 - sum a of the reports follows M f, as the table
-says. Shares a_k have shapes that the check has named (:mod:`.misfits`), and each output cell may
-have some more of its own. By the prior all of these are few or none: a_k is Beta(1, RARE), and what
-is beyond in a cell has an exponential law that makes it 0 unless the counts exceed the rest by
-REACH standard deviations. The most likely mixture is found by EM, which stops where it does for
-maps.
+says. Shares a_k have shapes that the check has named (``fit_check/misfits.py``), and each output
+cell may have some more of its own. By the prior all of these are few or none: a_k is Beta(1, RARE),
+and what is beyond in a cell has an exponential law that makes it 0 unless the counts exceed the
+rest by REACH standard deviations. The most likely mixture is found by EM, which stops where it does
+for maps.
 
 Nothing is taken out of counts that the check finds plausible, nor more than MOST of them. What it
 cannot see stays: honest reports of places where nobody was, and all else that another density
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from ldpspatial.channels.protocol import Channel, operators
 from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import SCALED
-from ldpspatial.estimation.goodness import LEAST_REPORTS, Remainder
-from ldpspatial.estimation.misfits import EVEN, LIFTED
+from ldpspatial.estimation.fit_check.goodness import LEAST_REPORTS, Remainder
+from ldpspatial.estimation.fit_check.misfits import EVEN, LIFTED
 from ldpspatial.estimation.stopping import stopping_rule
 
 Array = NDArray[np.float64]

@@ -15,9 +15,9 @@ from client_sdk import ResponseTable, response_table
 from ldpspatial import StampChannel
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.estimation import EM, LikelihoodGain, goodness_of_fit
-from ldpspatial.estimation.best_power import best_power
-from ldpspatial.estimation.goodness import UNNAMED, GoodnessOfFit
-from ldpspatial.estimation.misfits import UNRANDOMISED
+from ldpspatial.estimation.fit_check.best_power import best_power
+from ldpspatial.estimation.fit_check.goodness import UNNAMED, GoodnessOfFit
+from ldpspatial.estimation.fit_check.misfits import UNRANDOMISED
 from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 
 Array = NDArray[np.float64]
