@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
+from ldpspatial.cli.documents import blamed
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.cli.output_files import check_output, placed, results_beside
 from ldpspatial.collecting.region_changes import RegionChanges, region_changes
@@ -23,7 +24,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.gis import check_installed
-from ldpspatial.files.regions import read_regions
+from ldpspatial.files.regions import read_area, read_regions
 from ldpspatial.files.side_information import read_within
 from ldpspatial.places.regions import Region
 from ldpspatial.places.within import Within
@@ -152,10 +153,12 @@ def ranges(
     _check_outputs(outputs, overwrite, (estimate, regions, area, before, public, *results))
     found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
-        collection, result = read_estimate(estimate)
+        with blamed("ESTIMATE", estimate):
+            collection, result = read_estimate(estimate)
         earlier = None if before is None else _earlier(before, collection.grid)
         stage("regions")
-        wanted = read_regions(regions, collection.grid, layer, name_column)
+        with blamed("REGIONS", regions, layer="--layer", name_column="--name-column"):
+            wanted = read_regions(regions, collection.grid, layer, name_column)
         covered = None if area is None else _area(area, collection.grid)
         within = None
         if public is not None:
@@ -202,10 +205,8 @@ def _write(
 
 def _earlier(path: Path, grid: Grid) -> Estimate:
     """Read the earlier estimate, which must be of the same grid."""
-    try:
+    with blamed("--since", path):
         collection, found = read_estimate(path)
-    except InputError as error:
-        raise InputError(f"--since: {error}") from None
     if collection.grid != grid:
         raise InputError(
             f"--since must be an estimate of the same grid, got {str(path)!r}, whose square or "
@@ -221,18 +222,14 @@ def _union(regions: Sequence[Region]) -> NDArray[np.float64]:
 
 def _area(path: Path, grid: Grid) -> list[Region]:
     """Return the regions of a file that make an area."""
-    try:
-        return read_regions(path, grid, named=False)
-    except InputError as error:
-        raise InputError(f"--of: {error}") from None
+    with blamed("--of", path):
+        return read_area(path, grid)
 
 
 def _within(path: Path, grid: Grid, column: str | None, layer: str | None) -> Within:
     """Return the public weights of a file."""
-    try:
+    with blamed("--within", path, column="--within-column", layer="--within-layer"):
         return read_within(path, grid, column, layer)
-    except InputError as error:
-        raise InputError(f"--within: {error}") from None
 
 
 def _check_outputs(

@@ -1295,6 +1295,14 @@ DOCUMENTED = {
             **{"layer": (*TEXT, "nothing"), "name_column": (*TEXT, "nothing")},
         },
     ),
+    "files.regions.read_area": Row(
+        region_files.read_area,
+        lambda place: {
+            "path": file_with(place, "r.csv", "name,south,west,north,east\na,0,0,1,1\n"),
+            **{"grid": GRID, "layer": None},
+        },
+        {"path": READ, "grid": NO_GRID, "layer": (*TEXT, "nothing")},
+    ),
     "files.regions.write_regions_geopackage": Row(
         region_files.write_regions_geopackage,
         lambda place: {
