@@ -112,7 +112,7 @@ def plan(
         Collection.create(name, centred_grid(center, side_km * 1000, 64), epsilon)
     elif center is not None or name is not None or ring:
         raise click.UsageError("--center, --name and --ring go with --out.")
-    with progress("play collections") as (_, advance):
+    with progress("play collections") as (stage, advance):
         result = make_plan(
             side_km * 1000,
             epsilon,
@@ -124,6 +124,7 @@ def plan(
             progress=advance,
             windows=windows,
             answers=answers,
+            on_stage=stage,
         )
     _show(result)
     for warning in result.warnings:

@@ -817,6 +817,7 @@ DOCUMENTED = {
             "windows": optional(whole(1, 100_000)),
             "answers": optional((*whole(1, 100_000), 3)),
             "progress": CALLBACK,
+            "on_stage": CALLBACK,
         },
     ),
     "planning.foretold.synthetic_densities": Row(
