@@ -1140,6 +1140,7 @@ DOCUMENTED = {
                 (*NO_ARRAYS, MAP[:2], np.full((5, 5), 2.0), np.zeros((5, 5)), [squares()[0], 3])
             ),
             "within": optional(NO_WITHIN),
+            "forged": optional(SHARE),
         },
         {"regions": "regions region_weights", "area": "area regions"},
     ),

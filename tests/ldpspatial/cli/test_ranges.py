@@ -155,6 +155,22 @@ def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.stdout.endswith("Written to shares.csv\nWritten to shares.geojson\n")
 
 
+def test_forgers_are_told_of_each_region(played: Path, tmp_path: Path) -> None:
+    file = write_file(tmp_path, "r.csv", HEADER + CENTRE)
+    shown = succeed("ranges", played, file, "--forged", 0.02, "--csv", tmp_path / "shares.csv")
+    head, line = (each.split() for each in shown.stdout.splitlines()[1:3])
+    assert head[-4:] == ["0.02", "forged", "at", "most"]
+    (row,) = rows_of(tmp_path / "shares.csv")
+    names = ("reached_down", "reached_up", "proven_down", "proven_up")
+    moved = [f"{100 * float(row[name]):+.2f}" for name in names]
+    assert [line[-6], line[-4], line[-3], line[-1]] == moved
+    assert "If 2 % of all reports are forged, attacks that were tried move shares" in shown.stdout
+    for more in (("--of", file), ("--since", played)):
+        error = refusal("ranges", played, file, "--forged", 0.02, *more)
+        assert error == "--forged takes neither --since nor --of."
+    assert "--forged" in refusal("ranges", played, file, "--forged", 1)
+
+
 @pytest.mark.parametrize("several", ["", "farther,91,91,92,92\n"])
 def test_a_file_of_regions_that_all_lie_outside_is_answered(
     several: str, played: Path, tmp_path: Path
