@@ -11,7 +11,7 @@ What the client package refuses among the arguments of a function here is an Inp
 its own objects raise (client_sdk.ClientError) stays theirs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 
 class LdpSpatialError(Exception):
@@ -44,6 +44,10 @@ class InputError(LdpSpatialError, ValueError):
         argument, value = self._remedy
         wanted = options[argument] if value is True else f"{options[argument]} {value}"
         return self._message.replace("{remedy}", wanted)
+
+    def retold(self, words: Callable[[str], str]) -> "InputError":
+        """Return this error with its message in other words, and with its remedy."""
+        return InputError(words(self._message), self._remedy)
 
 
 class InputWarning(UserWarning):

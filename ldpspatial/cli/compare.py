@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpspatial.cli.options import column_options, fit_grid, grid_options, make_grid
+from ldpspatial.cli.documents import blamed
+from ldpspatial.cli.options import COLUMNS, column_options, fit_grid, grid_options, make_grid
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.cli.output_files import check_kept
 from ldpspatial.comparison.compare import compare as play
@@ -162,10 +163,11 @@ def compare(**options: Any) -> None:
     wanted = _wanted(options["names"], options["release_file"])
     check_labels(out, wanted)
     with progress("read positions") as (stage, advance):
-        people = read_points(
-            options["points"], options["lat"], options["lon"], options["user"],
-            plane=options["plane"] is not None, on_missing=options["on_missing"],
-        )  # fmt: skip
+        with blamed("POINTS", options["points"], **COLUMNS):
+            people = read_points(
+                options["points"], options["lat"], options["lon"], options["user"],
+                plane=options["plane"] is not None, on_missing=options["on_missing"],
+            )  # fmt: skip
         square = [options[key] for key in ("center", "side_km", "bounds", "plane")]
         largest = max(options["sides"])
         grid = make_grid(largest, *square) or fit_grid(people.coordinates, largest)

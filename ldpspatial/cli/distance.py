@@ -10,10 +10,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.cli.documents import blamed
 from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show
 from ldpspatial.cli.output_files import check_output, placed, results_beside
-from ldpspatial.errors import InputError
 from ldpspatial.files.maps import CellMap, common_place, read_map
 from ldpspatial.files.plans import SUFFIXES, is_plan, write_plan
 from ldpspatial.metrics.exact.whole_maps import exact_total, shares
@@ -103,7 +103,12 @@ def distance(
     if figure is not None:
         check_output("--figure", figure, FIGURES, overwrite, inputs)
     with progress("read maps") as (stage, _):
-        maps = [_read(first, columns[0]), _read(second, columns[-1])]
+        maps = []
+        for argument, path, column in zip(
+            ("FIRST", "SECOND"), (first, second), (columns[0], columns[-1]), strict=True
+        ):
+            with blamed(argument, path):
+                maps.append(read_map(path, column))
         sides, unit = _cell(maps, cell)
         p, q = (each.values for each in maps)
         stage("carry mass")
@@ -132,13 +137,6 @@ def _draw(figure: Path, p: Array, q: Array, result: Transport, unit: str, title:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
         save_figure(drawn, figure)
-
-
-def _read(path: Path, column: str) -> CellMap:
-    try:
-        return read_map(path, column)
-    except InputError as error:  # two files of one name are what people compare
-        raise InputError(f"{path}: {error}") from None
 
 
 def _cell(maps: list[CellMap], side: float | None) -> tuple[tuple[float, float], str]:

@@ -49,6 +49,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
         progress("count reports") as (stage, _),
         result_folder(options["out"], options["overwrite"], inputs) as folder,
     ):
+        rule = chosen_rule(options, collection.grid)  # bad files are told before reports are read
         counted = count_files(reports, collection, options["on_invalid"])
         check_prior(options, counted.counts)
         summary = write_map(
@@ -56,7 +57,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
             collection,
             counted.counts,
             counted.facts,
-            chosen_rule(options, collection.grid),
+            rule,
             options["smoothing"],
             options["method"],
             stage,

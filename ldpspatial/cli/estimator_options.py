@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 from numpy.typing import NDArray
 
 from client_sdk import Grid
+from ldpspatial.cli.documents import blamed
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import QUICK
@@ -77,12 +78,15 @@ def chosen_rule(options: Mapping[str, Any], grid: Grid) -> Rule | None:
         raise click.UsageError(
             f"--support and --prior need --estimator {FIELD}, {ROBUST} or {MAP_ALONE}."
         )
+    known: dict[str, Any] = {}
+    if support is not None:
+        with blamed("--support", support, layer="--support-layer"):
+            known["support"] = read_support(support, grid, layers["support"])
+    if prior is not None:
+        with blamed("--prior", prior, column="--prior-column", layer="--prior-layer"):
+            known["prior"] = read_prior(prior, grid, column, layers["prior"])
     estimator = Robust if rule == ROBUST else Field
-    return estimator(
-        support=None if support is None else read_support(support, grid, layers["support"]),
-        prior=None if prior is None else read_prior(prior, grid, column, layers["prior"]),
-        map_alone=rule == MAP_ALONE,
-    )
+    return estimator(**known, map_alone=rule == MAP_ALONE)
 
 
 def side_files(options: Mapping[str, Any]) -> list[Path]:

@@ -2,8 +2,10 @@
 
 import importlib
 import io
+import re
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -69,10 +71,10 @@ class Commands(click.Group):
             try:
                 return super().invoke(ctx)
             except InputError as error:  # it may name an argument; here are options
-                message = error.with_options(self._options(ctx))
-                raise click.ClickException(message) from error
+                options = self._options(ctx)
+                raise click.ClickException(_typed(error.with_options(options), options)) from error
             except (LdpSpatialError, ClientError) as error:
-                raise click.ClickException(str(error)) from error
+                raise click.ClickException(_typed(str(error), self._options(ctx))) from error
             except MemoryError as error:
                 raise click.ClickException("there is not enough memory for this") from error
             except BrokenPipeError:
@@ -81,11 +83,24 @@ class Commands(click.Group):
                 raise click.ClickException(str(error)) from error
 
     def _options(self, ctx: click.Context) -> dict[str, str]:
-        """Return the option of each argument of the command that was called."""
+        """Return what is typed for each parameter of the command that was called."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         commands = [command, *getattr(command, "commands", {}).values()]  # those of a group, too
         parameters = [each for one in commands for each in getattr(one, "params", ())]
-        return {str(p.name): p.opts[0] for p in parameters if isinstance(p, click.Option)}
+        return {
+            str(p.name): p.opts[0]
+            if isinstance(p, click.Option)
+            else p.human_readable_name.rstrip(".")
+            for p in parameters
+        }
+
+
+def _typed(message: str, options: Mapping[str, str]) -> str:
+    """Return a message whose subject, where it is a parameter, is what is typed for it."""
+    found = re.match(r"(?:each of )?(\w+)(?= must )", message)
+    if found is None or found[1] not in options:
+        return message
+    return options[found[1]] + message[found.end() :]
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

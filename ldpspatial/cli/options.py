@@ -185,6 +185,9 @@ def check_squared_radius(mechanism: str, squared_radius: int | None) -> None:
         raise click.UsageError(f"--squared-radius is for mechanism disk alone, not {mechanism}.")
 
 
+COLUMNS = {"lat": "--lat", "lon": "--lon", "user": "--user"}
+
+
 def column_options(command: Command) -> Command:
     """Add --lat, --lon and --on-missing, for files of positions."""
     for option in reversed(
@@ -222,10 +225,18 @@ def make_grid(
     if (center is None) != (side_km is None):
         raise click.UsageError("--center and --side-km go together.")
     if center is not None and side_km is not None:
-        return Grid.from_center(*center, side_km * 1000, cells)
+        return centred_grid(center, side_km * 1000, cells)
     if bounds is not None:
         return Grid.from_bounds(*bounds, cells)
     return Grid.plane(*plane, cells) if plane is not None else None
+
+
+def centred_grid(center: tuple[float, float], side_m: float, cells: int) -> Grid:
+    """Return the square of --center and --side-km, which errors name."""
+    try:
+        return Grid.from_center(*center, side_m, cells)
+    except ParameterError as error:
+        raise InputError(f"--center and --side-km: {error}") from None
 
 
 def fit_grid(coordinates: NDArray[np.float64], cells: int) -> Grid:

@@ -7,7 +7,7 @@ import numpy as np
 
 from client_sdk import Collection, Grid, response_table
 from client_sdk.shared import MECHANISMS, UNIT
-from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM, Numbers
+from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM, Numbers, centred_grid
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.errors import InputError
@@ -109,10 +109,10 @@ def plan(
         if not out.absolute().parent.is_dir():
             raise InputError(f"out must lie in a folder that exists, got {str(out)!r}")
         # Whatever is wrong with name, place or epsilon is told before minutes of playing.
-        Collection.create(name, Grid.from_center(*center, side_km * 1000, 64), epsilon)
+        Collection.create(name, centred_grid(center, side_km * 1000, 64), epsilon)
     elif center is not None or name is not None or ring:
         raise click.UsageError("--center, --name and --ring go with --out.")
-    with progress("play collections") as (_, advance):
+    with progress("play collections") as (stage, advance):
         result = make_plan(
             side_km * 1000,
             epsilon,
@@ -124,6 +124,7 @@ def plan(
             progress=advance,
             windows=windows,
             answers=answers,
+            on_stage=stage,
         )
     _show(result)
     for warning in result.warnings:
@@ -144,11 +145,11 @@ def _write(out: Path, center: tuple[float, float], name: str, result: Plan, ring
     best = result.recommended_design
     mechanism = best.mechanism
     squared = best.squared_radius
-    area = Grid.from_center(*center, result.side_m, result.recommended.cells)
+    area = centred_grid(center, result.side_m, result.recommended.cells)
     grid = area
     if ring:
         table = response_table(mechanism, result.epsilon, area.cells, squared_radius=squared)
-        grid = Grid.from_center(*center, *with_ring(result.side_m, area.cells, table.radius))
+        grid = centred_grid(center, *with_ring(result.side_m, area.cells, table.radius))
     made = Collection.create(name, grid, result.epsilon, mechanism, squared_radius=squared)
     write_document(out, made.to_json())
     click.echo(f"Written to {out}: {made.digest}")

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
+from ldpspatial.cli.documents import blamed
+from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.cli.output_files import check_output, placed, results_beside
 from ldpspatial.collecting.region_changes import RegionChanges, region_changes
@@ -23,7 +25,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.gis import check_installed
-from ldpspatial.files.regions import read_regions
+from ldpspatial.files.regions import read_area, read_regions
 from ldpspatial.files.side_information import read_within
 from ldpspatial.places.regions import Region
 from ldpspatial.places.within import Within
@@ -73,6 +75,11 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     help="auto is posterior. The method scores, for reports that are sets, is there for objects in "
     "Python only.",
 )  # fmt: skip
+@click.option(
+    "--forged", type=Finite(0, 1, min_open=True, max_open=True), metavar="SHARE",
+    help="Tell how far forgers of this share of all reports, such as 0.01, can move each region. "
+    "It takes seconds a region, on 64 cells a side some ten.",
+)  # fmt: skip
 def ranges(
     estimate: Path,
     regions: Path,
@@ -89,6 +96,7 @@ def ranges(
     within_column: str | None,
     level: float,
     method: str,
+    forged: float | None,
 ) -> None:
     """Tell how many people are in rectangles and polygons.
 
@@ -116,6 +124,10 @@ def ranges(
     an interval. It is narrowest for two windows that "ldpspatial series estimate" mapped together;
     estimates of different reports that were made apart can be compared, too.
 
+    With --forged, each region gets two ranges of points by which its share moves if so much of all
+    reports is forged by people who know the table and the map: what attacks reached that were
+    tried, and what is proved of every forgery, for the map of maximum likelihood of many reports.
+
     Intervals cover the people in the region, every one at its level by itself: of 100 at 95 %,
     about five miss. They account for the noise of the reports and for where people may be within a
     cell. Fine cells make them narrow.
@@ -138,6 +150,7 @@ def ranges(
       ldpspatial ranges result/estimate.npz districts.geojson --level 0.9 --csv shares.csv
       ldpspatial ranges result districts.geojson --of city.geojson
       ldpspatial ranges result districts.geojson --within venues.csv
+      ldpspatial ranges result districts.geojson --forged 0.01 --csv shares.csv
       ldpspatial ranges week/window-5 districts.geojson --since week/window-1 --csv changes.csv
       ldpspatial ranges result city.gpkg --layer districts --name-column NAMN --gpkg shares.gpkg
     """
@@ -147,22 +160,26 @@ def ranges(
         raise click.UsageError("--since takes no --within.")
     if before is not None and method not in ("auto", "posterior"):
         raise click.UsageError("--since needs --method posterior.")
+    if forged is not None and (before is not None or area is not None):
+        raise click.UsageError("--forged takes neither --since nor --of.")
     outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
     results = results_beside(estimate) + ([] if before is None else results_beside(before))
     _check_outputs(outputs, overwrite, (estimate, regions, area, before, public, *results))
     found: RegionShares | RegionChanges
     with progress("read") as (stage, advance):
-        collection, result = read_estimate(estimate)
+        with blamed("ESTIMATE", estimate):
+            collection, result = read_estimate(estimate)
         earlier = None if before is None else _earlier(before, collection.grid)
         stage("regions")
-        wanted = read_regions(regions, collection.grid, layer, name_column)
+        with blamed("REGIONS", regions, layer="--layer", name_column="--name-column"):
+            wanted = read_regions(regions, collection.grid, layer, name_column)
         covered = None if area is None else _area(area, collection.grid)
         within = None
         if public is not None:
             within = _within(public, collection.grid, within_column, within_layer)
-        stage("intervals")
+        stage("intervals" if forged is None else "intervals and forged reports")
         if earlier is None:
-            found = region_shares(result, wanted, level, method, advance, covered, within)
+            found = region_shares(result, wanted, level, method, advance, covered, within, forged)
         else:
             whole = None if covered is None else _union(covered)
             found = region_changes(earlier, result, wanted, level, advance, whole)
@@ -202,10 +219,8 @@ def _write(
 
 def _earlier(path: Path, grid: Grid) -> Estimate:
     """Read the earlier estimate, which must be of the same grid."""
-    try:
+    with blamed("--since", path):
         collection, found = read_estimate(path)
-    except InputError as error:
-        raise InputError(f"--since: {error}") from None
     if collection.grid != grid:
         raise InputError(
             f"--since must be an estimate of the same grid, got {str(path)!r}, whose square or "
@@ -221,18 +236,14 @@ def _union(regions: Sequence[Region]) -> NDArray[np.float64]:
 
 def _area(path: Path, grid: Grid) -> list[Region]:
     """Return the regions of a file that make an area."""
-    try:
-        return read_regions(path, grid, named=False)
-    except InputError as error:
-        raise InputError(f"--of: {error}") from None
+    with blamed("--of", path):
+        return read_area(path, grid)
 
 
 def _within(path: Path, grid: Grid, column: str | None, layer: str | None) -> Within:
     """Return the public weights of a file."""
-    try:
+    with blamed("--within", path, column="--within-column", layer="--within-layer"):
         return read_within(path, grid, column, layer)
-    except InputError as error:
-        raise InputError(f"--within: {error}") from None
 
 
 def _check_outputs(
@@ -252,11 +263,24 @@ def _show(shares: RegionShares) -> None:
         share = row.share
         parts = [f"{each:.2%}" for each in (share.estimate, share.lower, share.upper)]
         between = f"{row.wholly_inside:.2%} to {row.touched:.2%}"
-        rows.append((_name(row.region), *parts, f"{row.people:.0f}", between))
+        moved = () if row.moved is None else tuple(map(_points, (row.moved[:2], row.moved[2:])))
+        rows.append((_name(row.region), *parts, f"{row.people:.0f}", between, *moved))
     title = f"{100 * shares.level:.12g} % intervals by {shares.method}, {shares.n} reports"
     if shares.of_all < 1:
         title += f", {shares.of_all:.1%} of them from the area"
-    show_table(title, ("region", "share", "lower", "upper", "people", "inside to touched"), rows)
+    header: tuple[str, ...] = (
+        *("region", "share", "lower", "upper", "people"),
+        "inside to touched",
+    )
+    if shares.forged is not None:
+        header += (f"{shares.forged:.3g} forged", "at most")
+    show_table(title, header, rows)
+    if shares.forged is not None:
+        click.echo(
+            f"If {100 * shares.forged:.3g} % of all reports are forged, attacks that were tried "
+            "move shares by so many points; no forgery moves those of maximum likelihood by more "
+            "than the last column (proved, for many reports)"
+        )
     _tell_of_edges(shares.regions)
     if outside := sum(row.is_outside for row in shares.rows):
         click.echo(
@@ -279,6 +303,11 @@ def _show_changes(changes: RegionChanges) -> None:
     header = ("region", "before", "share", "change in points", "lower", "upper", "sure")
     show_table(title, header, rows)
     _tell_of_edges(changes.regions)
+
+
+def _points(moved: Sequence[float]) -> str:
+    """Return how far a share moves, down and up, in points."""
+    return " to ".join(f"{100 * each:+.2f}" for each in moved)
 
 
 def _name(region: Region) -> str:

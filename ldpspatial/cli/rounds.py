@@ -10,7 +10,7 @@ import numpy as np
 
 from client_sdk import Grid
 from client_sdk.rounds import Campaign
-from ldpspatial.cli.documents import read_document
+from ldpspatial.cli.documents import blamed, read_document
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.options import grid_options, make_grid
 from ldpspatial.cli.output import result_folder, show, show_table
@@ -267,7 +267,8 @@ def map_(store: str, digest: str, out: Path, overwrite: bool) -> None:
 
 
 def _read(document: Path) -> Campaign:
-    return Campaign.from_json(read_document(document, "CAMPAIGN"))
+    with blamed("CAMPAIGN", document):
+        return Campaign.from_json(read_document(document))
 
 
 async def _with_tables(opened: "Store") -> None:

@@ -83,12 +83,13 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
         progress("count reports") as (stage, _),
         result_folder(options["out"], options["overwrite"], inputs, SERIES_RESULTS) as folder,
     ):
+        rule = chosen_rule(options, series.template.grid)
         counted = count_windows(reports, series, options["on_invalid"], options["windows"])
         found = write_series(
             folder,
             series,
             counted,
-            chosen_rule(options, series.template.grid),
+            rule,
             options["smoothing"],
             options["method"],
             options["minimum"],

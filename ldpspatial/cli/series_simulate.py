@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpspatial.cli.documents import read_series
-from ldpspatial.cli.options import column_options
+from ldpspatial.cli.documents import blamed, read_series
+from ldpspatial.cli.options import COLUMNS, column_options
 from ldpspatial.cli.output import progress, result_folder, show_table
 from ldpspatial.collecting.series_maps import moment
 from ldpspatial.collecting.series_simulation import people_of_series, play_series
@@ -58,14 +59,17 @@ def simulate(document: Path, points: tuple[Path, ...], out: Path, **options: Any
         )
     plane = series.template.grid.kind == "plane"
     columns = options["lat"], options["lon"]
+
+    def positions(file: Path) -> NDArray[np.float64]:
+        with blamed("POINTS", file, **COLUMNS):
+            found = read_points(file, *columns, plane=plane, on_missing=options["on_missing"])
+        return found.coordinates
+
     with (
         progress("play windows"),
         result_folder(out, False, (document, *points)) as folder,
     ):
-        windows = (
-            read_points(file, *columns, plane=plane, on_missing=options["on_missing"]).coordinates
-            for file in points
-        )
+        windows = map(positions, points)
         drawn = people_of_series(series, options["people"], np.random.default_rng())
         facts = play_series(folder, series, windows if points else drawn, options["outsiders"])
     rows = [

@@ -11,10 +11,11 @@ from click.core import ParameterSource
 
 from client_sdk import Collection, Grid
 from client_sdk.shared import character_fault
-from ldpspatial.cli.documents import read_collection
+from ldpspatial.cli.documents import blamed, read_collection
 from ldpspatial.cli.estimator_options import chosen_rule, estimator_options
 from ldpspatial.cli.options import (
     CHOICES,
+    COLUMNS,
     column_options,
     fit_grid,
     grid_options,
@@ -174,8 +175,10 @@ def _people_and_collection(options: dict[str, Any]) -> tuple[Points, Collection]
 
 
 def _read(options: dict[str, Any], plane: bool) -> Points:
-    columns = options["lat"], options["lon"]
-    return read_points(options["points"], *columns, plane=plane, on_missing=options["on_missing"])
+    path: Path = options["points"]
+    with blamed("POINTS", path, **COLUMNS):
+        columns = options["lat"], options["lon"]
+        return read_points(path, *columns, plane=plane, on_missing=options["on_missing"])
 
 
 def _people_and_grid(options: dict[str, Any]) -> tuple[Points, Grid, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from client_sdk import Collection, Series
-from ldpspatial.cli.documents import read_collection, read_document
+from ldpspatial.cli.documents import read_collection, read_series
 from ldpspatial.cli.estimator_options import chosen_rule, estimator_options, side_files
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
@@ -129,7 +129,7 @@ def add_series(store: str, document: Path, minimum: int, leeway: int) -> None:
     Example:
       ldpspatial store add-series berlin.db week.json --minimum 1000 --leeway 7200
     """
-    series = Series.from_json(read_document(document, "SERIES"))
+    series = read_series(document)
 
     async def act(opened: "Store") -> str:
         from ldpspatial.service import windows  # noqa: PLC0415

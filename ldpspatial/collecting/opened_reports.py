@@ -182,9 +182,19 @@ def _check_header(file: Path) -> None:
 def _columns(relation: Relation, parquet: bool, file: Path) -> Columns:
     """Check the columns of a file; return those that count, with the types to read them as."""
     held = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    names = {name.strip().lower() for name in held}
+    if column := next((each for each in _TOTALS if each in names), None):
+        raise InputError(
+            f"reports must be a line for each report, but {file} has a column {column}, as maps "
+            "and counts of cells have: give the reports that it was made of, or counts as "
+            "ldpspatial count writes them (.json)"
+        )
     for column in ("row", "col"):
         if column not in held:  # what is held instead is not repeated: it may be positions
-            raise InputError(f"reports must have the columns row and col, {file} has no {column}")
+            likeness = next((told for sign, told in _OTHERS.items() if sign in names), "")
+            raise InputError(
+                f"reports must have the columns row and col, {file} has no {column}{likeness}"
+            )
     if not parquet:  # what DuckDB makes of the first lines need not fit the others
         held = {**dict.fromkeys(held, "VARCHAR"), "row": "DOUBLE", "col": "DOUBLE"}
     for column, (content, types) in _CONTENT.items():
@@ -194,6 +204,19 @@ def _columns(relation: Relation, parquet: bool, file: Path) -> Columns:
     kept = [column for column in (*_CONTENT, "collection") if column in held]
     return {c: "BIGINT" if held[c] in WHOLE_NUMBERS else held[c] for c in kept}
 
+
+# Columns of maps and of counts, whose lines are cells with their row and column.
+_TOTALS = ("density", "share", "people", "count", "counts", "reports", "n")
+# By a column of theirs, what else may be given in the place of reports.
+_OTHERS = {
+    **dict.fromkeys(
+        ("latitude", "longitude", "lat", "lon", "lng"),
+        ": ldpspatial simulate plays a collection on positions",
+    ),
+    "south": ": ldpspatial ranges reads regions",
+    "source_row": ": it holds a plan of ldpspatial distance",
+    "release": ": it holds a comparison of ldpspatial compare",
+}
 
 _CONTENT = {
     "row": ("whole numbers", WHOLE_NUMBERS),

@@ -72,7 +72,12 @@ def read_counts(path: str | os.PathLike[str], collection: Collection) -> ReportC
         more than 2^53.
     """
     instance("collection", collection, Collection)
-    found = _document(path)
+    return _counts("path", path, collection)
+
+
+def _counts(field: str, path: str | os.PathLike[str], collection: Collection) -> ReportCounts:
+    """Return the counts in a file, which messages call by the name of a parameter."""
+    found = _document(field, path)
     if found["collection"] != collection.digest:
         raise InputError(
             f"counts must be those of collection {collection.digest[:12]}..., "
@@ -94,7 +99,7 @@ def collection_of(path: str | os.PathLike[str]) -> str:
     InputError
         The file is missing or holds no counts.
     """
-    return str(_document(path)["collection"])
+    return str(_document("path", path)["collection"])
 
 
 def add_counts(parts: Sequence[ReportCounts]) -> ReportCounts:
@@ -149,21 +154,24 @@ def count_files(
     if again := [file for file in files if places[os.path.realpath(file)] > 1]:
         raise InputError(f"reports must be different files, but {again[0]} is given twice")
     is_counts = [file.suffix.lower() == SUFFIX for file in files]
-    parts = [read_counts(file, collection) for file in compress(files, is_counts)]
+    parts = [_counts("reports", file, collection) for file in compress(files, is_counts)]
     reports = [file for file, is_one in zip(files, is_counts, strict=True) if not is_one]
     if reports or not parts:
         parts.append(count_reports(reports, collection, on_invalid))
     return add_counts(parts)
 
 
-def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _document(field: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the fields of a file of counts, of which the schema is checked."""
-    file = existing_file(path)
+    file = existing_file(path, field)
     try:
         document = json.loads(file.read_bytes())
         found = {field: document[field] for field in FIELDS}
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"path must name a file of counts, got {str(path)!r}") from None
+        raise InputError(
+            f"{field} must be counts that ldpspatial count wrote where a file ends in {SUFFIX}, "
+            f"got {str(path)!r}"
+        ) from None
     if found["schema"] != SCHEMA:
         raise InputError(f"schema must be {SCHEMA!r} in {path}, got {shown(found['schema'])}")
     return found

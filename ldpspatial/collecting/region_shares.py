@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.influence import RegionInfluence, influence
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.area import people_in_area
 from ldpspatial.estimation.intervals.regions import (
@@ -28,11 +29,12 @@ from ldpspatial.files.regions import (
 )
 from ldpspatial.places.regions import Region, check_regions, cut_cells
 from ldpspatial.places.within import Within
-from ldpspatial.validate import callback, instance, number_array, one_of
+from ldpspatial.validate import callback, instance, number_array, number_in, one_of
 
 Path_ = str | os.PathLike[str]
 Array = NDArray[np.float64]
 
+MOVED = ("reached_down", "reached_up", "proven_down", "proven_up")
 ROUNDING = 1e-9  # a share outside its interval by no more than this counts as inside
 
 
@@ -55,6 +57,8 @@ class RegionShare:
         Wherever in their cells people are, the map puts its share between the two.
     by_public_weights : float
         How much of the share, from 0 to 1, is in cut cells that public weights divide.
+    forged : RegionInfluence or None
+        What forgers make of the region's share of the map, where that was asked for.
     """
 
     region: Region
@@ -64,6 +68,16 @@ class RegionShare:
     wholly_inside: float
     touched: float
     by_public_weights: float = 0.0
+    forged: RegionInfluence | None = None
+
+    @property
+    def moved(self) -> tuple[float, float, float, float] | None:
+        """By how much forgers move the share: attacks down and up, then what is proved of all."""
+        if self.forged is None:
+            return None
+        found = self.forged
+        lower, upper = found.lower - found.share, found.upper - found.share
+        return lower, upper, found.least - found.share, found.most - found.share
 
     @property
     def is_outside(self) -> bool:
@@ -116,6 +130,8 @@ class RegionShares(RegionTable):
     trust : float in [0, 1], optional
         How much the reports say that the public weights inside cells are right
         (:func:`ldpspatial.estimation.intervals.trust.learned_trust`); None without such weights.
+    forged : float in (0, 1), optional
+        Share of all reports of which rows say how far forgers can move them, where they do.
     """
 
     n: int
@@ -124,6 +140,7 @@ class RegionShares(RegionTable):
     rows: tuple[RegionShare, ...]
     of_all: float = 1.0
     trust: float | None = None
+    forged: float | None = None
 
     @property
     def regions(self) -> list[Region]:
@@ -132,7 +149,7 @@ class RegionShares(RegionTable):
 
     @property
     def numbers(self) -> dict[str, list[float]]:
-        """Share, ends of its interval, people, and what public weights did."""
+        """Share, ends of its interval, people, what public weights did and what forgers can do."""
         numbers = {
             "share": [row.share.estimate for row in self.rows],
             "lower": [row.share.lower for row in self.rows],
@@ -142,6 +159,10 @@ class RegionShares(RegionTable):
         if self.trust is not None:
             numbers["by_public_weights"] = [row.by_public_weights for row in self.rows]
             numbers["trust"] = [self.trust] * len(self.rows)
+        moved = [row.moved for row in self.rows if row.moved is not None]
+        if self.forged is not None:
+            numbers["forged"] = [self.forged] * len(self.rows)
+            numbers |= dict(zip(MOVED, map(list, zip(*moved, strict=True)), strict=True))
         return numbers
 
     @property
@@ -168,6 +189,7 @@ def region_shares(
     progress: Callable[[int, int], None] | None = None,
     area: ArrayLike | Sequence[Region] | None = None,
     within: Within | None = None,
+    forged: float | None = None,
 ) -> RegionShares:
     """Return the share of the people in each region, with confidence intervals.
 
@@ -190,13 +212,17 @@ def region_shares(
     within : Within, optional
         Public weights, by which cells that regions cut are divided: as much by them as the reports
         say that they are right, else by area. They must not come from these reports.
+    forged : float in (0, 1), optional
+        Tell how far forgers of this share of all reports can move each region, too
+        (:func:`ldpspatial.estimation.influence.influence`). It takes seconds a region.
 
     Raises
     ------
     InputError
         A bad argument; a channel or more cells than the method takes; too few reports for
         "fisher"; another method than posterior with an area, or hardly anybody in it; weights
-        within the cells of another grid, or without shapely.
+        within the cells of another grid, or without shapely; an area and forgers, or another
+        channel than a StampChannel with them.
 
     Examples
     --------
@@ -214,6 +240,12 @@ def region_shares(
     shape = instance("estimate", estimate, Estimate).density.shape
     check_regions(regions)
     callback("progress", progress)
+    forgers = None
+    if forged is not None:
+        number_in("forged", forged, "(0, 1)")
+        if area is not None:
+            raise InputError("forged must be left out where shares are of an area")
+        forgers = influence(estimate.channel, estimate.density, forged)  # type: ignore[arg-type]
     by_area = [check_weights(region.weights, shape) for region in regions]
     division = None if within is None else _Division(within, learned_trust(estimate, within))
     parts = by_area
@@ -234,11 +266,13 @@ def region_shares(
         if division is not None:
             known = division.known(region) & cut_cells(covered)
             row = replace(row, by_public_weights=_part_in(known, held * intervals.density))
+        if forgers is not None:
+            row = replace(row, forged=forgers.region(np.clip(held, 0, 1)))
         rows.append(row)
         if progress is not None:
             progress(len(rows), len(regions))
     trust = None if division is None else division.trust
-    return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all, trust)
+    return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all, trust, forged)
 
 
 @dataclass(frozen=True)
@@ -292,7 +326,9 @@ def write_csv(path: Path_, shares: RegionTable) -> None:
 
     Columns of shares: name, share, lower, upper, people, in_cut_cells, wholly_inside and touched,
     as in :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`. With
-    public weights inside cells also by_public_weights, and trust, the same in every line.
+    public weights inside cells also by_public_weights, and trust, the same in every line. Where
+    forgers were asked for, forged, the same in every line, reached_down, reached_up, proven_down
+    and proven_up: by how much attacks move the share, and what no forgery passes.
     Of changes: name, change, lower, upper, share and share_before, as in
     :class:`ldpspatial.collecting.region_changes.RegionChange`, and on_map.
 
@@ -323,8 +359,9 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
     Notes
     -----
     Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``, with
-    public weights inside cells ``by_public_weights`` and ``trust``, too; or ``name``, ``change``,
-    ``lower``, ``upper``, ``share`` and ``share_before``. The collection has ``reports`` (their
+    public weights inside cells ``by_public_weights`` and ``trust``, too, and what forgers can do as
+    in :func:`write_csv`; or ``name``, ``change``, ``lower``, ``upper``, ``share`` and
+    ``share_before``. The collection has ``reports`` (their
     number), ``level`` and ``method`` of the intervals.
 
     Raises

@@ -338,7 +338,7 @@ def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, RuntimeError,
             zipfile.BadZipFile, zlib.error):  # fmt: skip
         raise InputError(
-            "ESTIMATE must be an estimate.npz of simulate or estimate, or the folder that holds "
+            "path must be an estimate.npz of simulate or estimate, or the folder that holds "
             f"it, but {str(file)!r} is not"
         ) from None
     with input_errors():

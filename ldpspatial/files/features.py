@@ -111,7 +111,7 @@ def geojson_features(file: Path, column: Column | None) -> list[Feature]:
         raise InputError(f"{error} in {file.name!r}") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InputError(
-            f"REGIONS must be a GeoJSON FeatureCollection, but {file.name!r} is not"
+            f"path must be a GeoJSON FeatureCollection, but {file.name!r} is not"
         ) from None
     found = None
     if column is not None:
@@ -137,4 +137,4 @@ def _finite(text: str) -> float:
 
 def _not_finite(text: str) -> NoReturn:
     """Refuse a number that Python reads and that could not be written again as JSON."""
-    raise InputError(f"REGIONS must hold finite numbers, got {shown(text)}")
+    raise InputError(f"path must hold finite numbers, got {shown(text)}")

@@ -115,7 +115,7 @@ def read_features(
     ):
         parts = " (a .shp needs its .shx and .dbf beside it)" if suffix == ".shp" else ""
         raise InputError(
-            f"REGIONS must be a GIS file that can be read, but {file.name!r} cannot{parts}"
+            f"path must be a GIS file that can be read, but {file.name!r} cannot{parts}"
         ) from None
     features = []
     for number, (value, shape) in enumerate(zip(source.values, shapes, strict=True), 1):
@@ -218,7 +218,7 @@ def _in_archive(file: Path) -> str:
     if len(folders) == 1 and all(each.suffix.lower() == ".shp" for each in found):
         return f"/vsizip/{file.absolute()}/{folders.pop()}"
     raise InputError(
-        f"REGIONS must be an archive of one GIS file or of one folder of Shapefiles, but "
+        f"path must be an archive of one GIS file or of one folder of Shapefiles, but "
         f"{file.name!r} holds {listed([str(each) for each in found]) if found else 'none'}"
     )
 
@@ -250,8 +250,7 @@ def _parquet_source(file: Path, column: Column | None) -> _Source:
     kept = told["columns"][geometry]
     if kept["encoding"] != "WKB":
         raise InputError(
-            f"REGIONS must hold its geometries as WKB, but {file.name!r} has "
-            f"{shown(kept['encoding'])}"
+            f"path must hold its geometries as WKB, but {file.name!r} has {shown(kept['encoding'])}"
         )
     columns = [name for name in pq.read_schema(file).names if name not in told["columns"]]
     wanted = [column.find(file, columns)] if column is not None and columns else []
@@ -269,13 +268,13 @@ def _mover(libraries: _Libraries, file: Path, given: Any, grid: Grid) -> Any:
     if grid.kind == "plane":
         if system is not None and system.is_geographic:
             raise InputError(
-                f"REGIONS must be on the plane of the map, but {file.name!r} is in degrees "
+                f"path must be on the plane of the map, but {file.name!r} is in degrees "
                 f"({system.name})"
             )
         return lambda shape: shape
     if system is None:
         raise InputError(
-            f"REGIONS must say in which coordinate system it is, but {file.name!r} does not "
+            f"path must say in which coordinate system it is, but {file.name!r} does not "
             "(a Shapefile says so in a .prj beside it)"
         )
     degrees = libraries.pyproj.CRS(DEGREES)
@@ -283,7 +282,7 @@ def _mover(libraries: _Libraries, file: Path, given: Any, grid: Grid) -> Any:
         return lambda shape: shape
     if not (system.is_geographic or system.is_projected):
         raise InputError(
-            f"REGIONS must be in degrees or in a projection of the Earth, but {file.name!r} is in "
+            f"path must be in degrees or in a projection of the Earth, but {file.name!r} is in "
             f"{system.name} ({system.type_name})"
         )
     transformer = libraries.pyproj.Transformer.from_crs(system, degrees, always_xy=True)

@@ -1,11 +1,9 @@
-"""Regions in files: rectangles in tables, polygons in GIS files, read, and written with numbers.
-
-Messages call the file REGIONS, as the command ``ranges`` does.
-"""
+"""Regions in files: rectangles in tables, polygons in GIS files, read, and written with numbers."""
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,8 @@ import pyarrow.csv as pa_csv
 from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
-from ldpspatial.errors import InputError
+from client_sdk.shared import TURN, UNIT
+from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.columns import as_numbers, read_columns
 from ldpspatial.files.features import Column, Feature, no_layers
@@ -32,6 +31,7 @@ from ldpspatial.validate import file_path, instance, number_array, shown, true_o
 
 Path_ = str | os.PathLike[str]
 
+DEGREES = (180.0, 90.0)  # the most of longitude and latitude
 SIDES = ("south", "west", "north", "east")
 
 
@@ -68,15 +68,16 @@ def read_regions(
     list of Region
         In the order of the file. The third is called "region 3" where it has no name. One that
         lies outside of the map, or in part, says so (``on_map``). Geometries are GeoJSON in the
-        coordinates of the grid.
+        coordinates of the grid. Where all lie outside and would not with their axes exchanged, or
+        are degrees where the map is of a plane, an :class:`ldpspatial.errors.InputWarning` says so.
 
     Raises
     ------
     InputError
         The file is missing, damaged, empty or none of these, or its extra is not installed; there
         is no such layer or column; its coordinate system is unknown, or one of degrees for a plane;
-        a number is missing or not finite; a region is no polygon or an invalid one, or all miss the
-        map. The message names the row or feature.
+        a number is missing or not finite; a region is no polygon or an invalid one. The message
+        names the row or feature.
 
     Examples
     --------
@@ -102,13 +103,71 @@ def read_regions(
         known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *FEATURE_SUFFIXES)
         raise InputError(f"path must end in one of {', '.join(known)}, got {file.name!r}")
     if not found:
-        raise InputError(f"REGIONS must hold at least one region, but {file.name!r} holds none")
-    if not any(region.on_map for region in found):
-        raise InputError(
-            "REGIONS must hold a region that overlaps the map, but all of "
-            f"{file.name!r} lie outside of its square: are latitude and longitude exchanged?"
+        raise InputError(f"path must hold at least one region, but {file.name!r} holds none")
+    if named and (fault := _misplacement(found, grid)):
+        warnings.warn(
+            f"all regions of {file.name!r} lie outside of the map's square: {fault}",
+            InputWarning,
+            stacklevel=2,
         )
     return found
+
+
+def read_area(path: Path_, grid: Grid, layer: str | None = None) -> list[Region]:
+    """Read the regions that an area is made of, which need no names.
+
+    Parameters
+    ----------
+    path, grid, layer
+        As of :func:`read_regions`.
+
+    Raises
+    ------
+    InputError
+        As of :func:`read_regions`; or all of the area is outside of the map.
+    """
+    found = read_regions(path, grid, layer, named=False)
+    if not any(region.on_map for region in found):
+        fault = _misplacement(found, grid)
+        raise InputError(
+            f"path must hold a region that overlaps the map, but all of {Path(path).name!r} lie "
+            f"outside of its square{fault and ': '}{fault}"
+        )
+    return found
+
+
+def _misplacement(regions: Sequence[Region], grid: Grid) -> str:
+    """Say what is likely wrong with coordinates of regions that all lie outside, or nothing."""
+    if any(region.on_map for region in regions):
+        return ""
+    corners = [np.array(list(_positions(each.geometry))) for each in regions if each.geometry]
+    # Longitude (x) first: of its rectangle each has a least and a largest.
+    ends = [(each.min(axis=0), each.max(axis=0)) for each in corners]
+    if any(_meets(grid, *low, *high) for low, high in ends):
+        return "are latitude and longitude (y and x) exchanged?"
+    square = np.array([grid.west, grid.south, grid.west + grid.width, grid.south + grid.height])
+    square = square / UNIT
+    are_degrees = [(np.abs(each) <= DEGREES).all() for each in corners]
+    if grid.kind == "plane" and all(are_degrees) and (np.abs(square) > DEGREES * 2).any():
+        return "are they in degrees? The map is of a plane"
+    return ""
+
+
+def _positions(geometry: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    """Yield the positions of a GeoJSON Polygon or MultiPolygon."""
+    polygons = geometry["coordinates"]
+    for rings in polygons if geometry["type"] == "MultiPolygon" else [polygons]:
+        for ring in rings:
+            yield from ((position[0], position[1]) for position in ring)
+
+
+def _meets(grid: Grid, south: float, west: float, north: float, east: float) -> bool:
+    """Tell whether a rectangle meets the square, in whichever turn of longitudes it is."""
+    turn = TURN / UNIT if grid.kind == "geographic" else 0.0
+    square = grid.south / UNIT, (grid.south + grid.height) / UNIT
+    left, right = grid.west / UNIT, (grid.west + grid.width) / UNIT
+    across = any(west + k * turn < right and east + k * turn > left for k in (-1, 0, 1))
+    return south < square[1] and north > square[0] and across
 
 
 def write_regions_csv(
@@ -227,14 +286,14 @@ def _rectangles(file: Path, grid: Grid, name_column: str | None) -> list[Region]
     missing = [name for name in wanted if layout.names.count(name) != 1]
     if missing:
         raise InputError(
-            f"REGIONS must have the columns {', '.join(wanted)} once each, "
+            f"path must have the columns {', '.join(wanted)} once each, "
             f"but {file.name!r} lacks or repeats {', '.join(missing)}"
         )
     # As labels, so that a message can tell what stands in the place of a number.
     columns = read_columns(layout, [], [layout.names.index(name) for name in (*SIDES, called)])
     if columns.ragged:
         raise InputError(
-            f"REGIONS must have {len(layout.names)} fields in every row, "
+            f"path must have {len(layout.names)} fields in every row, "
             f"but row {columns.first_ragged} of {file.name!r} has not"
         )
     *fields, names = columns.arrays

@@ -20,13 +20,15 @@ from ldpspatial.files.map_place import Place
 from ldpspatial.files.map_tables import column_numbers
 from ldpspatial.files.maps import read_map
 from ldpspatial.files.points import LATITUDE_NAMES, LONGITUDE_NAMES, read_points
-from ldpspatial.files.regions import SIDES, read_regions
+from ldpspatial.files.regions import SIDES, read_area
 from ldpspatial.files.table_layout import (
     PARQUET_SUFFIXES,
     TEXT_SUFFIXES,
     existing_file,
     find_column,
     fold,
+    is_number,
+    listed,
     table_layout,
 )
 from ldpspatial.places.regions import polygon_window
@@ -75,10 +77,12 @@ def read_support(path: Path_, grid: Grid, layer: str | None = None) -> Array:
     file = existing_file(path)
     instance("grid", grid, Grid)
     if _is_of_regions(file):
-        regions = read_regions(file, grid, layer, named=False)
+        regions = read_area(file, grid, layer)
         weights = [region.weights for region in regions]
         return np.asarray(np.minimum(np.sum(weights, axis=0), 1.0))  # regions rarely overlap
     no_layers(file, layer)
+    held = f"regions ({', '.join(SIDES)}) or the share of each cell (row, col, {SUPPORT_COLUMN})"
+    _check_columns("support", file, {"row", "col", SUPPORT_COLUMN}, held)
     found = read_map(file, SUPPORT_COLUMN)
     _check_grid("support", file, found.values, found.place, grid)
     if found.values.max() > 1:
@@ -188,6 +192,8 @@ def _public_map(
         found = _of_points(file, grid, column)
     else:
         no_layers(file, layer)
+        held = f"places (latitude, longitude) or a number for each cell (row, col, {PRIOR_COLUMN})"
+        _check_columns(field, file, {"row", "col"}, held)
         given = read_map(file, column or PRIOR_COLUMN)
         if given.place is None:
             _check_grid(field, file, given.values, None, collected)
@@ -205,6 +211,13 @@ def _names(file: Path) -> list[str]:
     if not file.name.lower().endswith(TEXT_SUFFIXES + PARQUET_SUFFIXES):
         return []
     return [fold(name) for name in table_layout(file, plain_row=True).names]
+
+
+def _check_columns(field: str, file: Path, needed: set[str], held: str) -> None:
+    """Refuse a table with names of columns that is none of what it may be."""
+    names = _names(file)
+    if names and not all(map(is_number, names)) and not needed <= set(names):
+        raise InputError(f"{field} must hold {held}, but {listed(table_layout(file))}")
 
 
 def _is_of_regions(file: Path) -> bool:
@@ -247,6 +260,9 @@ def _of_features(file: Path, grid: Grid, column: str | None, layer: str | None) 
     chosen = Column("column", column, PEOPLE_NAMES)
     for number, feature in enumerate(read_features(file, grid, layer, chosen), 1):
         try:
+            if feature.value is None:
+                names = PEOPLE_NAMES if column is None else (column,)
+                raise InputError(f"{' or '.join(names)} must be a number, got none")
             people = number_in(chosen.field, feature.value, "[0, inf)")
             _spread(people, feature.geometry, grid, found)
         except (InputError, PositionError) as error:

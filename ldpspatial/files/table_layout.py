@@ -142,19 +142,19 @@ def is_number(text: str) -> bool:
     return True
 
 
-def existing_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file.
+def existing_file(path: str | os.PathLike[str], field: str = "path") -> Path:
+    """Return the path of a file, which messages call by the name of a parameter.
 
     Raises
     ------
     InputError
         There is no such file, or only a folder or a device of that name.
     """
-    file = file_path("path", path)
+    file = file_path(field, path)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "is not a regular file"
         what = what if file.exists() else "does not exist"
-        raise InputError(f"path must name a file, got {str(file)!r}, which {what}")
+        raise InputError(f"{field} must name a file, got {str(file)!r}, which {what}")
     return file
 
 

@@ -177,6 +177,7 @@ def plan(
     progress: Progress | None = None,
     windows: int | None = None,
     answers: int | None = None,
+    on_stage: Callable[[str], None] | None = None,
 ) -> Plan:
     """Simulate collections on grids of several sizes and measure how far their maps are off.
 
@@ -206,6 +207,7 @@ def plan(
         Both for a series: the collection is repeated in ``windows`` windows of time, of which each
         device answers ``answers`` drawn at random. A window is expected to hold devices x answers /
         windows reports. devices x answers may be at most 10,000,000.
+    on_stage : callable (name of the stage that begins), optional
 
     Returns
     -------
@@ -228,6 +230,7 @@ def plan(
     n = whole_number("devices", devices, 1, MAX_DEVICES)
     check_generator(rng)
     callback("progress", progress)
+    stage = callback("on_stage", on_stage) or (lambda _: None)
     series = None
     if windows is not None or answers is not None:
         series = Series.of(windows, answers, n, MAX_DEVICES)
@@ -244,6 +247,7 @@ def plan(
     plays = len(tables) + 2 + (2 if series else 0)
     tell = _counter(progress, len(laws) * rounds * plays)
     uniform = np.empty((len(laws), rounds))
+    stage(f"play collections on grids of {', '.join(map(str, sizes))} cells a side")
     for m, law in enumerate(laws.values()):
         for k in range(rounds):
             points = law.draw(n, rng)
@@ -259,9 +263,11 @@ def plan(
         _row(table, measured[:, :, s], uniform, names, side) for s, table in enumerate(tables)
     )
     taken = tables[rows.index(_recommended(rows))]
+    stage(f"play what is recommended on {taken.cells} cells a side")
     designs = measure_designs(taken, laws, side, n, rounds, rng, tell)
     collection = f"{n} {mechanism} reports at epsilon {micro / MICRO:g}"
     warnings = tuple(_warnings(rows, names, collection, designs))
+    stage("forge reports")
     forged = forged_influence(taken, laws, rng)
     found = Plan(
         side, micro / MICRO, n, mechanism, names, rows, total, warnings, designs, None, forged
@@ -269,6 +275,7 @@ def plan(
     if series is None:
         return found
     best = found.recommended_design
+    stage("play the series")
     played = plan_series(series, best, taken, laws, side, rounds, rng, tell)
     return replace(found, series=played)
 

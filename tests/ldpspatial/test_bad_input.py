@@ -817,6 +817,7 @@ DOCUMENTED = {
             "windows": optional(whole(1, 100_000)),
             "answers": optional((*whole(1, 100_000), 3)),
             "progress": CALLBACK,
+            "on_stage": CALLBACK,
         },
     ),
     "planning.foretold.synthetic_densities": Row(
@@ -1139,6 +1140,7 @@ DOCUMENTED = {
                 (*NO_ARRAYS, MAP[:2], np.full((5, 5), 2.0), np.zeros((5, 5)), [squares()[0], 3])
             ),
             "within": optional(NO_WITHIN),
+            "forged": optional(SHARE),
         },
         {"regions": "regions region_weights", "area": "area regions"},
     ),
@@ -1294,6 +1296,14 @@ DOCUMENTED = {
             **{"path": READ, "grid": NO_GRID, "named": FLAG},
             **{"layer": (*TEXT, "nothing"), "name_column": (*TEXT, "nothing")},
         },
+    ),
+    "files.regions.read_area": Row(
+        region_files.read_area,
+        lambda place: {
+            "path": file_with(place, "r.csv", "name,south,west,north,east\na,0,0,1,1\n"),
+            **{"grid": GRID, "layer": None},
+        },
+        {"path": READ, "grid": NO_GRID, "layer": (*TEXT, "nothing")},
     ),
     "files.regions.write_regions_geopackage": Row(
         region_files.write_regions_geopackage,

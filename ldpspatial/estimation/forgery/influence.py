@@ -101,7 +101,7 @@ class Influence:
         """
         region = number_array("weights", weights, self.density.shape, "[0, 1]", bools=True)
         honest = float((region * self.density).sum())
-        if not self.share:
+        if not self.share or not np.ptp(region):  # of an even one the map tells nothing
             return RegionInfluence(honest, honest, honest, honest, honest)
         least, lower = self._least(region)
         most, upper = self._least(-region)

@@ -84,7 +84,7 @@ def test_a_failed_audit_says_so_and_fails(
     [
         (("dam",), "A mechanism or a release needs --epsilon and --cells."),
         (("dam", "--epsilon", 3.5), "A mechanism or a release needs --epsilon and --cells."),
-        (("dam", "--epsilon", 0, "--cells", 5), "epsilon must be a number from 0.000001 to 20"),
+        (("dam", "--epsilon", 0, "--cells", 5), "--epsilon must be a number from 0.000001 to 20"),
         (("dam", "--epsilon", 1, "--cells", 0), "cells must be a whole number from 1 to 4096"),
         (("dam", "--epsilon", 1, "--cells", 5, "--radius", 11), "from 0 to 10, got 11"),
         ((*DAM[1:], "--draws", 1), "draws must be a whole number from 1000 to 100000000, got 1"),
@@ -94,7 +94,7 @@ def test_a_failed_audit_says_so_and_fails(
         ((*DAM[1:], "--runs", 10), "--runs and --seed are for releases that draw from no table"),
         ((*DAM[1:], "--seed", 9), "--runs and --seed are for releases that draw from no table"),
         (("k-rr", *DAM[2:], "--seed", 1), "--runs and --seed are for releases that draw from no"),
-        (("none.json",), "COLLECTION cannot be read at none.json: No such file or directory"),
+        (("none.json",), "COLLECTION 'none.json': cannot be read: No such file or directory"),
     ],
 )
 def test_bad_questions_are_refused_in_one_line(arguments: tuple[object, ...], rule: str) -> None:

@@ -96,7 +96,7 @@ def test_an_existing_file_is_never_replaced(tmp_path: Path) -> None:
     path.write_text("mine")
     for out in (path, tmp_path):
         error = refusal("collection", "new", "c", *SQUARE, *NEW, "--out", out)
-        assert error == f"out must be a new file, got {out}: a collection never changes"
+        assert error == f"--out must be a new file, got {out}: a collection never changes"
     assert path.read_text() == "mine"
 
 
@@ -113,9 +113,9 @@ def test_a_disk_of_one_cell_is_warned_of_once(tmp_path: Path) -> None:
     ("arguments", "rule"),
     [
         (("c", *NEW), "Give the square: --center and --side-km, --bounds, or --plane."),
-        (("", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
-        (("a\nb", *SQUARE, *NEW), "name must be a text of 1 to 200 visible characters"),
-        (("c", *SQUARE, *NEW, "--max-reports", 0), "max_reports must be a whole number from 1"),
+        (("", *SQUARE, *NEW), "NAME must be a text of 1 to 200 visible characters"),
+        (("a\nb", *SQUARE, *NEW), "NAME must be a text of 1 to 200 visible characters"),
+        (("c", *SQUARE, *NEW, "--max-reports", 0), "--max-reports must be a whole number from 1"),
         (("c", *SQUARE, "--cells", 15, "--epsilon", 0.1234567), "a whole number of millionths"),
         (
             ("c", *SQUARE, *NEW, *DAM, "--squared-radius", 5),

@@ -59,8 +59,12 @@ def test_bad_parts_are_refused(folder: Path) -> None:
     out = folder / "out.json"
     told = refusal("count", folder / "other.json", part, "--out", out)
     assert "holds those of another one" in told
-    assert "must name a file of counts" in refusal("count", document, document, "--out", out)
-    assert "out must end in .json" in refusal("count", document, part, "--out", folder / "out.csv")
+    assert "must be counts that ldpspatial count wrote" in refusal(
+        "count", document, document, "--out", out
+    )
+    assert "--out must end in .json" in refusal(
+        "count", document, part, "--out", folder / "out.csv"
+    )
     assert not out.exists()
 
 
@@ -68,14 +72,14 @@ def test_only_counts_of_the_collection_are_replaced(folder: Path) -> None:
     document, part, out = (folder / f"{name}.json" for name in ("berlin", "part", "out"))
     command = ("count", document, folder / "monday.parquet", "--out")
     succeed(*command, part)
-    new = "out must be a new file"
+    new = "--out must be a new file"
     assert refusal(*command, part) == f"{new}, got {str(part)!r} (--overwrite replaces it)"
     succeed(*command, part, "--overwrite")
     out.write_text(part.read_text().replace(COLLECTION.digest, OTHER.digest))
     for kept in (folder / "other.json", out):
         before = kept.read_bytes()
         told = refusal(*command, kept, "--overwrite")
-        rule = "out must be new, or counts of this collection to be replaced"
+        rule = "--out must be new, or counts of this collection to be replaced"
         assert told == f"{rule}, got {str(kept)!r}"
         assert kept.read_bytes() == before
 
@@ -101,7 +105,7 @@ def test_of_two_commands_at_once_one_writes_the_counts(
     with monkeypatch.context() as patched:
         patched.setattr(count, "_counted", meanwhile)
         told = refusal(*asked)
-    new = "out must be a new file"
+    new = "--out must be a new file"
     assert told == f"{new}, got {str(out)!r}, which another command has written meanwhile"
     assert out.read_text() == "of the other"
     out.unlink()
@@ -120,11 +124,11 @@ def test_no_part_counts_twice_and_none_is_overwritten(folder: Path) -> None:
     assert "is given twice" in told
     for overwritten in (document, part, folder / "link.json"):
         told = refusal("count", document, part, "--out", overwritten, "--overwrite")
-        assert "out must not replace an input" in told
+        assert "--out must not replace an input" in told
     assert {file: file.read_bytes() for file in kept} == kept
     names = [f"{scheme}://nobody@localhost:1/berlin" for scheme in ("postgresql", "postgres")]
     told = refusal("count", document, *names, "--out", out)
-    assert "parts must be different stores, but one is given twice" in told
+    assert "PARTS must be different stores, but one is given twice" in told
     assert not out.exists()
 
 
@@ -198,7 +202,7 @@ def test_stores_that_cannot_be_counted_are_refused(folder: Path) -> None:
     told = refusal("count", folder / "other.json", closed, "--out", out)
     assert "collection must be one that the store has" in told
     told = refusal("count", document, closed, f"{folder}/./closed.db", "--out", out)
-    assert "parts must be different stores, but one is given twice" in told
+    assert "PARTS must be different stores, but one is given twice" in told
     twice = np.concatenate([some_records(20), some_records(20)])
     twice["place"][0] = twice["place"][1:][twice["place"][1:] != twice["place"][0]][0]
     told = refusal("count", document, stored(folder / "b.db", twice), "--out", out)

@@ -147,7 +147,7 @@ def test_columns_may_differ_between_the_files(tmp_path: Path) -> None:
     assert rows(first, second, *named)["moved"] == "nothing"
     assert rows(first, first, "--column", "people")["moved"] == "nothing"
     error = refusal("distance", first, second, "--column", "people")
-    assert error.startswith(f"{second}: column must name one column, got 'people'")
+    assert error.startswith("SECOND: column must name one column, got 'people'")
     error = refusal("distance", first, second, *named, "--column", "more")
     assert error == "Give --column once, or twice: for FIRST and for SECOND."
 
@@ -225,26 +225,29 @@ def test_outputs_are_checked_before_the_work(
     ("values", "rule"),
     [
         ([[1, 2], [3, 4]], "both maps must have one grid, got 2 x 3 and 2 x 2 cells"),
-        ([[0.0] * 3] * 2, "{}: density must be above 0 somewhere, but 'bad.csv' holds zeros only"),
+        (
+            [[0.0] * 3] * 2,
+            "SECOND: density must be above 0 somewhere, but 'bad.csv' holds zeros only",
+        ),
         (
             [[1, -1.5, 1]] * 2,
-            "{}: density must be finite and 0 or more, got -1.5 at row 0, col 1 of 'bad.csv'",
+            "SECOND: density must be finite and 0 or more, got -1.5 at row 0, col 1 of 'bad.csv'",
         ),
         (
             [[1, 1, 1], [1, np.nan, 1]],
-            "{}: column 2 must hold a number in every row, but 1 of 2 rows of 'bad.csv' hold none "
-            "(first: row 2)",
+            "SECOND: column 2 must hold a number in every row, but 1 of 2 rows of 'bad.csv' hold "
+            "none (first: row 2)",
         ),
         (
             [[1, 1, 1], [1, 1, np.inf]],
-            "{}: density must be finite and 0 or more, got inf at row 1, col 2 of 'bad.csv'",
+            "SECOND: density must be finite and 0 or more, got inf at row 1, col 2 of 'bad.csv'",
         ),
     ],
 )
 def test_bad_maps(values: Any, rule: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
     bad = matrix(tmp_path, "bad.csv", values)
     plan = tmp_path / "plan.csv"
-    assert refusal("distance", pair[0], bad, "--plan", plan) == rule.format(bad)
+    assert refusal("distance", pair[0], bad, "--plan", plan) == rule
     assert not plan.exists()
 
 

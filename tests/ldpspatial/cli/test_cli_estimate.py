@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -67,6 +68,72 @@ def test_the_files_of_a_simulation_give_its_map_again(played: Path, tmp_path: Pa
     }
     assert (second["rejected"], second["repeated"], second["ids_checked"]) == ({}, 0, True)
     assert result.stdout.startswith("300 reports, each 2-LDP\n")
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (("row", "col", "density"), "density"),
+        (("row", "col", "latitude", "longitude", "Share"), "share"),
+        (("row", "col", "people"), "people"),
+        (("row", "col", "count"), "count"),
+        (("id", "row", "col", "n"), "n"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_maps_and_counts_are_not_taken_for_reports(
+    columns: tuple[str, ...], told: str, suffix: str, played: Path, tmp_path: Path
+) -> None:
+    table = pa.table({name: [1, 2] for name in columns})
+    file = tmp_path / f"other.{suffix}"
+    write = pq.write_table if suffix == "parquet" else pa_csv.write_csv
+    write(table, file)
+    out = tmp_path / "map"
+    for drop in ((), ("--on-invalid", "drop")):
+        error = refusal("estimate", played / "collection.json", file, *drop, "--out", out)
+        assert error.startswith(f"REPORTS must be a line for each report, but {file} has a column ")
+        assert f"has a column {told}, as maps and counts of cells have: give " in error
+    assert not out.exists()
+
+
+def test_the_estimate_beside_the_reports_is_not_taken_for_them(
+    played: Path, tmp_path: Path
+) -> None:
+    error = refusal(
+        *("estimate", played / "collection.json", played / "estimate.csv"), "--out", tmp_path / "m"
+    )
+    assert "estimate.csv has a column density, as maps" in error
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("lat,lon\n48,11\n", ": ldpspatial simulate plays a collection on positions"),
+        ("name,south,west,north,east\na,1,1,2,2\n", ": ldpspatial ranges reads regions"),
+        ("source_row,source_col,mass\n1,1,1\n", ": it holds a plan of ldpspatial distance"),
+        ("release,epsilon,w2\ndam,1,2\n", ": it holds a comparison of ldpspatial compare"),
+        ("a,b\n1,2\n", ""),
+    ],
+)
+def test_what_else_a_file_may_be_is_told(
+    text: str, remedy: str, played: Path, tmp_path: Path
+) -> None:
+    file = write_file(tmp_path, "other.csv", text)
+    error = refusal("estimate", played / "collection.json", file, "--out", tmp_path / "map")
+    assert error == f"REPORTS must have the columns row and col, {file} has no row{remedy}"
+
+
+def test_a_summary_is_named_where_another_file_belongs(played: Path, tmp_path: Path) -> None:
+    summary, out = played / "summary.json", ("--out", tmp_path / "map")
+    reports = played / "reports.parquet"
+    error = refusal("estimate", summary, reports, *out)
+    assert error.startswith(f"COLLECTION {str(summary)!r}: ")
+    error = refusal("estimate", played / "collection.json", summary, *out)
+    rule = "counts that ldpspatial count wrote where a file ends in .json"
+    assert error == f"REPORTS must be {rule}, got {str(summary)!r}"
+    for option in ("--support", "--prior"):
+        error = refusal("estimate", played / "collection.json", reports, option, summary, *out)
+        assert error == f"{option} must be a GeoJSON FeatureCollection, but 'summary.json' is not"
 
 
 def test_reports_may_come_as_text_in_parts_and_without_ids(played: Path, tmp_path: Path) -> None:
@@ -223,12 +290,12 @@ def test_a_verdict_names_what_counts_look_like() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("r.csv", "a,b\n1,2\n", "reports columns row col"),
+        ("r.csv", "a,b\n1,2\n", "REPORTS columns row col"),
         ("r.csv", "row,col\nhere,2\n", "row"),
-        ("r.csv", "row,col\n", "reports"),
-        ("r.csv", "48.567,11.567\n48.567,11.567\n", "reports columns row col"),
+        ("r.csv", "row,col\n", "REPORTS"),
+        ("r.csv", "48.567,11.567\n48.567,11.567\n", "REPORTS columns row col"),
         ("r.parquet", "no parquet", "reports"),
-        ("r.txt", "row,col\n1,1\n", "reports must be .parquet .csv r.txt"),
+        ("r.txt", "row,col\n1,1\n", "REPORTS must be .parquet .csv r.txt"),
     ],
 )
 def test_files_that_hold_no_reports_are_refused(
@@ -244,6 +311,6 @@ def test_files_that_hold_no_reports_are_refused(
 def test_reports_must_be_files_that_exist(played: Path, tmp_path: Path) -> None:
     for path in (tmp_path / "none.parquet", tmp_path):
         error = refusal("estimate", played / "collection.json", path, "--out", tmp_path / "map")
-        assert error.startswith("reports must be")
+        assert error.startswith("REPORTS must be")
         assert str(path) in error
     assert not any(tmp_path.iterdir())

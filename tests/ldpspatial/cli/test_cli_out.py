@@ -109,7 +109,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next(is_new: bool, tmp_pat
 def test_an_earlier_result_is_kept_without_overwrite(result: Path) -> None:
     before = contents(result)
     error = refusal(*PLAY, "--out", result)
-    assert error == f"out must be a new or empty folder, got {result} (--overwrite replaces it)"
+    assert error == f"--out must be a new or empty folder, got {result} (--overwrite replaces it)"
     assert contents(result) == before
 
 
@@ -139,7 +139,7 @@ def test_overwrite_refuses_a_folder_that_is_no_result(
     before = contents(tmp_path)
     for arguments in ((*PLAY, "--overwrite"), ("demo",)):
         error = refusal(*arguments, "--out", tmp_path)
-        assert "out must be new, empty or an earlier result to be replaced" in error
+        assert "--out must be new, empty or an earlier result to be replaced" in error
         assert str(tmp_path) in error
     assert contents(tmp_path) == before
 
@@ -148,10 +148,10 @@ def test_overwrite_never_removes_an_input(result: Path) -> None:
     before = contents(result)
     inputs = result / "collection.json", result / "reports.parquet"
     error = refusal("estimate", *inputs, "--out", result, "--overwrite")
-    assert "out must not hold an input when it is replaced" in error
+    assert "--out must not hold an input when it is replaced" in error
     points = result / "estimate.csv"
     error = refusal("simulate", points, *PLAY[5:], "--out", result, "--overwrite")
-    assert "out must not hold an input when it is replaced" in error
+    assert "--out must not hold an input when it is replaced" in error
     assert contents(result) == before
 
 
@@ -167,10 +167,10 @@ def test_a_link_is_followed(result: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("out", "rule"),
     [
-        ("file", "out must be a folder, got the file"),
-        ("file/r", "out must lie in a folder that can be written"),
-        ("no/such/r", "out must lie in a folder that can be written"),
-        ("r" * 300, "out must lie in a folder that can be written"),
+        ("file", "--out must be a folder, got the file"),
+        ("file/r", "--out must lie in a folder that can be written"),
+        ("no/such/r", "--out must lie in a folder that can be written"),
+        ("r" * 300, "--out must lie in a folder that can be written"),
     ],
     ids=["file", "below a file", "no parent", "long"],
 )
@@ -188,7 +188,7 @@ def test_a_folder_that_may_not_be_written_is_refused(
     # Not by permissions: a superuser may write everywhere.
     monkeypatch.setattr(Path, "mkdir", raising(PermissionError(13, "Permission denied")))
     error = refusal(*PLAY, "--out", tmp_path / "r")
-    rule = "out must lie in a folder that can be written"
+    rule = "--out must lie in a folder that can be written"
     assert error == f"{rule}, got {tmp_path / 'r'}: Permission denied"
     assert os.listdir(tmp_path) == []
 

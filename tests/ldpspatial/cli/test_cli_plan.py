@@ -134,7 +134,7 @@ def test_the_collection_that_is_recommended_is_written(tmp_path: Path) -> None:
         3.5,
     )
     assert made.table.radius**2 <= disk_squared_radius(5, 3.5, 3000)
-    assert "out must be a new file" in refusal(*asked, *where)
+    assert "--out must be a new file" in refusal(*asked, *where)
 
 
 def test_with_a_ring_the_square_is_larger_than_the_area_by_the_radius(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_with_a_ring_the_square_is_larger_than_the_area_by_the_radius(tmp_path: 
     inner = np.zeros((made.grid.cells,) * 2)
     inner[ring:-ring, ring:-ring] = 1
     assert area.weights == pytest.approx(inner, abs=1e-5)
-    assert "out must be a new file" in refusal(
+    assert "--out must be a new file" in refusal(
         *asked, "--out", tmp_path / "collection.json", "--ring"
     )
 
@@ -169,10 +169,12 @@ def test_half_a_place_is_refused_and_nothing_is_written_that_is_not_recommended(
     place = ("--center", "48,11", "--name", "noon", "--out", out)
     assert rule in refusal(*asked, *place, "--windows", 2, "--answers", 1)
     polar = ("--center", "89.99,11", "--name", "noon", "--out", out)
-    assert "lat must lie within 85 degrees" in refusal(*asked, *polar)
+    assert "--center and --side-km: lat must lie within 85 degrees" in refusal(*asked, *polar)
     nowhere = (*place[:-1], tmp_path / "no" / "c.json")
-    assert "out must lie in a folder that exists" in refusal(*asked, *nowhere)
-    assert "name must be" in refusal(*asked, "--center", "48,11", "--name", "n" * 201, "--out", out)
+    assert "--out must lie in a folder that exists" in refusal(*asked, *nowhere)
+    assert "--name must be" in refusal(
+        *asked, "--center", "48,11", "--name", "n" * 201, "--out", out
+    )
     far, level = Lead(2.0, 1.0), Lead(0.0, 0.0)
     designs = tuple(Design(m, 5, "em", 520.0, 9.0, 666.0, level, far, ()) for m in ("disk",) * 2)
     row = PlanRow(15, 800.0, 3, 500.0, 11.0, 326.0, 650.0, 0.2, ())
@@ -190,7 +192,7 @@ def test_half_a_place_is_refused_and_nothing_is_written_that_is_not_recommended(
     [
         ("--side-km", 0, "'--side-km': 0.0 is not in the range 0<x<=20000"),
         ("--side-km", "nan", "Invalid value for '--side-km': nan is not a finite number."),
-        ("--epsilon", 0, "epsilon must be a number from 0.000001 to 20, got 0.0"),
+        ("--epsilon", 0, "--epsilon must be a number from 0.000001 to 20, got 0.0"),
         ("--devices", 0, "devices must be a whole number from 1 to 10000000, got 0"),
         ("--devices", "many", "'--devices': 'many' is not a valid integer"),
         ("--cells", 129, "cells must be a whole number from 1 to 128, got 129"),

@@ -121,7 +121,7 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_opened_is_refused(store: Path, tmp_path: Path) -> None:
     document = store.with_name("campaign.json")
-    assert "out must be a new file" in refusal("rounds", "new", *NEW, "--out", document)
+    assert "--out must be a new file" in refusal("rounds", "new", *NEW, "--out", document)
     assert "Give the square" in refusal(
         "rounds", "new", "x", "--epsilon", 1, "--start", "2030-01-01T11:00Z", "--every", "1h",
         "--out", tmp_path / "x.json",

@@ -101,7 +101,7 @@ def test_a_length_has_a_unit(tmp_path: Path, length: str, seconds: int) -> None:
         (("--every", "1.5h"), "must be a whole number with"),
         (("--windows", 0), "windows must be a whole number from 1 to 100000, got 0"),
         (("--answers", 8), "answers must be at most windows = 7, got 8"),
-        (("--epsilon", 0), "epsilon must be a number from 0.000001"),
+        (("--epsilon", 0), "--epsilon must be a number from 0.000001"),
     ],
 )
 def test_bad_options_are_named(tmp_path: Path, change: tuple[object, ...], message: str) -> None:

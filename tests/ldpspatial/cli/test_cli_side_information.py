@@ -72,7 +72,7 @@ def test_a_prior_of_the_same_reports_is_refused(place: Path) -> None:
     given = ("estimate", out / "collection.json", out / "reports.parquet")
     code, told = run(*given, "--prior", out / "estimate.npz", "--out", place / "again")
     assert code == 1
-    assert "prior must not be made of the reports that are estimated" in told
+    assert "--prior must not be made of the reports that are estimated" in told
     assert not (place / "again").exists()
 
 
@@ -89,7 +89,10 @@ def test_a_prior_of_the_same_reports_is_refused(place: Path) -> None:
         (("--rule", "field", "--support", "land.csv", "--support-layer", "pop"), "got 'pop'"),
         (("--rule", "field", "--prior", "towns.csv", "--prior-layer", "pop"), "got 'pop'"),
         (("--rule", "field", "--prior", "none.csv"), "none.csv"),
-        (("--rule", "field", "--prior", "land.csv"), "row must name one column"),
+        (
+            ("--rule", "field", "--prior", "land.csv"),
+            "--prior must hold places (latitude, longitude) or a number",
+        ),
         (("--rule", "field", "--prior", "towns.csv", "--prior-column", "beds"), "'beds'"),
     ],
 )

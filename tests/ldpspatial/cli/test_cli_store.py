@@ -67,11 +67,11 @@ def test_from_an_empty_store_to_a_map(store: Path, tmp_path: Path) -> None:
     parquet = tmp_path / "reports.parquet"
     export = ("store", "export", store, digest, "--out", parquet)
     assert "200 reports" in succeed(*export).output
-    assert "out must be a new file" in refusal(*export)
+    assert "--out must be a new file" in refusal(*export)
     assert "200 reports" in succeed(*export, "--overwrite").output
     (tmp_path / "link.parquet").symlink_to(store)
     onto_store = (*export[:-1], tmp_path / "link.parquet", "--overwrite")
-    assert "out must not replace an input" in refusal(*onto_store)
+    assert "--out must not replace an input" in refusal(*onto_store)
     assert "counted" in succeed("store", "list", store).output
     one, two = tmp_path / "one", tmp_path / "two"
     document = tmp_path / "berlin.json"
@@ -95,7 +95,7 @@ def test_from_an_empty_store_to_a_map(store: Path, tmp_path: Path) -> None:
         (["close", "{new}", "{digest}"], "store must be a file, found none at"),
         (["new", "{store}"], "store must be a new file"),
         (["add", "{store}", "{document}", "--minimum", "3"], "collection must be new"),
-        (["token", "{store}", "x", "--revoke"], "name must be that of a token"),
+        (["token", "{store}", "x", "--revoke"], "--name must be that of a token"),
         (["list", "{document}"], "must be a file that ldpspatial made, and .* is no file"),
     ],
 )

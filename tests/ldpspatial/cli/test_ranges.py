@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pytest
 from client_sdk import Grid
 from ldpspatial.cli import main
 from ldpspatial.collecting.results import read_estimate
+from ldpspatial.errors import InputError
 from ldpspatial.estimation import EM, Field, cell_intervals, region_share
+from ldpspatial.files.regions import read_area, read_regions
 from ldpspatial.places.regions import polygon, rectangle
-from tests.support.command_line import refusal, run, succeed
+from tests.support.command_line import refusal, run, succeed, write_people
 from tests.support.files import write_file
 
 HEADER = "name,south,west,north,east\n"
@@ -152,6 +155,73 @@ def test_the_example_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.stdout.endswith("Written to shares.csv\nWritten to shares.geojson\n")
 
 
+def test_forgers_are_told_of_each_region(played: Path, tmp_path: Path) -> None:
+    file = write_file(tmp_path, "r.csv", HEADER + CENTRE)
+    shown = succeed("ranges", played, file, "--forged", 0.02, "--csv", tmp_path / "shares.csv")
+    head, line = (each.split() for each in shown.stdout.splitlines()[1:3])
+    assert head[-4:] == ["0.02", "forged", "at", "most"]
+    (row,) = rows_of(tmp_path / "shares.csv")
+    names = ("reached_down", "reached_up", "proven_down", "proven_up")
+    moved = [f"{100 * float(row[name]):+.2f}" for name in names]
+    assert [line[-6], line[-4], line[-3], line[-1]] == moved
+    assert "If 2 % of all reports are forged, attacks that were tried move shares" in shown.stdout
+    for more in (("--of", file), ("--since", played)):
+        error = refusal("ranges", played, file, "--forged", 0.02, *more)
+        assert error == "--forged takes neither --since nor --of."
+    assert "--forged" in refusal("ranges", played, file, "--forged", 1)
+
+
+@pytest.mark.parametrize("several", ["", "farther,91,91,92,92\n"])
+def test_a_file_of_regions_that_all_lie_outside_is_answered(
+    several: str, played: Path, tmp_path: Path
+) -> None:
+    file = write_file(tmp_path, "r.csv", HEADER + "far,90,90,91,91\n" + several)
+    shown = succeed("ranges", played, file, "--csv", tmp_path / "shares.csv").stdout
+    rows = rows_of(tmp_path / "shares.csv")
+    assert f"Regions that leave the map: {len(rows)} of {len(rows)}, {len(rows)} of them " in shown
+    for row in rows:
+        assert {float(row[name]) for name in ("share", "lower", "people", "on_map")} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("grid", "regions", "fault"),
+    [
+        (Grid.from_center(48, 11, 9000, 6), "a,10.98,47.99,11.02,48.01\n", "exchanged"),
+        (Grid.plane(5e6, 4e5, 9000, 6), "a,47.9,10.9,48.1,11.1\n", "are they in degrees?"),
+        (Grid.plane(5e6, 4e5, 9000, 6), "a,401000,5001000,402000,5002000\n", "exchanged"),
+        (Grid.plane(5e6, 4e5, 9000, 6), "a,47.9,10.9,48.1,11.1\nb,5e6,4e5,5001000,401000\n", ""),
+        (Grid.from_center(48, 11, 9000, 6), "a,50,11,51,12\n", ""),
+    ],
+)
+def test_regions_outside_for_a_likely_reason_are_warned_of(
+    grid: Grid, regions: str, fault: str, tmp_path: Path
+) -> None:
+    file = write_file(tmp_path, "r.csv", HEADER + regions)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_regions(file, grid)
+    told = [str(each.message) for each in caught]
+    if not fault:
+        assert not told
+        return
+    (warning,) = told
+    assert warning.startswith("all regions of 'r.csv' lie outside of the map's square: ")
+    assert fault in warning
+    with pytest.raises(InputError, match=f"^path must hold a region that overlaps.*{fault[:8]}"):
+        read_area(file, grid)
+
+
+def test_a_warning_of_regions_outside_reaches_the_user(tmp_path: Path) -> None:
+    people = write_people(tmp_path / "people.csv")
+    where = ("--center", "48.0,11.0", "--side-km", 6, "--cells", 5, "--epsilon", 3)
+    way = ("--intervals", "none", "--estimator", "em", "--out", tmp_path / "r")
+    assert run("simulate", people, *where, *way).exit_code == 0
+    file = write_file(tmp_path, "r.csv", HEADER + "a,10.99,47.99,11.01,48.01\n")
+    result = run("ranges", tmp_path / "r", file)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: all regions of 'r.csv' lie outside")
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("home", ["geometry", "properties"])
 def test_numbers_that_are_not_finite_are_refused_wherever_they_stand(
@@ -179,11 +249,6 @@ def test_a_name_that_utf8_cannot_hold_is_written_all_the_same(played: Path, tmp_
             "name,south,west,north\na,1,2,3\n",
             "columns name, south, west, north, east once",
         ),
-        (
-            "r.csv",
-            HEADER + "far,90,90,91,91\n" + "farther,91,91,92,92\n",
-            "a region that overlaps the map, but all of 'r.csv' lie outside",
-        ),
         ("r.csv", HEADER + "a,2,0,1,3\n", "row 1 of 'r.csv': south must lie below north"),
         (
             "r.csv",
@@ -196,7 +261,7 @@ def test_a_name_that_utf8_cannot_hold_is_written_all_the_same(played: Path, tmp_
         ("r.csv", HEADER + "a,0,0,1,nan\n", "row 1 of 'r.csv': east must be a number, got 'nan'"),
         ("r.csv", HEADER + "a,0,0,1,inf\n", "row 1 of 'r.csv': east must be a number in"),
         ("r.csv", HEADER + CENTRE + "a,1,2\n", "5 fields in every row, but row 2"),
-        ("r.txt", HEADER + CENTRE, "path must end in"),
+        ("r.txt", HEADER + CENTRE, "REGIONS must end in"),
         ("r.geojson", "{}", "REGIONS must be a GeoJSON FeatureCollection"),
         ("r.geojson", "[1]", "REGIONS must be a GeoJSON FeatureCollection"),
         ("r.geojson", "not json", "REGIONS must be a GeoJSON FeatureCollection"),
@@ -307,6 +372,6 @@ def test_shares_of_an_area_leave_the_rest_out(played: Path, tmp_path: Path) -> N
     everyone = [float(row["share"]) for row in rows_of(alone)]
     assert float(centre["share"]) > everyone[0]
     empty = write_file(tmp_path, "empty.csv", HEADER)
-    assert refusal("ranges", played, regions, "--of", empty).startswith("--of: path must hold rows")
-    rule = "method must be posterior for shares of an area, got 'fisher'"
+    assert refusal("ranges", played, regions, "--of", empty).startswith("--of must hold rows")
+    rule = "--method must be posterior for shares of an area, got 'fisher'"
     assert refusal("ranges", played, regions, "--of", area, "--method", "fisher") == rule

@@ -1,5 +1,7 @@
 """Shares of many regions from Python: the numbers of ``region_share``, the files of ``ranges``."""
 
+import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +9,10 @@ import pytest
 
 from client_sdk import Collection, Grid
 from ldpspatial import EM, Estimate, StampChannel, region_share
-from ldpspatial.collecting.region_shares import region_shares, write_csv, write_geojson
+from ldpspatial.collecting.region_shares import MOVED, region_shares, write_csv, write_geojson
 from ldpspatial.collecting.results import read_estimate, write_npz
+from ldpspatial.errors import InputError
+from ldpspatial.estimation.influence import influence
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.files.regions import read_regions
 from ldpspatial.places.regions import Region, rectangle
@@ -42,6 +46,30 @@ def test_each_region_has_the_share_that_it_has_alone(found: Estimate) -> None:
     parts = [row.in_cut_cells for row in shares.rows]
     assert parts == [0, pytest.approx(part / shares.rows[1].share.estimate), 0]
     assert calls == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_region_tells_how_far_forgers_move_it(found: Estimate, tmp_path: Path) -> None:
+    boxes = {"corner": (0, 0, 2, 2), "all": (0, 0, 6, 6), "none": (9, 9, 10, 10)}
+    regions = [Region.rectangle(name, SQUARE.grid, *box) for name, box in boxes.items()]
+    shares = region_shares(found, regions, forged=0.05)
+    forgers = influence(found.channel, found.density, 0.05)  # type: ignore[arg-type]
+    corner, everything, nothing = shares.rows
+    assert corner.forged == forgers.region(regions[0].weights)
+    assert everything.moved == nothing.moved == (0, 0, 0, 0)
+    assert corner.moved is not None
+    down, up, least, most = corner.moved
+    assert least <= down < -0.01 < 0.01 < up <= most
+    write_csv(tmp_path / "shares.csv", shares)
+    write_geojson(tmp_path / "shares.geojson", SQUARE.grid, shares)
+    with (tmp_path / "shares.csv").open() as stream:
+        line = next(csv.DictReader(stream))
+    feature = json.loads((tmp_path / "shares.geojson").read_text())["features"][0]["properties"]
+    for name, value in zip(MOVED, corner.moved, strict=True):
+        assert float(line[name]) == feature[name] == value
+    assert float(line["forged"]) == feature["forged"] == 0.05
+    assert "forged" not in region_shares(found, regions[:1]).numbers
+    with pytest.raises(InputError, match=r"^forged must be left out where shares are of an area"):
+        region_shares(found, regions, area=regions[0].weights, forged=0.05)
 
 
 def test_a_share_is_outside_beyond_rounding(found: Estimate) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from client_sdk import Grid
 from ldpspatial import InputError
-from ldpspatial.files.regions import read_regions, write_regions_geopackage
+from ldpspatial.files.regions import read_area, read_regions, write_regions_geopackage
 from ldpspatial.files.side_information import read_prior, read_support
 from ldpspatial.places.regions import Region, polygon
 
@@ -373,7 +373,7 @@ def test_what_is_no_polygon_is_told_by_its_row_and_kind(
 def test_a_system_that_does_not_fit_is_refused(
     system: str | None, grid: Grid, rule: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=f"^REGIONS must be {rule}|^REGIONS {rule}"):
+    with pytest.raises(InputError, match=f"^path must be {rule}|^path {rule}"):
         read_regions(write(tmp_path / "a.gpkg", system=system), grid)
 
 
@@ -382,7 +382,7 @@ def test_a_system_that_does_not_fit_is_refused(
 def test_a_damaged_file_is_one_error(content: bytes, suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"a{suffix}"
     file.write_bytes(content)
-    with pytest.raises(InputError, match=f"^REGIONS must be a GIS file .* but 'a{suffix}' cannot"):
+    with pytest.raises(InputError, match=f"^path must be a GIS file .* but 'a{suffix}' cannot"):
         read_regions(file, GRID)
 
 
@@ -409,8 +409,10 @@ def test_an_empty_file_and_one_elsewhere_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"at least one region, but 'a.gpkg' holds none"):
         read_regions(write(tmp_path / "a.gpkg", []), GRID)
     far = Grid.from_bounds(-10.0, 100.0, 1.0, 4)
+    file = write(tmp_path / "b.gpkg")
+    assert {region.on_map for region in read_regions(file, far)} == {0.0}
     with pytest.raises(InputError, match=r"all of 'b.gpkg' lie outside"):
-        read_regions(write(tmp_path / "b.gpkg"), far)
+        read_area(file, far)
 
 
 @pytest.mark.parametrize("package", ["pyogrio", "pyproj"])

@@ -92,7 +92,10 @@ def test_towns_count_with_their_people_or_once_each(tmp_path: Path) -> None:
         ("lat,lon,pop\n52.05,13.05,many\n", "'pop' must hold a number in every row"),
         ("lat,lon\n1,1\n", "prior must hold people inside the square, but 'x.csv' has none"),
         ("1,2\n3,4\n", "prior must have 4 x 4 cells as the collection, but 'x.csv' has 2 x 2"),
-        ("a,b\n1,2\n", "row must name"),
+        (
+            "a,b\n1,2\n",
+            r"prior must hold places .* or a number for each cell .*, but 'x.csv' has the",
+        ),
     ],
 )
 def test_priors_that_say_nothing_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -213,10 +213,22 @@ def test_the_default_grids_suit_side_and_devices(
 def test_progress_counts_every_play() -> None:
     calls = []
     maps = {"szipf": synthetic_maps()["szipf"]}
-    found = plan(120, 4, 230, seeded(), maps=maps, repeats=2, progress=lambda *at: calls.append(at))
+    stages: list[str] = []
+    found = plan(
+        *(120, 4, 230, seeded()),
+        maps=maps,
+        repeats=2,
+        progress=lambda *at: calls.append(at),
+        on_stage=stages.append,
+    )
     assert [row.cells for row in found.rows] == [10, 12]
     plays = 2 * (2 + 2)  # and two designs on the grid that is taken
     assert calls == [(k + 1, plays) for k in range(plays)]
+    assert stages == [
+        "play collections on grids of 10, 12 cells a side",
+        f"play what is recommended on {found.recommended.cells} cells a side",
+        "forge reports",
+    ]
     assert (found.side_m, found.epsilon, found.devices) == (120, 4, 230)
     assert (found.mechanism, found.maps) == ("disk", ("szipf",))
 
