@@ -33,9 +33,8 @@ SAMPLES = 128  # maps kept
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
 MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the waves
 FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
-SHORT = 0.055  # step of a chain, below which it mixes slowly
-# Chains that go on anew, how often, and their trajectories: a stage and half of the visits.
-MOST_ANEW, TIMES_ANEW, ANEW = 8, 2, 12
+SHORT = 0.04  # step of a chain, below which it mixes slowly
+MOST_ANEW, ANEW = 8, 12  # chains that go on anew; trajectories of a stage, or of half the visits
 STACK = 32  # maps that are looked at together
 
 
@@ -62,8 +61,8 @@ class Effort:
         Whether steps on that way are solved roughly: it takes less time, and chains of few cells
         that start there are caught more often.
     anew : bool
-        Whether chains whose steps come out short go on in coordinates made for where they are:
-        fewer chains, and farther. Beyond WIDE cells a side that takes too long.
+        Whether chains whose steps come out short, or that do not agree, go on in coordinates made
+        for where they are: fewer chains, and farther. Beyond WIDE cells a side it takes too long.
     """
 
     way: int = 3
@@ -249,12 +248,10 @@ def _walked(
     chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
     chains.adapt(effort.stages, effort.stage, told)
     half = effort.visits // 2
-    if effort.anew and prior.size > FEW and chains.length < SHORT:
-        for _ in range(TIMES_ANEW):
-            chains = chains.anew(prior, MOST_ANEW)
-            chains.settle(2, ANEW, told)
-        half, effort = ANEW, replace(effort, visits=2 * ANEW)
-    visits = [chains.visit(half, told), chains.visit(effort.visits - half, told)]
+    may_be_anew = effort.anew and prior.size > FEW
+    if may_be_anew and chains.length < SHORT:
+        chains, half, may_be_anew = _anew(chains, prior, told), ANEW, False
+    visits = [chains.visit(half, told), chains.visit(half, told)]
     turns = effort.turns(prior)
     for turn in range(1 + turns):
         # Without what came before, the way there; of the rest the more, the longer they go on.
@@ -263,8 +260,22 @@ def _walked(
             break
         if prior.cells**2 * prior.windows <= FEW:  # steps may be too long where chains are by now
             chains.adapt(2, effort.stage, told)
+        elif may_be_anew:
+            chains, half, may_be_anew = _anew(chains, prior, told), ANEW, False
+            visits = [chains.visit(half, told)]
         visits.append(chains.visit(half, told))
     return samples
+
+
+def _anew(chains: Chains, prior: FieldPrior, told: Told) -> Chains:
+    """Return chains of short steps in coordinates made for where they are, once they are settled.
+
+    Twice: from where the first are, the second know better where all are going.
+    """
+    for _ in range(2):
+        chains = chains.anew(prior, MOST_ANEW)
+        chains.settle(2, ANEW, told)
+    return chains
 
 
 def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:
