@@ -24,6 +24,7 @@ from experiments.setup import Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, recommended, wasserstein
 from ldpspatial.datasets import synthetic_maps
+from ldpspatial.errors import InputError
 from ldpspatial.estimation.smoothing import five_point
 from ldpspatial.plotting.heat_map import save_figure
 
@@ -77,7 +78,11 @@ class Outcome:
 @click.option("--most-users", default=USERS[-1], show_default=True, help="More are left out.")
 @click.option("--every", default=1, show_default=True, type=click.IntRange(1),
               help="Play one setting in so many.")  # fmt: skip
-def better_default(setup: Setup, most_users: int, every: int) -> None:
+@click.option("--least-users", default=0, show_default=True, help="Of these, fewer are left out.")
+@click.option("--least-epsilon", default=0.0, show_default=True, help="And so are smaller ones.")
+def better_default(
+    setup: Setup, most_users: int, every: int, least_users: int, least_epsilon: float
+) -> None:
     """Compare the recommended release with plain EM, DAM as published and smoothed EM, by map.
 
     Eleven squares of cities and three synthetic maps; 15, 32 and 64 cells a side, 10^3 to 10^8
@@ -86,7 +91,14 @@ def better_default(setup: Setup, most_users: int, every: int) -> None:
     """
     users = [n for n in USERS if n <= most_users]
     cases = [Case(*each) for each in product((*SQUARES, *SYNTHETIC), SIDES, users, EPSILONS)]
-    outcomes = played(setup, cases[::every])
+    chosen = [
+        case
+        for case in cases[::every]
+        if case.users >= least_users and case.epsilon >= least_epsilon
+    ]
+    if not chosen:
+        raise InputError("--most-users, --least-users and --least-epsilon must leave a setting")
+    outcomes = played(setup, chosen)
     text = "\n\n".join((by_map(outcomes), by_kind(outcomes), losses(outcomes)))
     click.echo(text)
     figure = draw(outcomes)

@@ -57,6 +57,16 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert "--data must hold" in result.output
 
 
+@pytest.mark.parametrize("left_out", [("--least-users", 1_001), ("--least-epsilon", 7.5)])
+def test_options_that_leave_no_setting_are_one_line(
+    left_out: tuple[str, float], tmp_path: Path
+) -> None:
+    given = ["--data", tmp_path, "--out", tmp_path / "out", "--most-users", 1_000, *left_out]
+    result = CliRunner().invoke(better_default, [*map(str, given)])
+    assert result.exit_code != 0
+    assert "must leave a setting" in result.output
+
+
 def test_reports_cell_by_cell_have_the_law_of_reports_one_by_one() -> None:
     """Means of 400 collections of each kind agree within 6 standard errors in every output cell."""
     table = response_table("disk", 1.5, 4, squared_radius=2)

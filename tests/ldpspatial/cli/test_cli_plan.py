@@ -236,9 +236,11 @@ def test_a_series_shows_its_maps_beside_the_risk_of_staying() -> None:
         "2 this series 7 P ± P",
         "7 all windows answered 24.5 P ± P",
     ]
-    named = [float(re.findall(r"(\d+\.\d)%", row)[0]) for row in rows]
-    assert named == sorted(named)
-    assert named[0] < named[-1]
+    found = [[float(each) for each in re.findall(r"(\d+\.\d)%", row)] for row in rows]
+    (one,), (several, error), (every, _) = found
+    # The first is exact and the others are played; two answers of single cells name no better one.
+    assert one - 3 * error <= several <= every
+    assert one < every
 
 
 def test_a_series_of_one_window_shows_one_map() -> None:
