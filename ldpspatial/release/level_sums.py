@@ -155,5 +155,12 @@ def averaged(one: NoisyLevel, other: NoisyLevel) -> NoisyLevel:
     sums = (1 - share) * one.sums + share * other.sums
     # Who is counted is drawn afresh for either: these errors are independent as well.
     per_person = (1 - share) ** 2 * one.per_person + share**2 * other.per_person
-    step = max(one.step, other.step)
-    return NoisyLevel(one.level, one.nodes, sums, (1 - share) * one.variance, per_person, step)
+    return NoisyLevel(
+        one.level,
+        one.nodes,
+        sums,
+        (1 - share) * one.variance,
+        per_person,
+        max(one.step, other.step),
+        excess=max(one.excess, other.excess),
+    )

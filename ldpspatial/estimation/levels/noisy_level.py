@@ -36,6 +36,9 @@ class NoisyLevel:
         Noise is in whole multiples of this, in people; 0 for steps too small to matter.
     measured : (m,) bool array, optional
         Nodes of which a sum was taken, by default all; of the others sums are of no meaning.
+    excess : float >= 0
+        Excess kurtosis of the noise of one sum: 3 for Laplace noise, 3 / k for k times as much
+        together, 0 for normal noise.
 
     Raises
     ------
@@ -50,6 +53,7 @@ class NoisyLevel:
     per_person: float = 0.0
     step: float = 0.0
     measured: Bools | None = field(default=None, repr=False)
+    excess: float = 3.0
 
     def __post_init__(self) -> None:
         level = whole_number("level", self.level, 0)
@@ -64,10 +68,11 @@ class NoisyLevel:
             raise InputError(f"variance must lie in [0, inf], got {variance}")
         per_person = number_in("per_person", self.per_person, "[0, inf)")
         step = number_in("step", self.step, "[0, inf)")
+        excess = number_in("excess", self.excess, "[0, inf)")
         checked = {"nodes": nodes, "sums": sums, "variance": variance, "per_person": per_person}
         if self.measured is not None:
             checked["measured"] = self._checked_mask(self.measured)
-        for name, value in {**checked, "step": step}.items():
+        for name, value in {**checked, "step": step, "excess": excess}.items():
             object.__setattr__(self, name, value)
 
     def _checked_mask(self, measured: object) -> Bools:

@@ -82,7 +82,11 @@ class DistributedLevels(OneVisit):
             scale = clients / seen.survivors
             sums = seen.counts.astype(np.float64) * scale
             variance = (seen.deviation * scale) ** 2
-            return NoisyLevel(level, nodes, sums, variance, scale - 1, step=scale)
+            one = noise_deviation(micro / MICRO, 1) ** 2
+            # Of k times the noise of a shard (3 + 1 / one) / k, which is discrete Laplace noise's;
+            # more than 3 is in its atoms, for which there is the step.
+            excess = min((3 * one + 1) / max(seen.deviation**2, 1 / 3), 3.0)
+            return NoisyLevel(level, nodes, sums, variance, scale - 1, step=scale, excess=excess)
 
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         budget = Budget(epsilon)
