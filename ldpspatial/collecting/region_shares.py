@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import Grid
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.influence import RegionInfluence, influence
+from ldpspatial.estimation.forgery.influence import RegionInfluence, influence
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.area import people_in_area
 from ldpspatial.estimation.intervals.regions import (

@@ -340,7 +340,7 @@ def test_the_installed_command_finds_a_module_in_the_folder_where_it_is_called(
         [sys.executable, "-c", call, *words],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
-    assert "nothing" in done.stdout, done.stderr
+    assert "mine:Coarse on 2 x 2 cells" in done.stdout, done.stderr
 
 
 def test_what_is_no_release_of_anything_is_refused() -> None:

@@ -272,5 +272,5 @@ def test_half_a_series_is_refused() -> None:
         "windows and answers must be given together, got no answers"
     )
     assert refusal(*SMALL, "--windows", 7, "--answers", 8) == (
-        "answers must be at most windows, 7, got 8"
+        "--answers must be at most windows, 7, got 8"
     )

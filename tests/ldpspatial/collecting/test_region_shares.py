@@ -12,7 +12,7 @@ from ldpspatial import EM, Estimate, StampChannel, region_share
 from ldpspatial.collecting.region_shares import MOVED, region_shares, write_csv, write_geojson
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.influence import influence
+from ldpspatial.estimation.forgery.influence import influence
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.files.regions import read_regions
 from ldpspatial.places.regions import Region, rectangle

@@ -215,7 +215,7 @@ def test_a_label_stands_for_one_release_in_a_folder(tmp_path: Path) -> None:
 
 def test_settings_of_one_release_have_labels_that_tell_them_apart() -> None:
     table = play(releases=[Blur(), Blur(width=0.1), "sparse-emd:w=3"], repeats=1, epsilons=[1.0])
-    assert table["release"].to_pylist() == ["blur", "blur:width=0.1", "sparse-emd:keep=3"]
+    assert table["release"].to_pylist() == ["blur", "blur:width=0.1", "sparse-emd:w=3"]
 
 
 def test_another_setting_of_a_release_is_another_run(tmp_path: Path) -> None:

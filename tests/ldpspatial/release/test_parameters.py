@@ -75,7 +75,9 @@ def test_the_list_says_what_else_a_parameter_is_called() -> None:
 def test_a_letter_means_what_the_paper_of_a_release_means_by_it() -> None:
     """b is the radius of DAM, and by how much an adaptive histogram expands."""
     found = find_releases(["dam:b=3", "adaptive-hierarchical:b=3"])
-    assert list(found) == ["dam:radius=3", "adaptive-hierarchical:expansion=3"]
+    assert list(found) == ["dam:b=3", "adaptive-hierarchical:b=3"]
+    expansion, radius = (label_of(found[each]) for each in ("adaptive-hierarchical:b=3", "dam:b=3"))
+    assert (radius, expansion) == ("dam:radius=3", "adaptive-hierarchical:expansion=3")
 
 
 @pytest.mark.parametrize(
