@@ -194,7 +194,7 @@ def test_all_releases_are_listed_with_their_claims() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--epsilon", 0), "each of epsilons must be a positive finite number, got 0"),
+        (("--epsilon", 0), "--epsilon must be a positive finite number, got 0"),
         (("--release", "dim"), "releases must be of"),
         (
             ("--users", 1000),
