@@ -48,7 +48,8 @@ def blamed(argument: str, path: Path, **options: str) -> Iterator[None]:
         told = f"{named[subject]} must {rule}" if must and subject in named else ""
         if path.name in message:
             return told or f"{argument}: {message}"
-        return f"{argument} {str(path)!r}: {told.removeprefix(f'{argument} ') or message}"
+        told = told.removeprefix(f"{argument} ") or message
+        return f"{argument} {str(path)!r}{' ' if told.startswith('cannot ') else ': '}{told}"
 
     try:
         yield

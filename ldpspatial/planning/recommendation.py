@@ -74,7 +74,7 @@ def recommended(
     Examples
     --------
     >>> recommended(cells=64, epsilon=3.5, n_users=10_000)
-    Disk(rule='field', squared_radius=135)
+    Disk(rule='field', squared_radius=112)
     >>> recommended(cells=64, epsilon=3.5, n_users=10_000, model="central")
     CentralLevels(aim='distance')
     """

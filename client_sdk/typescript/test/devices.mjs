@@ -8,14 +8,16 @@
 
 import { text } from "node:stream/consumers";
 
-import { inPages, Pages, withProfile } from "./support/browser.mjs";
+import { inTabs, Pages, withBrowser, withProfile } from "./support/browser.mjs";
 
 const [server, digest] = process.argv.slice(2);
 const pages = await Pages.open();
 pages.positions = await text(process.stdin);
 try {
   const url = pages.url("devices", { server, digest });
-  const [done] = await withProfile((profile) => inPages(pages, profile, [url]));
+  const [done] = await withProfile((profile) =>
+    withBrowser(profile, (browser) => inTabs(pages, browser, [url])),
+  );
   console.log(JSON.stringify(done));
 } finally {
   pages.close();

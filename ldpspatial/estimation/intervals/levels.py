@@ -151,8 +151,8 @@ def noise_deviations(level: float, excess: ArrayLike = 3.0) -> Array:
 
     Examples
     --------
-    >>> noise_deviations(0.95).round(3), noise_deviations(0.95, [0.0, 0.3]).round(3)
-    (np.float64(2.118), array([1.96 , 1.981]))
+    >>> noise_deviations(0.95, [3.0, 0.0, 0.3]).round(3)
+    array([2.118, 1.96 , 1.981])
     """
     normal = standard_errors(level)
     laplace = max(-log(1 - level) / sqrt(2), normal)

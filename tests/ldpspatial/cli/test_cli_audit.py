@@ -94,7 +94,7 @@ def test_a_failed_audit_says_so_and_fails(
         ((*DAM[1:], "--runs", 10), "--runs and --seed are for releases that draw from no table"),
         ((*DAM[1:], "--seed", 9), "--runs and --seed are for releases that draw from no table"),
         (("k-rr", *DAM[2:], "--seed", 1), "--runs and --seed are for releases that draw from no"),
-        (("none.json",), "COLLECTION 'none.json': cannot be read: No such file or directory"),
+        (("none.json",), "COLLECTION 'none.json' cannot be read: No such file or directory"),
     ],
 )
 def test_bad_questions_are_refused_in_one_line(arguments: tuple[object, ...], rule: str) -> None:

@@ -218,7 +218,7 @@ FAULTS = {
     "a weight and the total": (altered(center=1, total=1), r"weights\[0\]\[0\] .* not epsilon-LDP"),
     "truncated": (GOOD_DOCUMENT[:300].encode(), "the collection document is not valid JSON"),
     "empty": (b"", "the collection document is not valid JSON"),
-    "not UTF-8": (GOOD_DOCUMENT.encode("utf-16"), "COLLECTION .*: cannot be read: not UTF-8"),
+    "not UTF-8": (GOOD_DOCUMENT.encode("utf-16"), "COLLECTION .* cannot be read: not UTF-8"),
     "a list": (b"[]", "the collection document must be a JSON object"),
     "another schema": (
         altered(schema="x/9"),
@@ -246,7 +246,7 @@ def test_bad_documents(fault: str, tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_a_document(tmp_path: Path) -> None:
     error = refusal("collection", "show", tmp_path)
-    assert error == f"COLLECTION {str(tmp_path)!r}: cannot be read: Is a directory"
+    assert error == f"COLLECTION {str(tmp_path)!r} cannot be read: Is a directory"
 
 
 def test_a_good_command_after_all_this(visits: Path, tmp_path: Path) -> None:

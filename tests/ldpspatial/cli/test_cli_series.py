@@ -121,10 +121,12 @@ def test_bad_documents_and_windows_are_named(tmp_path: Path, path: Path) -> None
     out = tmp_path / "window.json"
     for window in (0, 8):
         told = refusal("series", "window", path, window, "--out", out)
-        assert f"window must be a whole number from 1 to 7, got {window}" in told
+        assert f"WINDOW must be a whole number from 1 to 7, got {window}" in told
     (tmp_path / "collection.json").write_text(series().collection(1).to_json())
     assert "schema must be 'ldpspatial/series/1'" in refusal(
         "series", "show", tmp_path / "collection.json"
     )
-    assert "SERIES cannot be read at" in refusal("series", "show", tmp_path / "none.json")
+    assert f"SERIES {str(tmp_path / 'none.json')!r} cannot be read" in refusal(
+        "series", "show", tmp_path / "none.json"
+    )
     assert not out.exists()

@@ -69,7 +69,7 @@ def test_districts_in_utm_come_back_with_their_shares(city: Path, tmp_path: Path
 
 def test_what_is_missing_is_told_before_any_work(city: Path, tmp_path: Path) -> None:
     regions = write(tmp_path / "a.gpkg", SHAPES, "EPSG:4326", "districts", NAMN=["box", "disk"])
-    assert "name_column must name one column of 'a.gpkg' ('NAMN')" in refusal(
+    assert "--name-column must name one column of 'a.gpkg' ('NAMN')" in refusal(
         "ranges", city / "r", regions
     )
     named = ("--name-column", "NAMN")

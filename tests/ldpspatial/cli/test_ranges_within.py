@@ -94,9 +94,13 @@ def test_python_and_the_command_write_the_same_file(kept: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("y,x\n50,50\n", (), "--within: within must hold people inside the square"),
-        ("y,x\n1,1\n", ("--within-column", "seats"), "--within: column must name"),
-        ("y,x\n1,1\n", ("--within-layer", "seats"), "--within: layer must be left out"),
+        (
+            "y,x\n50,50\n",
+            (),
+            "--within must hold people inside the square, but 'venues.csv' has none",
+        ),
+        ("y,x\n1,1\n", ("--within-column", "seats"), "--within-column must name"),
+        ("y,x\n1,1\n", ("--within-layer", "seats"), "--within-layer must be left out"),
     ],
 )
 def test_files_that_say_nothing_are_refused(

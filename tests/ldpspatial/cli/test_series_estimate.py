@@ -257,7 +257,7 @@ def test_what_cannot_be_compared_is_refused(
     assert "--since needs --method posterior" in refusal(
         *given, out / "window-01", "--method", "fisher"
     )
-    assert "--since: ESTIMATE must be" in refusal(*given, folder / "regions.csv")
+    assert "--since must be an estimate.npz" in refusal(*given, folder / "regions.csv")
     wider = Collection.create("wider", read(folder).template.grid, 3.5, radius=2)
     channel = StampChannel(wider.table)
     assert wider.table.radius != read(folder).template.table.radius

@@ -96,7 +96,7 @@ def test_a_file_that_was_changed_is_refused(tmp_path: Path, field: str, value: A
         read_counts(file, COLLECTION)
     del held[field]
     file.write_text(json.dumps(held))
-    with pytest.raises(InputError, match="must name a file of counts"):
+    with pytest.raises(InputError, match="must be counts that ldpspatial count wrote"):
         read_counts(file, COLLECTION)
 
 
@@ -146,5 +146,5 @@ def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"[]", b"x", b"\xff", b"[" * 10**5, b'{"schema": 3}'])
 def test_what_is_no_file_of_counts_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "c.json").write_bytes(content)
-    with pytest.raises(InputError, match="must name a file of counts"):
+    with pytest.raises(InputError, match="must be counts that ldpspatial count wrote"):
         read_counts(tmp_path / "c.json", COLLECTION)

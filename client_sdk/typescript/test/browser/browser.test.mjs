@@ -5,7 +5,7 @@ import { appendFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 
-import { Browser, inPages, Pages, withProfile } from "../support/browser.mjs";
+import { Browser, inTabs, Pages, withBrowser, withProfile } from "../support/browser.mjs";
 
 const COST = 1_400_000;
 const KILLS = Number(process.env.KILLS ?? 20);
@@ -16,9 +16,19 @@ before(async () => {
 });
 after(() => pages.close());
 
+/** Run with a new browser in a profile, and what opens pages in tabs of it. */
+function inBrowser(profile, run) {
+  return withBrowser(profile, (browser) => run((...urls) => inTabs(pages, browser, urls)));
+}
+
+/** Run with a new browser with a new profile. */
+function inNewBrowser(run) {
+  return withProfile((profile) => inBrowser(profile, run));
+}
+
 /** Run pages in a new browser with a new profile, in tabs of the same name of a store. */
 function once(...urls) {
-  return withProfile((profile) => inPages(pages, profile, urls));
+  return inNewBrowser((open) => open(...urls));
 }
 
 test("all vectors", async () => {
@@ -74,11 +84,11 @@ test("opening makes no ledger, and a deleted one is not made anew", async () => 
 });
 
 test("two tabs, a cap of 40, 120 attempts: exactly 40", async () => {
-  await withProfile(async (profile) => {
+  await inNewBrowser(async (open) => {
     const name = { name: "shared" };
-    await inPages(pages, profile, [pages.url("install", { ...name, cap: "56" })]);
+    await open(pages.url("install", { ...name, cap: "56" }));
     const spend = pages.url("spend", { ...name, attempts: "60", tabs: "2" });
-    const errors = await inPages(pages, profile, [spend, spend]);
+    const errors = await open(spend, spend);
     const handed = pages.heard.filter(({ kind }) => kind === "handed out");
     const tabs = new Set(handed.map(({ page }) => page));
     const ids = new Set(handed.map(({ value }) => value));
@@ -86,32 +96,30 @@ test("two tabs, a cap of 40, 120 attempts: exactly 40", async () => {
     console.log(`Chromium: two tabs, cap 40, 120 attempts: ${ids.size} handed out by ${tabs.size}`);
     assert.deepEqual([handed.length, ids.size, refused], [40, 40, 80]);
     assert.equal(tabs.size, 2);
-    const [{ spent, waiting, remaining }] = await inPages(pages, profile, [
-      pages.url("account", name),
-    ]);
+    const [{ spent, waiting, remaining }] = await open(pages.url("account", name));
     assert.deepEqual([spent, remaining], [40 * COST, 0]);
     assert.deepEqual(waiting, [...ids].sort());
   });
 });
 
 test("two tabs that ask for the same events have the same reports", async () => {
-  await withProfile(async (profile) => {
+  await inNewBrowser(async (open) => {
     const name = { name: "events" };
-    await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
+    await open(pages.url("install", { ...name, cap: "1000" }));
     const event = pages.url("event", name);
-    const [one, other] = await inPages(pages, profile, [event, event]);
+    const [one, other] = await open(event, event);
     assert.equal(new Set(one).size, 20);
     assert.deepEqual(one, other);
-    const [{ spent }] = await inPages(pages, profile, [pages.url("account", name)]);
+    const [{ spent }] = await open(pages.url("account", name));
     assert.equal(spent, 20 * COST);
   });
 });
 
 test("a report is handed out only when its transaction is durable", async () => {
-  await withProfile(async (profile) => {
+  await inNewBrowser(async (open) => {
     const name = { name: "strict" };
-    await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
-    const [found] = await inPages(pages, profile, [pages.url("durability", name)]);
+    await open(pages.url("install", { ...name, cap: "1000" }));
+    const [found] = await open(pages.url("durability", name));
     assert.deepEqual(new Set(found.asked), new Set(["strict"]));
     assert.equal(found.relaxed, "LedgerError");
     assert.equal(found.aborted, "LedgerUnavailableError");
@@ -120,25 +128,25 @@ test("a report is handed out only when its transaction is durable", async () => 
 });
 
 test("two tabs upload all that waits, each report alone", async () => {
-  await withProfile(async (profile) => {
+  await inNewBrowser(async (open) => {
     const name = { name: "outbox" };
-    await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
-    await inPages(pages, profile, [pages.url("spend", { ...name, attempts: "30" })]);
+    await open(pages.url("install", { ...name, cap: "1000" }));
+    await open(pages.url("spend", { ...name, attempts: "30" }));
     const upload = pages.url("upload", name);
-    const done = await inPages(pages, profile, [upload, upload]);
+    const done = await open(upload, upload);
     const sent = pages.heard.filter(({ kind }) => kind === "sent").map(({ value }) => value);
     assert.equal(new Set(sent).size, 30);
     assert.ok(sent.every((body) => body.length === 192));
     assert.ok(done.every(({ isComplete, spent }) => isComplete && spent === 30 * COST));
-    const [{ waiting }] = await inPages(pages, profile, [pages.url("account", name)]);
+    const [{ waiting }] = await open(pages.url("account", name));
     assert.deepEqual(waiting, []);
   });
 });
 
 /** The account that a device opens with, or null where it refuses because its ledger is gone. */
-async function accountOrNone(profile, name) {
+async function accountOrNone(open, name) {
   try {
-    return (await inPages(pages, profile, [pages.url("account", name)]))[0];
+    return (await open(pages.url("account", name)))[0];
   } catch (error) {
     if (!/LedgerError: there is no ledger here/.test(error.message)) throw error;
     return null;
@@ -158,15 +166,17 @@ for (const [name, head] of Object.entries(TORN)) {
     await withProfile(async (profile) => {
       const name = { name: "torn" };
       const spend = pages.url("spend", { ...name, attempts: "3" });
-      await inPages(pages, profile, [pages.url("install", { ...name, cap: "1000" })]);
-      await inPages(pages, profile, [spend]);
+      await inBrowser(profile, async (open) => {
+        await open(pages.url("install", { ...name, cap: "1000" }));
+        await open(spend);
+      });
       const files = readdirSync(profile, { recursive: true });
       const logs = files.filter((file) => /indexeddb.leveldb.\d+\.log$/.test(file));
       if (!logs.length) console.log("Chromium: keeps no log that a kill could tear");
       for (const log of logs) appendFileSync(join(profile, log), head);
-      await inPages(pages, profile, [spend]);
+      await inBrowser(profile, (open) => open(spend));
       for (let start = 0; start < 2; start++) {
-        const account = await accountOrNone(profile, name);
+        const account = await inBrowser(profile, (open) => accountOrNone(open, name));
         console.log(`Chromium: after a torn write ${account ? "all is there" : "no ledger is there"}`);
         assert.ok(account === null || account.spent === 6 * COST);
       }
@@ -180,18 +190,20 @@ test(`killed ${KILLS} times while two tabs spend, nothing handed out is missing`
     const name = { name: "killed" };
     const cap = String((most * COST) / 1e6);
     const install = pages.url("install", { ...name, cap });
-    await inPages(pages, profile, [install]);
+    let browser = new Browser(profile);
+    const open = (...urls) => inTabs(pages, browser, urls);
     const handed = new Set();
     let between = 0; // counted, and not told any more
     let given = 0;
     let dropped = 0; // databases, one in some hundred kills: then nothing can be missing
-    for (let kill = 0; kill < KILLS; kill++) {
-      pages.clear();
-      const spend = pages.url("spend", { ...name, attempts: "100000", tabs: "2" });
-      const browser = new Browser(profile, [spend, spend]);
-      // At a random moment: after some reports of both tabs, and then some milliseconds.
-      const some = 1 + Math.floor(Math.random() * 20);
-      try {
+    try {
+      await open(install);
+      for (let kill = 0; kill < KILLS; kill++) {
+        pages.clear();
+        const spend = pages.url("spend", { ...name, attempts: "100000", tabs: "2" });
+        await browser.open([spend, spend]);
+        // At a random moment: after some reports of both tabs, and then some milliseconds.
+        const some = 1 + Math.floor(Math.random() * 20);
         await pages.until((heard) => {
           const told = heard.filter(({ kind }) => kind === "handed out");
           const tabs = new Set(told.map(({ page }) => page)).size;
@@ -199,40 +211,41 @@ test(`killed ${KILLS} times while two tabs spend, nothing handed out is missing`
           return isOver || (told.length >= some && tabs === 2);
         });
         await new Promise((done) => setTimeout(done, Math.random() * 20));
-      } finally {
-        await browser.kill(); // or it would keep this process from ending
-      }
-      for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
+        await browser.kill();
+        for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
 
-      const failed = pages.heard.find(({ kind }) => kind === "error");
-      const account = await accountOrNone(profile, name);
-      assert.ok(!failed || account === null, failed?.value);
-      if (account === null) {
-        dropped += 1;
-        given += handed.size;
-        handed.clear();
-        between = 0;
-        await inPages(pages, profile, [install]); // as the user would, asked again
-        continue;
+        const failed = pages.heard.find(({ kind }) => kind === "error");
+        browser = new Browser(profile); // it is killed next
+        const account = await accountOrNone(open, name);
+        assert.ok(!failed || account === null, failed?.value);
+        if (account === null) {
+          dropped += 1;
+          given += handed.size;
+          handed.clear();
+          between = 0;
+          await open(install); // as the user would, asked again
+          continue;
+        }
+        const waiting = new Set(account.waiting);
+        const missing = [...handed].filter((id) => !waiting.has(id));
+        assert.deepEqual(missing, [], `after kill ${kill + 1}`);
+        assert.equal(account.spent, waiting.size * COST);
+        assert.ok(waiting.size <= most);
+        between = waiting.size - handed.size;
       }
-      const waiting = new Set(account.waiting);
-      const missing = [...handed].filter((id) => !waiting.has(id));
-      assert.deepEqual(missing, [], `after kill ${kill + 1}`);
-      assert.equal(account.spent, waiting.size * COST);
-      assert.ok(waiting.size <= most);
-      between = waiting.size - handed.size;
+      given += handed.size;
+      console.log(
+        `Chromium: killed ${KILLS} times, ${given} handed out, 0 missing, ` +
+          `${between} counted and not handed out, ${dropped} times its database was dropped`,
+      );
+      assert.ok(given >= KILLS);
+      assert.ok(dropped <= KILLS / 4);
+      // What is left under the cap is given, and no more.
+      await open(pages.url("spend", { ...name, attempts: String(most + 5) }));
+      for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
+      assert.equal(handed.size + between, most);
+    } finally {
+      await browser.kill(); // or it would keep this process from ending
     }
-    given += handed.size;
-    console.log(
-      `Chromium: killed ${KILLS} times, ${given} handed out, 0 missing, ` +
-        `${between} counted and not handed out, ${dropped} times its database was dropped`,
-    );
-    assert.ok(given >= KILLS);
-    assert.ok(dropped <= KILLS / 4);
-    // What is left under the cap is given, and no more.
-    const attempts = String(most + 5);
-    await inPages(pages, profile, [pages.url("spend", { ...name, attempts })]);
-    for (const { kind, value } of pages.heard) if (kind === "handed out") handed.add(value);
-    assert.equal(handed.size + between, most);
   });
 });

@@ -83,7 +83,8 @@ const pages = {
     const device = await Device.open(store());
     const errors = {};
     for (let k = 0; k < Number(parameters.attempts); k++) {
-      if (k === 1) await fetch(`/together?tabs=${parameters.tabs ?? 1}`);
+      // By POST: a second tab that asks its cache for the same address is kept waiting for 20 s.
+      if (k === 1) await fetch(`/together?tabs=${parameters.tabs ?? 1}`, { method: "POST" });
       try {
         const { id } = await device.report(MANY, ...HERE);
         await tell("handed out", id);

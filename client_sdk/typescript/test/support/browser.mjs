@@ -120,9 +120,11 @@ export class Pages {
   }
 }
 
-/** One run of Chromium, with a page in a tab for each address. */
+/** One run of Chromium; pages are opened in tabs of it. */
 export class Browser {
-  constructor(profile, urls) {
+  #address; // of the port where Chromium is told to open and to close tabs, once it is known
+
+  constructor(profile) {
     const port = join(profile, "DevToolsActivePort");
     rmSync(port, { force: true }); // of the run before
     // A process group of its own, so that none of its processes outlives a kill.
@@ -131,12 +133,11 @@ export class Browser {
       stdio: "ignore",
     });
     this.gone = new Promise((done) => this.process.once("exit", done));
-    this.opened = this.#openTabs(port, urls);
-    this.opened.catch(() => {}); // who waits for the pages sees that they say nothing
+    this.#address = this.#started(port);
+    this.#address.catch(() => {}); // who opens a page is told
   }
 
-  /** From the command line Chromium without a screen opens one page only. */
-  async #openTabs(file, urls) {
+  async #started(file) {
     const deadline = Date.now() + PATIENCE;
     let port = "";
     while (!/^\d+\n/.test(port)) {
@@ -144,12 +145,27 @@ export class Browser {
       await new Promise((done) => setTimeout(done, 20));
       port = existsSync(file) ? readFileSync(file, "ascii") : "";
     }
+    return `http://127.0.0.1:${port.split("\n")[0]}/json`;
+  }
+
+  /** Open a page in a tab for each address; return the names of the tabs. */
+  async open(urls) {
+    const address = await this.#address;
+    const deadline = Date.now() + PATIENCE;
+    const tabs = [];
     for (const url of urls) {
-      const address = `http://127.0.0.1:${port.split("\n")[0]}/json/new?${encodeURIComponent(url)}`;
-      while (!(await isOpened(address))) {
+      let tab = null;
+      while (!(tab = await opened(`${address}/new?${encodeURIComponent(url)}`))) {
         if (Date.now() > deadline) throw new Error("Chromium opens no tab");
       }
+      tabs.push(tab);
     }
+    return tabs;
+  }
+
+  async close(tabs) {
+    const address = await this.#address;
+    await Promise.all(tabs.map((tab) => fetch(`${address}/close/${tab}`)));
   }
 
   /** Kill all of its processes, as a crash or a lost battery would. */
@@ -163,13 +179,13 @@ export class Browser {
   }
 }
 
-/** Ask Chromium for a tab: one that has just been started may not answer. */
-async function isOpened(address) {
+/** Ask Chromium for a tab, and return its name: one that has just been started may not answer. */
+async function opened(address) {
   try {
     const answer = await fetch(address, { method: "PUT", signal: AbortSignal.timeout(10_000) });
-    return answer.ok;
+    return answer.ok ? (await answer.json()).id : null;
   } catch {
-    return false;
+    return null;
   }
 }
 
@@ -183,16 +199,23 @@ export async function withProfile(run) {
   }
 }
 
-/** Open pages in a new browser, wait for all of them to end, and return what they ended with. */
-export async function inPages(pages, profile, urls) {
-  pages.clear();
-  const browser = new Browser(profile, urls);
+/** Run with a new browser, which is killed afterwards. */
+export async function withBrowser(profile, run) {
+  const browser = new Browser(profile);
   try {
-    const ends = await pages.ended(urls.length);
-    const failed = ends.find(({ kind }) => kind === "error");
-    if (failed) throw new Error(`a page failed: ${failed.value}`);
-    return ends.map(({ value }) => value);
+    return await run(browser);
   } finally {
     await browser.kill();
   }
+}
+
+/** Open pages in tabs, wait for all of them to end, close them; return what they ended with. */
+export async function inTabs(pages, browser, urls) {
+  pages.clear();
+  const tabs = await browser.open(urls);
+  const ends = await pages.ended(urls.length);
+  const failed = ends.find(({ kind }) => kind === "error");
+  if (failed) throw new Error(`a page failed: ${failed.value}`);
+  await browser.close(tabs);
+  return ends.map(({ value }) => value);
 }
