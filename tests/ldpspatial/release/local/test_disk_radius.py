@@ -15,7 +15,6 @@ from ldpspatial.release.local.disks.disk_radius import (
     PEAKS,
     SMOOTHNESS,
     STRAYS,
-    STRAYS,
     disk_risk,
     disk_squared_radius,
 )
