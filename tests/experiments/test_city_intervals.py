@@ -48,11 +48,17 @@ def test_the_command_writes_a_table_for_each_group(
     for name, value in (("SIDES", (5,)), ("EPSILONS", (2.0,)), ("DOCS", tmp_path)):
         monkeypatch.setattr(study, name, value)
     page = tmp_path / "ranges.md"
-    page.write_text("<!-- city-intervals -->\n<!-- /city-intervals -->\n")
+    marks = [
+        f"<!-- {mark}{name} -->\n"
+        for name in ("city-intervals", "polygon-errors")
+        for mark in ("", "/")
+    ]
+    page.write_text("".join(marks))
     options = ("--data", data, "--out", tmp_path / "out", "--most-users", 10_000, "--jobs", 1)
     ran = CliRunner().invoke(study.city_intervals, [*map(str, options), "--write"])
     assert ran.exit_code == 0, ran.output
     text = page.read_text()
-    assert text.count("| all | ") == 2
+    assert text.count("| all | ") == text.count("| eps 2 | ") == 2
+    assert text.count("| 2 | 10,000 | ") == 1
     for name in SQUARES:
         assert text.count(f"| {name} | ") == 1

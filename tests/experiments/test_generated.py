@@ -63,6 +63,8 @@ def test_every_figure_is_shown_on_some_page() -> None:
         ("estimation.md", "coverage"),
         ("estimation.md", "stopping"),
         ("privacy.md", "still-device"),
+        ("ranges.md", "city-intervals"),
+        ("ranges.md", "polygon-errors"),
         ("recommended.md", "better-default"),
         ("releases.md", "claims"),
         ("secure-aggregation.md", "secure-aggregation"),
