@@ -27,6 +27,7 @@ from experiments.studies.forgery_cities import forgery_cities
 from experiments.studies.ledger_attacks import ledger_attacks
 from experiments.studies.levels import levels
 from experiments.studies.local_ranges import local_ranges
+from experiments.studies.local_rivals import local_rivals
 from experiments.studies.orderings import orderings
 from experiments.studies.plan_figure import plan_figure
 from experiments.studies.public_weights import public_weights
@@ -65,6 +66,7 @@ OWN = (
     forgery_cities,
     ledger_attacks,
     levels,
+    local_rivals,
     orderings,
     plan_figure,
     play_rounds,

@@ -38,6 +38,7 @@ BLOCKS = (
     ("channel", server.direct_against_fft),
     ("central", releases.central),
     ("distributed", releases.distributed),
+    ("many people", releases.many_people),
     ("comparison", comparison.comparison),
 )
 DISTANCES = (

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from client_sdk.shared import system_entropy
-from experiments.benchmarks.timing import Table, seconds
+from experiments.benchmarks.timing import Table, in_process, seconds
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.privacy.discrete_laplace import sample
@@ -20,6 +20,8 @@ from tests.support import naive_central
 USERS, VISITS = 200, 40
 DRAWS = 100_000
 SCALE = 10**6, 453_083
+EVERYBODY, FINE = 10_000_000, 1024
+MANY = [(model, aim) for model in ("central", "distributed") for aim in ("distance", "cells")]
 HEADER = ["what", "ldpspatial", "alternative", "ratio"]
 
 
@@ -66,6 +68,33 @@ def distributed() -> Table:
         ],
     ]
     return HEADER, rows
+
+
+def many_people() -> Table:
+    """Time the recommended releases, and take their memory, for a country on a fine map."""
+    rows: list[list[object]] = []
+    for model, aim in MANY:
+        found = in_process(
+            "import numpy as np\n"
+            "import ldpspatial as lp\n"
+            "from ldpspatial.places.users import cells_by_user\n"
+            "rng = np.random.default_rng(1)\n"
+            f"n, side = {EVERYBODY}, {FINE}\n"
+            "spots, width = rng.integers(side, size=(60, 2)), side / rng.uniform(20, 300, 60)\n"
+            "town = rng.integers(60, size=n)\n"
+            "row, col = (\n"
+            "    np.clip(rng.standard_normal(n) * width[town] + spots[town, i], 0, side - 1)\n"
+            "    .astype(np.int64) for i in (0, 1)\n"
+            ")\n"
+            "cells = row * side + col\n"
+            "del row, col, town\n"
+            f"best = lp.recommended(side, 1.0, n, model={model!r}, aim={aim!r})\n"
+            "began = time.process_time()\n"
+            "best.release(cells_by_user(np.arange(n), cells, (side, side)), 1.0, rng)\n"
+            "result['seconds'] = time.process_time() - began"
+        )
+        rows.append([model, aim, f"{found['seconds']:.0f} s", f"{found['peak_mb']:,.0f} MB"])
+    return ["model", "aim", "CPU time", "peak memory"], rows
 
 
 def _noise() -> list[list[object]]:

@@ -340,10 +340,11 @@ def _ours(model: str, settings: Mapping[Setting, Errors]) -> dict[Aim, Array]:
 
 
 def _row(rival: str, metric: str, aim: Aim, over: Mapping[Aim, Array]) -> tuple[str, ...]:
-    return (aim, rival, metric.upper(), *_summary(over[aim][:, METRICS.index(metric)]))
+    return (aim, rival, metric.upper(), *summary(over[aim][:, METRICS.index(metric)]))
 
 
-def _summary(over: Array) -> Iterable[str]:
+def summary(over: Array) -> Iterable[str]:
+    """Yield geometric mean, shares within a tenth and a third, and the largest of ratios."""
     yield f"{np.exp(over.mean()):.2f}"
     yield f"{np.mean(over <= np.log(NEAR)):.2f}"
     yield f"{np.mean(over <= np.log(FAR)):.2f}"

@@ -197,6 +197,7 @@ def compare(**options: Any) -> None:
         written = write_results(out, table, metrics, delta, mixed)
     _report(table, options["metrics"][0])
     _say_what_is_left_out(table)
+    _say_what_is_held_apart(table, mixed)
     outside, absent = (table[name][0].as_py() for name in ("outside", "users_outside"))
     if outside:
         click.echo(f"Outside the square: {outside} of all positions, all that {absent} users have.")
@@ -259,6 +260,29 @@ def _say_what_is_left_out(table: pa.Table) -> None:
                 f"No promise over {reading}, so left out of {where}: {label} at epsilon {at}, "
                 "whose delta is 1 there."
             )
+
+
+def _say_what_is_held_apart(table: pa.Table, mixed: bool) -> None:
+    """Name promises between which no conversion leads, and what can be done about it."""
+    kinds = by_promise(table, "replacement_epsilon")
+    if len(kinds) == 1:
+        return
+    each = (f"{kind}: {', '.join(_private(rows))}" for kind, rows in kinds.items())
+    line = f"Held apart, as no conversion leads from one to the other: {'; '.join(each)}."
+    if not mixed:
+        line += " --mixed draws them into one figure as well, and marks each curve."
+    if any("geo-indistinguishability" in kind for kind in kinds):
+        line += (
+            " In Python, ldpspatial.release.local.Matched runs a local release at the local "
+            "privacy of another."
+        )
+    click.echo(line)
+
+
+def _private(table: pa.Table) -> list[str]:
+    """Return the labels of what is no yardstick."""
+    rows = table.filter(pc.not_equal(table["model"], "none"))
+    return pc.unique(rows["release"]).to_pylist()  # type: ignore[no-any-return]
 
 
 def _with_interval(mean: float, lower: float, upper: float) -> str:

@@ -241,7 +241,7 @@ def label_of(
 def described(release: object) -> str:
     """Return all parameters of a release with their values, and what else they are called."""
     known = parameters(release)
-    short = {field: each for each, field in reversed(ALSO) if each not in known}
+    short = _short(known)
     told = []
     for name, parameter in known.items():
         told.append(parameter.written() + (f" (or {short[name]}=)" if name in short else ""))
@@ -255,7 +255,14 @@ def _field(asked: str, known: Mapping[str, Parameter]) -> str:
             return field
     if not known:
         raise InputError(f"it has no parameters, got {shown(asked)}")
-    raise InputError(f"parameters must be of {', '.join(known)}, got {shown(asked)}")
+    short = _short(known)
+    names = (f"{name} (or {short[name]})" if name in short else name for name in known)
+    raise InputError(f"parameters must be of {', '.join(names)}, got {shown(asked)}")
+
+
+def _short(known: Mapping[str, Parameter]) -> dict[str, str]:
+    """Return by parameter what it may be called as well."""
+    return {field: each for each, field in reversed(ALSO) if each not in known and field in known}
 
 
 def _given(holder: object) -> Iterable[Field[Any]]:

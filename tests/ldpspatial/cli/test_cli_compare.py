@@ -35,6 +35,7 @@ def test_it_writes_tables_and_figures(points: Path, tmp_path: Path) -> None:
     assert "local" in shown
     assert "central" in shown
     assert "Outside the square: 2 of all positions, all that 2 users have." in shown
+    assert "Held apart" not in shown  # of two relations, which replacement makes one
     assert {entry.name for entry in out.iterdir()} == {
         *("comparison.json", "runs.jsonl", "errors.csv", "errors.parquet", "curves.csv"),
         *(
@@ -95,7 +96,15 @@ def test_a_finished_folder_takes_more_and_is_told_as_a_whole(points: Path, tmp_p
     succeed(*asked(points, out, "--epsilon", 1, "--seed", 5))
     start = ("compare", points, "--out", out, *SQUARE, "--cells", 6, "--jobs", 1, "--repeats", 2)
     more = ("--release", "planar-laplace", "--metric", "mse", "--epsilon", 2)
+    apart = succeed(*start, *more).stdout
+    assert (
+        "Held apart, as no conversion leads from one to the other: geo-indistinguishability per "
+        "cell, per user: planar-laplace; differential privacy, per user: dam, laplace. --mixed "
+        "draws them into one figure as well, and marks each curve. In Python, "
+        "ldpspatial.release.local.Matched runs a local release at the local privacy of another."
+    ) in apart
     shown = succeed(*start, *more, "--mixed").stdout
+    assert "laplace. In Python, ldpspatial.release.local.Matched" in shown
     assert "mean squared error, over epsilon: geo-indistinguishability per cell" in shown
     with (out / "curves.csv").open() as stream:
         rows = list(csv.DictReader(stream))

@@ -87,7 +87,8 @@ def test_a_letter_means_what_the_paper_of_a_release_means_by_it() -> None:
          "got 0"),
         ("sparse-emd:keep=2.5", "release sparse-emd: keep must be a whole number, got '2.5'"),
         ("sparse-emd:keep=none", "release sparse-emd: keep must be a whole number, got 'none'"),
-        ("sparse-emd:kept=2", "release sparse-emd: parameters must be of keep, decay, got 'kept'"),
+        ("sparse-emd:kept=2", "release sparse-emd: parameters must be of keep (or w), decay, "
+         "got 'kept'"),
         ("sparse-emd:w=2,keep=2", "release sparse-emd: keep must be given once, got it twice "
          "(w stands for keep)"),
         ("sparse-emd:w=2,", "release sparse-emd: parameters must be name=value, got ''"),

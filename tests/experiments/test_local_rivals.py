@@ -1,0 +1,86 @@
+"""The recommended local release beside rivals at their best, on a small folder of invented data."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from experiments.studies import local_rivals as module
+from experiments.studies.levels import Setting
+from experiments.studies.local_rivals import (
+    FAMILIES,
+    KINDS,
+    MAPS,
+    OURS,
+    local_rivals,
+    losses,
+    over_best,
+    over_each,
+    releases_of,
+)
+from experiments.tables import DOCS
+from ldpspatial.release.registry import releases
+from tests.support.invented_cities import write_cities
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_the_command_runs_resumes_and_writes_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_cities(tmp_path / "data")
+    small = {"MAPS": ("austin", "town 2621"), "SIDES": (4,), "USERS": (60,), "EPSILONS": (1.0, 2.0)}
+    for name, value in {**small, "DOCS": tmp_path}.items():
+        monkeypatch.setattr(module, name, value)
+    page = tmp_path / "recommended.md"
+    page.write_text("Before.\n<!-- local-rivals -->\n<!-- /local-rivals -->\nAfter.\n")
+    out = tmp_path / "out"
+    given = ["--data", data, "--out", out, "--jobs", 1, "--every", 2, "--write"]
+    command = [*map(str, given)]
+    first = CliRunner().invoke(local_rivals, command)
+    assert first.exit_code == 0, first.output
+    held = page.read_text()
+    for kind in ("cities that nothing was chosen on", "generated towns"):
+        assert held.count(f"\n| {kind} | 1 | W2 |") == 1
+    assert held.count("\n| hdg |") == 1
+    names = {folder.name for folder in out.iterdir()}
+    assert names == {"austin-4-60-1", "town-2621-4-60-1"}
+    lines = (out / "austin-4-60-1" / "runs.jsonl").read_bytes()
+    assert lines.count(b"\n") == len(releases_of(4))
+    assert CliRunner().invoke(local_rivals, command).exit_code == 0
+    assert (out / "austin-4-60-1" / "runs.jsonl").read_bytes() == lines  # nothing is played again
+    assert page.read_text() == held
+
+
+def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
+    errors = {label: np.array([[3.0, 3.0, 3.0]]) for label in releases_of(64)}
+    errors["dam: b = 2"] = np.array([[2.0, 3.0, 4.0]])
+    errors["dam: b = 4"] = np.array([[4.0, 3.0, 1.0]])
+    found = {Setting("austin", 64, 1000, 1.0): errors}
+    best = over_best(found)
+    assert "| cities that nothing was chosen on | 1 | W2 | 1.50 | 0.00 | 0.00 | 1.50 |" in best
+    assert "| cities that nothing was chosen on | 1 | L1 | 1.00 | 1.00 | 1.00 | 1.00 |" in best
+    assert "| dam | 1.50 (1.50) | 1.00 (1.00) | 3.00 (3.00) |" in over_each(found)
+    assert "| hio | 1.00 (1.00) | 1.00 (1.00) | 1.00 (1.00) |" in over_each(found)
+    lost = losses(found)
+    assert "In 1 of 1 settings" in lost
+    assert "| austin | 64 | 1,000 | 1 | MSE | 3.00 | dam: b = 4 |" in lost
+    assert "| austin | 64 | 1,000 | 1 | W2 | 1.50 | dam: b = 2 |" in lost
+    even = {Setting("austin", 64, 1000, 1.0): dict.fromkeys(errors, np.ones((1, 3)))}
+    assert losses(even).endswith("in some error.")
+
+
+def test_what_is_played_is_local_per_user_and_fits_the_map() -> None:
+    for release in releases_of(64).values():
+        claim = release.claim(1.0)
+        assert (claim.model, claim.notion, claim.unit) == ("local", "differential privacy", "user")
+    known = {name for name, each in releases().items() if each.model == "local"}
+    assert {each.name for each in releases_of(64).values()} <= known
+    assert "dam: b = 8" in releases_of(15)
+    assert "dam: b = 8" not in releases_of(8)
+    assert next(iter(FAMILIES)) == OURS
+    assert sorted(MAPS) == sorted(name for places in KINDS.values() for name in places)
+
+
+def test_the_page_has_the_table() -> None:
+    assert "<!-- local-rivals -->" in (DOCS / "recommended.md").read_text(encoding="utf-8")
