@@ -33,10 +33,15 @@ Array = NDArray[np.float64]
 
 # Seeds of towns that nothing else was measured on.
 TOWNS = {town.name: town for town in towns((2721, 2722, 2723, 2724))}
-SIDES = (32, 64, 256)
-MANY_CELLS = 256  # a side: on so many, some of the maps alone
-SOME = ("austin", "tokyo", "town 2721", "town 2722")
 USERS = (1_000, 10_000, 100_000, 1_000_000)
+MAPS = (*HELD_BACK, *TOWNS)
+SOME = ("austin", "town 2722", "tokyo", "town 2721")
+# Cells a side, maps and numbers of users: fewer where there are more cells.
+PARTS = (
+    (32, MAPS, USERS),
+    (64, SOME, (10_000, 100_000)),
+    (256, SOME[:2], (10_000, 100_000)),
+)
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RECTANGLES = 40
 DRAWN = 20_000  # places of a town that its polygons are drawn around
@@ -78,17 +83,16 @@ class Held:
 def level_intervals_study(setup: Setup, most_users: int) -> None:
     """Coverage of 95 % intervals of central-levels and distributed-levels, for both aims.
 
-    Five cities and four generated towns, 32 and 64 cells a side, and two of each 256; 1,000 to
-    1,000,000 users, epsilon .1 to 5. All cells, the fullest twentieth, 40 random rectangles and 20
+    Five cities and four generated towns, 1,000 to 1,000,000 users, epsilon .1 to 5, 32 cells a
+    side; some of these at 64 and 256. All cells, the fullest twentieth, 40 random rectangles and 20
     polygons, which are held against the places themselves. In the distributed model 10 % of the
     clients fail and 10 % collude.
     """
-    users = [n for n in USERS if n <= most_users]
-    maps = (*HELD_BACK, *TOWNS)
     cases = [
-        (name, cells, n, repeat)
-        for cells, n, name, repeat in product(SIDES, users, maps, range(setup.repeats))
-        if cells < MANY_CELLS or name in SOME
+        case
+        for cells, maps, users in PARTS
+        for case in product(maps, (cells,), users, range(setup.repeats))
+        if case[2] <= most_users
     ]
     work = partial(measured, setup)
     with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
@@ -104,7 +108,7 @@ def measured(setup: Setup, case: tuple[str, int, int, int]) -> list[Held]:
     """Publish maps of the same people by every release at every epsilon, and ask for intervals."""
     name, cells, n, _ = case
     place = TOWNS[name] if name in TOWNS else cities(setup.data, (name,))[0]
-    number = [*HELD_BACK, *TOWNS].index(name)
+    number = MAPS.index(name)
     rng = np.random.default_rng([setup.seed, number, *case[1:]])
     places = place.people(n, rng)
     at = np.minimum((places * cells).astype(np.int64), cells - 1)
@@ -178,7 +182,7 @@ def _section(found: Iterable[Held], release: str) -> str:
         "all": ours,
         "cities": [each for each in ours if each.map in SQUARES],
         "towns": [each for each in ours if each.map in TOWNS],
-        **{f"{d} cells a side": [each for each in ours if each.cells == d] for d in SIDES},
+        **{f"{d} cells a side": [each for each in ours if each.cells == d] for d, _, _ in PARTS},
         **{f"{n:,} users": [each for each in ours if each.users == n] for n in USERS},
         **{f"eps {e:g}": [each for each in ours if each.epsilon == e] for e in EPSILONS},
     }

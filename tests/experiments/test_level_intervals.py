@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments.cities import HELD_BACK
 from experiments.studies import level_intervals as study
 from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
@@ -17,7 +16,8 @@ def test_the_command_writes_a_table_for_each_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = write_cities(tmp_path)
-    changed = {"SIDES": (8,), "EPSILONS": (1.0,), "HELD_BACK": HELD_BACK[:1], "DOCS": tmp_path}
+    parts = ((8, ("austin", "town 2721"), (1_000, 10_000)),)
+    changed = {"PARTS": parts, "EPSILONS": (1.0,), "DOCS": tmp_path}
     for name, value in changed.items():
         monkeypatch.setattr(study, name, value)
     page = tmp_path / "experiments" / "levels.md"
