@@ -25,6 +25,7 @@ from experiments.studies.forged_reports import forged_reports
 from experiments.studies.forgery_bound import forgery_bound
 from experiments.studies.forgery_cities import forgery_cities
 from experiments.studies.ledger_attacks import ledger_attacks
+from experiments.studies.level_intervals import level_intervals_study
 from experiments.studies.levels import levels
 from experiments.studies.local_ranges import local_ranges
 from experiments.studies.local_rivals import local_rivals
@@ -65,6 +66,7 @@ OWN = (
     forgery_bound,
     forgery_cities,
     ledger_attacks,
+    level_intervals_study,
     levels,
     local_rivals,
     orderings,

@@ -1,9 +1,12 @@
 """What holds for all tests, and for the processes that they start."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
 
 # Examples are those of the source, not of the day, and a machine that is busy draws them slowly.
 settings.register_profile(
@@ -19,5 +22,10 @@ for library in ("OPENBLAS", "OMP", "MKL"):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the long tests first, so that none of them keeps a core waiting in the end."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Run the long tests first, so that none of them keeps a core waiting in the end.
+
+    The longest of them are those of the whole project, which lie beside the folders.
+    """
+    items.sort(
+        key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent != TESTS)
+    )

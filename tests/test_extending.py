@@ -152,6 +152,7 @@ def test_a_release_takes_four_files(tmp_path: Path) -> None:
         assert "passed" in checkout.python("-m", "ldpspatial.cli", "audit", "blocks", *options)
 
 
+@pytest.mark.slow
 def test_no_test_fails_with_all_examples(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path / "checkout")
     for path in sorted(EXAMPLES.glob("*.diff")):

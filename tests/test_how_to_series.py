@@ -22,6 +22,7 @@ def block(language: str) -> str:
     return str(text)
 
 
+@pytest.mark.slow
 def test_the_page_leads_from_an_empty_folder_to_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

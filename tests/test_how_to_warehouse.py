@@ -50,6 +50,7 @@ def run(language: str, block: str, folder: Path) -> None:
     assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.slow
 def test_the_page_counts_what_count_reports_counts(tmp_path: Path) -> None:
     if why := missing():
         pytest.skip(why)

@@ -94,6 +94,7 @@ def test_lines_are_told_apart() -> None:
     assert not matches("ldpspatial plan", "W2 205 m", "W2 230 m")
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_says(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """Playing the page takes most of a minute, so it is played once for all that is to be seen."""
     steps = play(tmp_path)

@@ -162,5 +162,6 @@ def averaged(one: NoisyLevel, other: NoisyLevel) -> NoisyLevel:
         (1 - share) * one.variance,
         per_person,
         max(one.step, other.step),
-        excess=max(one.excess, other.excess),
+        # Fourth cumulants add up as fourth powers of the weights.
+        excess=(1 - share) ** 2 * one.excess + share**2 * other.excess,
     )

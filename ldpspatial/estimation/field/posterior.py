@@ -250,8 +250,11 @@ def _walked(
     half = effort.visits // 2
     may_be_anew = effort.anew and prior.size > FEW
     if may_be_anew and chains.length < SHORT:
-        chains, half, may_be_anew = _anew(chains, prior, told), ANEW, False
-    visits = [chains.visit(half, told), chains.visit(half, told)]
+        chains, first = _anew(chains, prior, told)
+        half, may_be_anew = ANEW, False
+    else:
+        first = chains.visit(half, told)
+    visits = [first, chains.visit(half, told)]
     turns = effort.turns(prior)
     for turn in range(1 + turns):
         # Without what came before, the way there; of the rest the more, the longer they go on.
@@ -261,21 +264,24 @@ def _walked(
         if prior.cells**2 * prior.windows <= FEW:  # steps may be too long where chains are by now
             chains.adapt(2, effort.stage, told)
         elif may_be_anew:
-            chains, half, may_be_anew = _anew(chains, prior, told), ANEW, False
-            visits = [chains.visit(half, told)]
+            chains, first = _anew(chains, prior, told)
+            visits, half, may_be_anew = [first], ANEW, False
         visits.append(chains.visit(half, told))
     return samples
 
 
-def _anew(chains: Chains, prior: FieldPrior, told: Told) -> Chains:
-    """Return chains of short steps in coordinates made for where they are, once they are settled.
+def _anew(chains: Chains, prior: FieldPrior, told: Told) -> tuple[Chains, Samples]:
+    """Return chains in coordinates made for where they are, once settled, and their first visit.
 
-    Twice: from where the first are, the second know better where all are going.
+    Twice where that does not agree: from where the first are, the second know better where all go.
     """
     for _ in range(2):
         chains = chains.anew(prior, MOST_ANEW)
         chains.settle(2, ANEW, told)
-    return chains
+        first = chains.visit(ANEW, told)
+        if _verdict(first, mixing(first)) == CONVERGED:
+            break
+    return chains, first
 
 
 def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:

@@ -15,7 +15,8 @@ from ldpspatial.compiled import compiled
 from ldpspatial.estimation.field.model import FieldModel, State
 from ldpspatial.estimation.field.optimise import conjugate_gradients
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior
-from ldpspatial.estimation.field.way import TOGETHER, Way
+from ldpspatial.estimation.field.unknowns import redrawn
+from ldpspatial.estimation.field.way import TOGETHER, Rings, Way
 
 Array = NDArray[np.float64]
 Told = Callable[[float], None]  # sees the mean log-likelihood after each trajectory
@@ -32,7 +33,7 @@ TOO_NARROW, TOO_LONG = 9.0, 0.25  # of a metric that should be 1: beyond it is a
 MOST_LENGTH = 70.0  # of an axis
 SOLVED, MOST_GRADIENTS = 0.05, 100  # residual of the longest, and gradients for it
 LOOKED_AT = 4  # points where that metric is averaged
-REACH, MOST_LEAPS = 2.0, 48  # of a trajectory in such coordinates, and its steps
+REACH, MOST_LEAPS = 2.0, 32  # of a trajectory in such coordinates, and its steps
 NEARBY = 5  # waves along a side that are centred alike
 
 
@@ -225,16 +226,19 @@ class Chains:
     rng : numpy Generator
     length : float
         Of a leapfrog step, at first.
+    redraws : bool
+        Whether unknowns are also drawn given the field, before each trajectory.
     """
 
     def __init__(
         self, model: FieldModel, starts: Array, whitening: Whitening, rng: np.random.Generator,
-        length: float = 0.2,
+        length: float = 0.2, redraws: bool = False,
     ):  # fmt: skip
         self._model = model
         self._way = Way(model)
         self._whitening = whitening
         self._rng = rng
+        self._rings = Rings(model.prior, np.float64) if redraws else None
         self._leaps = LEAPS
         self._origin = starts.mean(0)
         self._log_length = np.log(length)
@@ -258,7 +262,7 @@ class Chains:
     def adapt(self, stages: int, trajectories: int, told: Told) -> None:
         """Take some trajectories a stage; fit the length of steps, and after each the scales."""
         for stage in range(stages):
-            before = self._points
+            before = self._density
             seen, _ = self._adapted(trajectories, FAST, told)
             if stage < stages - 1:
                 self._rescale(before, seen)
@@ -280,7 +284,7 @@ class Chains:
 
     def _rescale(self, before: Array, seen: list[tuple[Array, Array]]) -> None:
         """Fit the scales to where chains have been, once all of them are under way."""
-        self._recall((self._points == before).all(1))
+        self._recall((self._density == before).all((1, 2, 3)))
         white, gradients = (np.concatenate(each) for each in zip(*seen, strict=True))
         self._whitening.stretch(white, gradients)
 
@@ -309,7 +313,7 @@ class Chains:
         points = prior.point_of(state.waves, hypers)[kept]
         model = self._model.with_prior(prior)
         whitening = Whitening(model, points[[0, -1]])
-        return Chains(model, points, whitening, self._rng, self.length)
+        return Chains(model, points, whitening, self._rng, self.length, redraws=True)
 
     def settle(self, stages: int, trajectories: int, told: Told) -> None:
         """Adapt to the axes of the metric where chains are, and again to those where these lead.
@@ -321,7 +325,7 @@ class Chains:
             self._whitening.find_axes(self._model, looked_at, self._rng)
             self._turned()
             self._reach()
-            before = self._points
+            before = self._density
             seen, log_length = self._adapted(trajectories, SLOW, told)
             if stage < stages - 1:
                 self._rescale(before, seen)
@@ -346,7 +350,20 @@ class Chains:
         self._white = self._whitening.white(self._points - self._origin)
         self._gradient = self._pull(self._white)
 
+    def _redraw(self, rings: Rings) -> None:
+        """Draw the unknowns given the field: maps stay, their coordinates do not."""
+        prior = self._model.prior
+        hypers = self._points[:, -HYPERS:]
+        amplitude = prior.spectrum(hypers).amplitude
+        waves = amplitude * self._points[:, :-HYPERS].reshape(amplitude.shape)
+        hypers = redrawn(rings, waves, hypers, self._rng)
+        self._points = prior.point_of(waves, hypers)
+        self._energy = prior.spectrum(hypers).energy(self._points) - self._fit
+        self._turned()
+
     def _trajectory(self) -> float:
+        if self._rings is not None:
+            self._redraw(self._rings)
         momentum = self._rng.standard_normal(self._white.shape)
         energy = self._energy + 0.5 * (momentum**2).sum(1)
         step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)

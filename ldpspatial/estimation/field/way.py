@@ -23,12 +23,78 @@ from ldpspatial.estimation.field.prior import (
     HYPERS,
     SPECTRAL,
     TINY,
+    FieldPrior,
 )
 
 Array = NDArray[Any]  # of float32, but for what is found once a chain
 
 STEEPEST = 80.0  # of a field: its exponential is still a number of half the length
 TOGETHER = 70_000  # numbers of points that are looked at once: about a cache
+
+
+class Rings:
+    """Waves that share a frequency, and what the prior says of these.
+
+    Parameters
+    ----------
+    prior : FieldPrior
+        In its own coordinates, whichever it is given in.
+    kind : type
+        Of numbers.
+
+    Attributes
+    ----------
+    times : (R,) array
+        How many waves of a window share each.
+    of_wave : (d^2,) array
+        Which is that of a wave.
+    """
+
+    def __init__(self, prior: FieldPrior, kind: type):
+        self._prior, self._kind = prior, kind
+        squares, of_wave, self.times = np.unique(
+            prior.squared_frequencies, return_inverse=True, return_counts=True
+        )
+        self._squares: Array = squares.astype(kind)
+        self.of_wave: Array = of_wave.ravel().astype(np.uint32)
+
+    def spectrum(self, hypers: Array) -> tuple[Array, Array, Array, Array]:
+        """Return what :meth:`FieldPrior.spectrum` does, by frequency.
+
+        That is log A and its derivatives by log l and log(a - 1), (3, S, frequencies); log B, and
+        its derivative by log t, (S, W); and the (S, 4) factors of all derivatives.
+        """
+        prior, kind = self._prior, self._kind
+        means, spreads = (np.asarray(each[:SPECTRAL]) for each in (prior.means, prior.spreads))
+        hypers = hypers[:, :SPECTRAL]
+        within = np.clip(hypers, -FARTHEST, FARTHEST)
+        log_sigma, log_length, log_slope, log_memory = (means + spreads * within).T[:, :, None]
+        slope = np.exp(log_slope)
+        rings: Array = np.empty((3, len(hypers), len(self._squares)), kind)
+        log_amplitude, by_length, by_slope = rings
+        np.multiply(np.exp(2 * log_length).astype(kind), self._squares, out=by_length)
+        by_length += 1
+        np.log(by_length, out=by_slope)
+        np.multiply(by_slope, (-(1 + slope)).astype(kind), out=log_amplitude)
+        weights = np.exp(log_amplitude) * self.times.astype(kind)
+        weights[:, 0] = 0.0
+        total = np.maximum(weights.sum(1, keepdims=True), TINY)
+        log_amplitude *= 0.5
+        log_amplitude += (log(prior.cells) + log_sigma - 0.5 * np.log(total)).astype(kind)
+        log_amplitude[:, 0] = log(CENTRE_SPREAD * prior.cells)
+        np.divide(-2, by_length, out=by_length)
+        by_length += 2
+        both = rings[1:]
+        both -= np.einsum("su,bsu->bs", weights, both)[:, :, None] / total
+        both[:, :, 0] = 0.0
+        log_tempo, by_memory = prior.in_time(log_memory[:, :, None, None])
+        tempo = log_tempo[:, :, 0, 0] if prior.windows > 1 else np.zeros((len(hypers), 1))
+        slope = slope[:, 0]
+        factors = np.stack(
+            [np.ones_like(slope), -0.5 * (1 + slope), -0.5 * slope, np.full_like(slope, -0.5)], 1
+        )
+        factors *= spreads * (within == hypers)
+        return rings, tempo.astype(kind), by_memory[:, :, 0, 0], factors
 
 
 class Way:
@@ -48,17 +114,15 @@ class Way:
         anchor = np.zeros(prior.shape) if prior.log_anchor is None else prior.log_anchor
         self._shares = shares.reshape(prior.windows, -1).astype(np.float32)
         self._anchor = anchor.reshape(prior.windows, -1).astype(np.float32)
-        squares, ring, self._times = np.unique(
-            prior.squared_frequencies, return_inverse=True, return_counts=True
-        )
-        self._squares, self._ring = squares.astype(np.float32), ring.ravel().astype(np.uint32)
+        self._rings = Rings(prior, np.float32)
+        self._ring = self._rings.of_wave
         self._known = single.known
 
     def gradient(self, points: Array) -> Array:
         """Return the (S, m) derivative of the energy at (S, m) points."""
         points = np.ascontiguousarray(points, np.float32)
         hypers = points[:, -HYPERS:].astype(np.float64)
-        rings, tempo, by_memory, factors = self._spectrum(hypers)
+        rings, tempo, by_memory, factors = self._rings.spectrum(hypers)
         found = np.empty_like(points)
         sums = np.empty((len(points), self._prior.windows, 4), np.float32)
         together = max(1, TOGETHER // points.shape[1])
@@ -99,44 +163,6 @@ class Way:
         pulled = fft.dctn(pulled, axes=self._axes, norm="ortho", overwrite_x=True)
         pulled = pulled.reshape(*shape[:2], -1)
         _gathered(points, both, pulled, self._ring, self._shares, rings, found, sums)
-
-    def _spectrum(self, hypers: Array) -> tuple[Array, Array, Array, Array]:
-        """Return what :meth:`FieldPrior.spectrum` does, by frequency.
-
-        That is log A and its derivatives by log l and log(a - 1), (3, S, frequencies); log B, and
-        its derivative by log t, (S, W); and the (S, 4) factors of all derivatives.
-        """
-        prior = self._prior
-        means, spreads = (np.asarray(each[:SPECTRAL]) for each in (prior.means, prior.spreads))
-        hypers = hypers[:, :SPECTRAL]
-        within = np.clip(hypers, -FARTHEST, FARTHEST)
-        log_sigma, log_length, log_slope, log_memory = (means + spreads * within).T[:, :, None]
-        slope = np.exp(log_slope)
-        rings = np.empty((3, len(hypers), len(self._squares)), np.float32)
-        log_amplitude, by_length, by_slope = rings
-        np.multiply(np.exp(2 * log_length).astype(np.float32), self._squares, out=by_length)
-        by_length += 1
-        np.log(by_length, out=by_slope)
-        np.multiply(by_slope, (-(1 + slope)).astype(np.float32), out=log_amplitude)
-        weights = np.exp(log_amplitude) * self._times.astype(np.float32)
-        weights[:, 0] = 0.0
-        total = np.maximum(weights.sum(1, keepdims=True), TINY)
-        log_amplitude *= 0.5
-        log_amplitude += (log(prior.cells) + log_sigma - 0.5 * np.log(total)).astype(np.float32)
-        log_amplitude[:, 0] = log(CENTRE_SPREAD * prior.cells)
-        np.divide(-2, by_length, out=by_length)
-        by_length += 2
-        both = rings[1:]
-        both -= np.einsum("su,bsu->bs", weights, both)[:, :, None] / total
-        both[:, :, 0] = 0.0
-        log_tempo, by_memory = prior.in_time(log_memory[:, :, None, None])
-        tempo = log_tempo[:, :, 0, 0] if prior.windows > 1 else np.zeros((len(hypers), 1))
-        slope = slope[:, 0]
-        factors = np.stack(
-            [np.ones_like(slope), -0.5 * (1 + slope), -0.5 * slope, np.full_like(slope, -0.5)], 1
-        )
-        factors *= spreads * (within == hypers)
-        return rings, tempo.astype(np.float32), by_memory[:, :, 0, 0], factors
 
 
 @compiled_in_any_order

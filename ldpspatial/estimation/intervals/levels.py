@@ -16,11 +16,16 @@ less far (Mandelkern, "Setting confidence intervals for bounded parameters", Sta
 2002); the same at the other end.
 
 Noise in whole people has atoms: at epsilon 2.4, 2.1 standard deviations are just less than one
-person, and noise is 0 with probability .83. So an interval reaches half a step of noise farther.
+person, and noise is 0 with probability .83. So an interval reaches half a step of noise farther,
+and a whole step where noise may be other than 0 more often than the interval may err.
 
 What noise does not say is where the people are in a node that was not divided, or in a cell that
 the border of a region cuts. There they may all be inside, or none: the interval's ends are those of
-either case.
+either case. Where these are far apart an interval can err at one of its ends alone, and all of the
+error may be there (Imbens and Manski, "Confidence intervals for partially identified parameters",
+Econometrica 2004). A node whose own noisy sum decided that it stays whole is not like that: had the
+noise been another, its cells would have sums, which may err as well. So where a node was near being
+divided, its end reaches farther, to be in error a tenth as often.
 """
 
 from math import log, sqrt
@@ -38,6 +43,13 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+# Deviations of noise between the ends of what is open from which one of them alone can be in error:
+# for both, noise must reach farther by as much, which it does less than once in 10^4.
+FAR = 6.0
+# Steps: what noise is beside it in a cell's least squares makes one step of noise a little more.
+ONE_STEP = 1.1
+
+
 class _Linear(NamedTuple):
     """A region's people by node, given the people p of the node: mean slope p + base."""
 
@@ -50,15 +62,16 @@ class _Reach(NamedTuple):
     """How far intervals reach."""
 
     level: float
-    half_step: float  # of the noise, in people
+    step: float  # of the noise, in people
     fourth: float  # excess kurtosis times variance that one sum's noise adds to an error, at most
     of_all: float  # the same of the sum of all people, for an error that it adds to in full
 
     def deviations(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
         """Return how many standard deviations are enough for an error of this variance.
 
-        The fourth cumulants of an error's terms add up to no more than the largest of them over
-        its variance, times the square of the whole variance.
+        An error's fourth cumulant is the sum of its terms'. If none of these is more than c times
+        the term's own variance, the sum is at most c times the whole variance, and the excess is
+        at most c over it.
 
         Parameters
         ----------
@@ -70,12 +83,28 @@ class _Reach(NamedTuple):
         """
         fourth = np.maximum(self.fourth, self.of_all * np.square(of_all))
         excess = np.divide(fourth, variance, out=np.full(variance.shape, 3.0), where=variance > 0)
-        return noise_deviations(self.level if sides == 2 else max(2 * self.level - 1, 0.0), excess)
+        return noise_deviations(self._two_sided(sides), excess)
+
+    def beyond(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
+        """Return how many people an interval reaches beyond deviations, for the noise's atoms.
+
+        Half a step; and where noise may be other than 0 more often than the interval may err, so
+        much that a step is held: a whole number of steps is not 0 with at most the probability of
+        its variance (Chebyshev), and above 0 with half of that.
+        """
+        reached = self.deviations(variance, of_all, sides) * np.sqrt(variance)
+        often = variance > (1 - self._two_sided(sides)) * self.step**2
+        far = np.maximum(np.where(often, ONE_STEP * self.step - reached, 0.0), self.step / 2)
+        return np.where(variance > 0, far, 0.0)  # nothing is added to what is known exactly
+
+    def _two_sided(self, sides: int) -> float:
+        """Return the level at which an interval with both ends reaches as far."""
+        return self.level if sides == 2 else max(2 * self.level - 1, 0.0)
 
     def people(self, variance: float) -> float:
         """Return how many people an error of this variance may be, whatever its law."""
-        half_step = self.half_step if variance > 0 else 0.0
-        return float(noise_deviations(self.level)) * sqrt(variance) + half_step
+        deviations = float(noise_deviations(self.level))
+        return deviations * sqrt(variance) + float(self.beyond(np.array([variance]))[0])
 
 
 class _Inside(NamedTuple):
@@ -137,9 +166,7 @@ def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
 
 def _reach_of(found: LevelMap, level: float) -> _Reach:
     of_all, *below = fourth_of_levels(found)
-    return _Reach(
-        level, max(each.step for each in found.levels) / 2, max(below, default=0.0), of_all
-    )
+    return _Reach(level, max(each.step for each in found.levels), max(below, default=0.0), of_all)
 
 
 def noise_deviations(level: float, excess: ArrayLike = 3.0) -> Array:
@@ -179,29 +206,40 @@ def fourth_of_levels(found: LevelMap) -> list[float]:
 
 def _of_region(found: LevelMap, weights: Array, reach: _Reach) -> tuple[float, float]:
     """Return the ends of a region's share: nobody, and everybody, of what is open being inside."""
-    published = float((found.density * weights).sum())
-    low, _ = _share(found, _pooled(found, np.floor(weights), np.minimum), reach)
-    _, high = _share(found, _pooled(found, np.ceil(weights), np.maximum), reach)
-    return min(low, published), max(high, published)
-
-
-def _share(found: LevelMap, inside: list[Array], reach: _Reach) -> tuple[float, float]:
-    """Return the interval of a region's share, with the part inside of each node of each level."""
     people = found.people
     of_all = float(found.variances[0][0])
     if people <= reach.people(of_all):  # nobody may be there, so a share may be anything
         return 0.0, 1.0
+    none, every = (
+        _pooled(found, rounded(weights), over)
+        for rounded, over in ((np.floor, np.minimum), (np.ceil, np.maximum))
+    )
+    fewest, most = _inside(found, none), _inside(found, every)
+    open_ = _inside(found, [more - less for less, more in zip(none, every, strict=True)])
+    noise = np.sqrt(np.max([fewest.variance, most.variance, open_.variance]))
+    # Where sums decide what is divided, what the other end may err is left for that.
+    chosen = any(_is_chosen(found, step) for step in range(len(found.children)))
+    sides = 1 if open_.mean[0] > FAR * noise and not chosen else 2
+    # Of a region nothing is known of it but that it is not negative.
+    empty = np.zeros(1) if any(each.per_person for each in found.levels) else None
+    low, _ = _ends(fewest, people, of_all, reach, empty, sides)
+    _, high = _ends(most, people, of_all, reach, empty, sides)
+    published = float((found.density * weights).sum())
+    return min(float(low[0]), published), max(float(high[0]), published)
+
+
+def _inside(found: LevelMap, inside: list[Array]) -> _Inside:
+    """Return a region's people, with the part inside of each node of each level."""
+    of_all = float(found.variances[0][0])
     linear = _Linear(inside[-1], np.zeros(len(inside[-1])), np.zeros(len(inside[-1])))
     for step in range(len(found.children) - 1, -1, -1):
         linear = _above(found, step, linear, inside[step])
     slope = linear.slope[:1]
-    found_inside = _Inside(
-        slope * people + linear.base[:1], linear.variance[:1] + slope**2 * of_all, slope * of_all
+    return _Inside(
+        slope * found.people + linear.base[:1],
+        linear.variance[:1] + slope**2 * of_all,
+        slope * of_all,
     )
-    # Of a region nothing is known of it but that it is not negative.
-    empty = np.zeros(1) if any(each.per_person for each in found.levels) else None
-    lower, upper = _ends(found_inside, people, of_all, reach, empty)
-    return float(lower[0]), float(upper[0])
 
 
 def _ends(
@@ -210,7 +248,7 @@ def _ends(
     of_all: float,
     reach: _Reach,
     empty: Array | None = None,
-    is_part: Bools | bool = False,
+    sides: int = 2,
 ) -> tuple[Array, Array]:
     """Return the shares s that noise leaves open: inside - s all is within its own reach of 0.
 
@@ -221,18 +259,17 @@ def _ends(
     ``empty`` is the variance that is left where nobody is inside, over the variance, at least;
     None where a variance does not depend on people.
 
-    Where ``is_part``, of any part of what is inside: the ends are those of none and of all of it.
-    Only the second can be in error, so all of the error is left to that side (Imbens and Manski,
-    "Confidence intervals for partially identified parameters", Econometrica 2004).
+    Where ``sides`` is 1, all of the error is left to either end: only one of them is asked for, or
+    both and only one can be in error.
     """
     mean, variance, with_all = inside
     at = mean / people
-    # Nothing is added to what is known exactly.
     error = np.maximum(variance - 2 * at * with_all + at**2 * of_all, 0.0)
     part_of_all = with_all / of_all - at if of_all else 0.0
-    half_step = np.where(error > 0, reach.half_step, 0.0)
+    nobody = 1.0 if empty is None else empty
 
-    def root(center: Array, side: int, sides: int = 2, part: Array | float = 1.0) -> Array:
+    def root(estimate: Array | float, side: int, sides: int, part: Array | float = 1.0) -> Array:
+        center = estimate + side * reach.beyond(error * part, part_of_all, sides)
         spread = reach.deviations(error * part, part_of_all, sides) ** 2
         square = people**2 - spread * of_all  # above 0: so many people that there are some
         linear = center * people - spread * with_all
@@ -240,18 +277,21 @@ def _ends(
         share = (linear + side * np.sqrt(np.maximum(rest, 0.0))) / square
         return np.asarray(np.clip(share, 0, 1))
 
-    from_above = np.minimum(mean, people) - half_step
-    from_below = np.maximum(mean, 0.0) + half_step
-    lower, upper = root(from_above, -1), root(from_below, 1)
+    from_above = np.minimum(mean, people)
+    from_below = np.maximum(mean, 0.0)
     one_sided = root(from_above, -1, 1), root(from_below, 1, 1)
+    if sides == 1:
+        return one_sided
+    lower, upper = root(from_above, -1, 2), root(from_below, 1, 2)
     # No upper end is below the first of these, and no lower end above the second.
-    least_upper = root(half_step, 1, part=1.0 if empty is None else empty)
-    most_lower = root(people - half_step, -1) if empty is None else np.ones(len(mean))
+    least_upper = root(0.0, 1, 2, nobody)
+    most_lower = root(people, -1, 2) if empty is None else np.ones(len(mean))
     apart = least_upper <= most_lower
     nearer = np.minimum(one_sided[0], least_upper), np.maximum(one_sided[1], most_lower)
-    lower = np.where(apart, np.maximum(lower, nearer[0]), lower)
-    upper = np.where(apart, np.minimum(upper, nearer[1]), upper)
-    return np.where(is_part, 0.0, lower), np.where(is_part, one_sided[1], upper)
+    return (
+        np.where(apart, np.maximum(lower, nearer[0]), lower),
+        np.where(apart, np.minimum(upper, nearer[1]), upper),
+    )
 
 
 def _above(found: LevelMap, step: int, below: _Linear, inside: Array) -> _Linear:
@@ -298,7 +338,22 @@ def _of_cells(found: LevelMap, reach: _Reach) -> tuple[Array, Array]:
         if level.per_person:
             nobody = level.variance + level.per_person  # as if one were in it, to be safe
             empty = np.minimum(nobody / found.variances[step], 1.0)
-        ends = _ends(inside, people, of_all, reach, empty, areas > 1)
+        ends = _ends(inside, people, of_all, reach, empty)
+        # Of a node of several cells, all of its people may be in one of them, or none.
+        all_of_it = _ends(inside, people, of_all, reach, sides=1)[1]
+        if not last and _is_chosen(found, step):
+            surer = reach._replace(level=1 - (1 - reach.level) / 10)
+            wide = np.ones(len(mean))
+            if people > surer.people(of_all):
+                wide = _ends(inside, people, of_all, surer, sides=1)[1]
+            # A node with as many people as its end says would seldom be divided if its sum, with
+            # twice the reach, is still below what others stayed whole with.
+            error = np.where(np.isfinite(found.variances[step]), found.variances[step], 0.0)
+            noise = reach.deviations(error, sides=1) * np.sqrt(error)
+            is_near = level.sums + 2 * noise >= level.sums[~divided].max()
+            all_of_it = np.where(is_near, wide, all_of_it)
+        single = areas == 1
+        ends = np.where(single, ends[0], 0.0), np.where(single, ends[1], all_of_it)
         for map_, values in zip((lower, upper), ends, strict=True):
             cells = tree.spread(level.level, level.nodes[~divided], values[~divided], np.nan)
             np.copyto(map_, cells, where=~np.isnan(cells))
@@ -306,6 +361,14 @@ def _of_cells(found: LevelMap, reach: _Reach) -> tuple[Array, Array]:
             break
         mean, variance, with_all = _below(found, step, divided, mean, variance, with_all)
     return lower, upper
+
+
+def _is_chosen(found: LevelMap, step: int) -> bool:
+    """Tell whether a level's own sums decided which of its nodes are divided."""
+    level = found.levels[step]
+    divided = divided_nodes(found, step)
+    all_known = level.measured is None and bool(np.isfinite(level.variance))
+    return all_known and bool(divided.any() and not divided.all())
 
 
 def _below(

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 import pytest
 from matplotlib.figure import Figure
 
+from tests.support.short_attacks import shorten_attacks
 from tests.support.short_chains import shorten_chains
 
 # A blank picture of one point.
@@ -33,8 +34,9 @@ def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(scope="package", autouse=True)
-def short_chains() -> Iterator[None]:
-    """Let commands sample fields with less effort: what they make of one is tested here."""
+def less_effort() -> Iterator[None]:
+    """Let commands sample fields and attack maps briefly: what they make of it is tested here."""
     with pytest.MonkeyPatch.context() as patch:
         shorten_chains(patch)
+        shorten_attacks(patch)
         yield

@@ -15,14 +15,16 @@ from ldpspatial.planning.plan import Plan, PlanRow, plan
 from ldpspatial.planning.rehearsal import Misfit, People, rehearse
 from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from tests.support import naive_planning
+from tests.support.short_attacks import shorten_attacks
 from tests.support.short_chains import shorten_chains
 
 UNIT = SyntheticMap("unit", 0.0, 0.0, 1.0, lambda n, rng: rng.random((n, 2)))
 
 
 @pytest.fixture(autouse=True)
-def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+def less_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_chains(monkeypatch)
+    shorten_attacks(monkeypatch)
 
 
 def seeded(seed: int = 1) -> np.random.Generator:

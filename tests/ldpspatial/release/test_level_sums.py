@@ -159,7 +159,8 @@ def test_measurements_are_averaged_by_inverse_variances() -> None:
     assert both.sums.tolist() == [12.0] * 4
     assert both.variance == pytest.approx(0.8)
     assert averaged(replace(one, step=1.0), replace(other, step=1.5)).step == 1.5
-    assert averaged(replace(one, excess=1.0), replace(other, excess=1.5)).excess == 1.5
+    tails = averaged(replace(one, excess=1.0), replace(other, excess=1.5))
+    assert tails.excess == pytest.approx(0.8**2 * 1.0 + 0.2**2 * 1.5)
     part = averaged(replace(one, per_person=0.5), replace(other, per_person=0.25))
     assert part.per_person == pytest.approx(0.8**2 * 0.5 + 0.2**2 * 0.25)
     nothing = NoisyLevel.unmeasured(1, np.arange(4))

@@ -28,6 +28,8 @@ from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link
 from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
 from ldpspatial.estimation.field.stacks import stack
+from ldpspatial.estimation.field.unknowns import MOVED, redrawn
+from ldpspatial.estimation.field.way import Rings
 
 Array = NDArray[np.float64]
 D = 6
@@ -269,20 +271,47 @@ def test_chains_go_on_anew_from_the_maps_where_they_were() -> None:
 
 @pytest.mark.slow
 def test_chains_of_short_steps_agree_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rough map behind a wide disk, 10^7 reports: they do not agree by going on as before."""
+    """A rough map behind a wide disk, 10^8 reports, of which they are far off else.
+
+    W2 anew was .63 and, with other reports, .43 of what it is for chains that go on as before.
+    """
     cells = 24
     channel = StampChannel(response_table("disk", 1.0, cells, squared_radius=20))
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(1)
     truth = drawn(rng, cells, np.array([1.0, -0.5, -0.5, 0.0, 0.0]))
-    counts = reports(truth, 10**7, rng, channel)
+    counts = reports(truth, 10**8, rng, channel)
     anew = Field().fit(channel, counts)
     assert anew.converged
-    assert anew.facts["mixing"] < 1.4
-    monkeypatch.setattr(module, "SHORT", 0.0)
+    monkeypatch.setattr(module, "FULL", replace(module.FULL, anew=False))
     as_before = Field().fit(channel, counts)
-    assert as_before.facts["mixing"] > anew.facts["mixing"]
     ours, theirs = (wasserstein(truth, found.density) for found in (anew, as_before))
-    assert ours < 1.1 * theirs
+    assert ours < 0.8 * theirs
+
+
+@pytest.mark.parametrize("windows", [1, 2])
+def test_unknowns_are_redrawn_from_their_law_given_the_field(windows: int) -> None:
+    """Of pairs from the prior, unknowns redrawn given the waves are such pairs again.
+
+    4,000 pairs: each of 13 statistics is off by 5.5 standard errors with a probability of 4e-8. A
+    step that is accepted without what its length depends on is off by far more.
+    """
+    rng = np.random.default_rng(32)
+    prior = FieldPrior(D, windows)
+    hypers = rng.standard_normal((4_000, HYPERS))
+    normal = rng.standard_normal((4_000, *prior.shape))
+    waves = prior.spectrum(hypers).amplitude * normal
+    found = hypers
+    for _ in range(4):
+        found = redrawn(Rings(prior, np.float64), waves, found, rng)
+    assert (found[:, :MOVED] != hypers[:, :MOVED]).mean() > 0.9
+    np.testing.assert_array_equal(found[:, MOVED:], hypers[:, MOVED:])
+    normal = (waves / prior.spectrum(found).amplitude).reshape(4_000, -1)[:, 1:]
+    moved = found[:, :MOVED]
+    for values in (
+        *moved.T, *(moved.T**2 - 1), *(moved.T[[0, 0, 1]] * moved.T[[1, 2, 2]]),
+        *(moved.T * (normal**2 - 1).sum(1)), (normal**2 - 1).sum(1),
+    ):  # fmt: skip
+        assert abs(values.mean()) < 5.5 * values.std() / np.sqrt(len(values))
 
 
 def test_the_map_alone_takes_larger_blocks_on_wide_grids() -> None:

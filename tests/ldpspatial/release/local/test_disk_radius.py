@@ -35,18 +35,6 @@ def expected_w2(d: int, epsilon: float, n: int, square: int, flow: float) -> flo
     return sqrt((flow if flow > 1 else sqrt(flow)) + strays)
 
 
-def expected_w2(d: int, epsilon: float, n: int, square: int, flow: float) -> float:
-    """W2 of a mean squared move in cells, and of strays: the module's text once more."""
-    reach = range(-square, square + 1)
-    area = sum(x * x + y * y <= square for x in reach for y in reach)
-    table = response_table("disk", epsilon, d, squared_radius=square)
-    q = float(table.base_weight / table.total_weight)
-    # Reports of an empty part, n q a cell, tell of a person by (p - q) in each cell of the disk.
-    faint = sqrt(n * q * area) / (n * q * (exp(epsilon) - 1) * area)
-    strays = STRAYS * d * sqrt(faint * d * d / area)
-    return sqrt((flow if flow > 1 else sqrt(flow)) + strays)
-
-
 def slow_risk(d: int, epsilon: float, n: int, square: int) -> float:
     """The docstring's sum, wave by wave and offset by offset."""
     reach = range(-square, square + 1)

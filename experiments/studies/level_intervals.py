@@ -1,0 +1,215 @@
+"""How often intervals from the noise of levels hold the truth: cells, rectangles, polygons."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import cast
+
+import click
+import numpy as np
+from matplotlib.path import Path as Outline
+from numpy.typing import NDArray
+
+from client_sdk import Grid
+from experiments.cities import HELD_BACK, SQUARES, City, cities
+from experiments.progress import tracked
+from experiments.setup import Setup, experiment
+from experiments.studies.city_intervals import PEAKS, polygons, rectangles
+from experiments.studies.levels import COHORT
+from experiments.tables import DOCS, markdown, replace_block
+from experiments.towns import Town, towns
+from ldpspatial import level_intervals
+from ldpspatial.estimation.intervals import Uncertainty
+from ldpspatial.estimation.levels import LevelMap
+from ldpspatial.places.regions import polygon
+from ldpspatial.places.users import cells_by_user
+from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.distributed import DistributedLevels
+from ldpspatial.release.release import Release
+
+Array = NDArray[np.float64]
+
+# Seeds of towns that nothing else was measured on.
+TOWNS = {town.name: town for town in towns((2721, 2722, 2723, 2724))}
+USERS = (1_000, 10_000, 100_000, 1_000_000)
+MAPS = (*HELD_BACK, *TOWNS)
+SOME = ("austin", "town 2722", "tokyo", "town 2721")
+# Cells a side, maps and numbers of users: fewer where there are more cells.
+PARTS = (
+    (32, MAPS, USERS),
+    (64, SOME, (10_000, 100_000)),
+    (256, SOME[:2], (10_000, 100_000)),
+)
+EPSILONS = (0.1, 0.5, 1.0, 5.0)
+RECTANGLES = 40
+DRAWN = 20_000  # places of a town that its polygons are drawn around
+RELEASES: Mapping[str, Release] = {
+    "central-levels, distance": CentralLevels(),
+    "central-levels, cells": CentralLevels("cells"),
+    "distributed-levels, distance": DistributedLevels(COHORT),
+    "distributed-levels, cells": DistributedLevels(COHORT, "cells"),
+}
+COLUMNS = ("cells", "cells with a sum", "people's cells", "peaks", "rectangles", "polygons",
+           "cell width", "rectangle width")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the intervals of one map held, and how wide they were.
+
+    Attributes
+    ----------
+    release, map : str
+    cells, users : int
+    epsilon : float
+    numbers : tuple of float
+        Coverage of all cells, of those with a sum of their own, of those with people, of the
+        fullest, of rectangles and polygons; mean widths of cells and rectangles. Not a number where
+        there is none of them.
+    """
+
+    release: str
+    map: str
+    cells: int
+    users: int
+    epsilon: float
+    numbers: tuple[float, ...]
+
+
+@experiment("level-intervals", repeats=1)
+@click.option("--most-users", default=USERS[-1], show_default=True, help="More are left out.")
+def level_intervals_study(setup: Setup, most_users: int) -> None:
+    """Coverage of 95 % intervals of central-levels and distributed-levels, for both aims.
+
+    Five cities and four generated towns, 1,000 to 1,000,000 users, epsilon .1 to 5, 32 cells a
+    side; some of these at 64 and 256. All cells, the fullest twentieth, 40 random rectangles and 20
+    polygons, which are held against the places themselves. In the distributed model 10 % of the
+    clients fail and 10 % collude.
+    """
+    cases = [
+        case
+        for cells, maps, users in PARTS
+        for case in product(maps, (cells,), users, range(setup.repeats))
+        if case[2] <= most_users
+    ]
+    work = partial(measured, setup)
+    with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
+        parts = tracked(pool.map(work, cases), setup.name, total=len(cases))
+        found = [held for part in parts for held in part]
+    text = "\n\n".join(_section(found, name) for name in RELEASES)
+    click.echo(text)
+    if setup.write:
+        replace_block(DOCS / "experiments" / "levels.md", "level-intervals", text)
+
+
+def measured(setup: Setup, case: tuple[str, int, int, int]) -> list[Held]:
+    """Publish maps of the same people by every release at every epsilon, and ask for intervals."""
+    name, cells, n, _ = case
+    place = TOWNS[name] if name in TOWNS else cities(setup.data, (name,))[0]
+    number = MAPS.index(name)
+    rng = np.random.default_rng([setup.seed, number, *case[1:]])
+    places = place.people(n, rng)
+    at = np.minimum((places * cells).astype(np.int64), cells - 1)
+    users = cells_by_user(np.arange(n), at[:, 0] * cells + at[:, 1], (cells, cells))
+    regions = list(rectangles(cells, RECTANGLES, rng))
+    truth = [float((mask * users.density).sum()) for mask in regions]
+    for outline in polygons(_drawn_around(place), np.random.default_rng(number)):
+        regions.append(polygon(Grid.plane(0, 0, 1, cells), list(map(tuple, outline))))
+        truth.append(float(Outline(outline).contains_points(places).mean()))
+    found = []
+    for (label, release), epsilon in product(RELEASES.items(), EPSILONS):
+        levels = cast(LevelMap, release.release(users, epsilon, rng).levels)
+        numbers = _held(levels, users.density, regions, truth)
+        found.append(Held(label, name, cells, n, epsilon, numbers))
+    return found
+
+
+def _drawn_around(place: City | Town) -> City:
+    """Return the city itself, or some places of a town as one."""
+    if isinstance(place, City):
+        return place
+    return City(place.name, (0, 0, 1), place.people(DRAWN, np.random.default_rng(place.seed)))
+
+
+def _held(
+    levels: LevelMap, density: Array, regions: Iterable[Array], truth: Iterable[float]
+) -> tuple[float, ...]:
+    """Return the numbers of one map; its rectangles come first among the regions."""
+    sure = level_intervals(levels)
+    least = 1e-12  # where noise is in whole people an end may be the truth itself, but for rounding
+    inside = (sure.lower <= density + least) & (density <= sure.upper + least)
+    peaks = density >= np.sort(density.ravel())[-max(1, round(PEAKS * density.size))]
+    hits, widths = zip(
+        *(_region(sure, mask, share, least) for mask, share in zip(regions, truth, strict=True)),
+        strict=True,
+    )
+    return (
+        float(inside.mean()),
+        _mean(inside[with_sums(levels)]),
+        _mean(inside[density > 0]),
+        _mean(inside[peaks & (density > 0)]),
+        float(np.mean(hits[:RECTANGLES])),
+        float(np.mean(hits[RECTANGLES:])),
+        float(sure.width.mean()),
+        float(np.mean(widths[:RECTANGLES])),
+    )
+
+
+def _region(sure: Uncertainty, mask: Array, truth: float, least: float) -> tuple[bool, float]:
+    lower, upper = sure.bounds(mask)
+    return lower <= truth + least and truth <= upper + least, upper - lower
+
+
+def _mean(values: NDArray[np.bool_]) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def with_sums(levels: LevelMap) -> NDArray[np.bool_]:
+    """Tell which cells were asked by themselves: the others lie in nodes that were not divided."""
+    tree = levels.tree
+    last = levels.levels[-1]
+    if last.level < tree.depth or not np.isfinite(last.variance):
+        return np.zeros(tree.shape, bool)
+    return tree.spread(last.level, last.nodes, np.ones(len(last.nodes))) > 0
+
+
+def _section(found: Iterable[Held], release: str) -> str:
+    """Return the table of a release, and between what its numbers lie at each n and epsilon."""
+    ours = [each for each in found if each.release == release]
+    groups = {
+        "all": ours,
+        "cities": [each for each in ours if each.map in SQUARES],
+        "towns": [each for each in ours if each.map in TOWNS],
+        **{f"{d} cells a side": [each for each in ours if each.cells == d] for d, _, _ in PARTS},
+        **{f"{n:,} users": [each for each in ours if each.users == n] for n in USERS},
+        **{f"eps {e:g}": [each for each in ours if each.epsilon == e] for e in EPSILONS},
+    }
+    table = markdown(
+        ["", *COLUMNS], [[name, *_line(group)] for name, group in groups.items() if group]
+    )
+    settings = {(each.users, each.epsilon) for each in ours}
+    means = np.array([_means(each for each in ours if (each.users, each.epsilon) == at)
+                      for at in settings])  # fmt: skip
+    between = ", ".join(
+        f"{name} {np.nanmin(means[:, k]):.3f} to {np.nanmax(means[:, k]):.3f}"
+        for k, name in enumerate(COLUMNS[:6])
+        if not np.isnan(means[:, k]).all()
+    )
+    return f"**{release}**. At each number of users and eps: {between}.\n\n{table}"
+
+
+def _means(group: Iterable[Held]) -> Array:
+    """Return the mean of each number over the maps that have it."""
+    rows = np.array([each.numbers for each in group])
+    there = ~np.isnan(rows)
+    number = there.sum(0)
+    means: Array = np.where(number, np.where(there, rows, 0).sum(0) / np.maximum(number, 1), np.nan)
+    return means
+
+
+def _line(group: list[Held]) -> list[str]:
+    *held, cell, rectangle = _means(group)
+    shown = ["" if np.isnan(each) else f"{each:.3f}" for each in held]
+    return [*shown, f"{cell:.2%}", f"{rectangle:.1%}"]

@@ -1,0 +1,43 @@
+"""Intervals from levels, on a small folder of invented data."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from experiments.studies import level_intervals as study
+from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.places.quadtree import Quadtree
+from tests.support.invented_cities import write_cities
+
+
+def test_the_command_writes_a_table_for_each_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_cities(tmp_path)
+    parts = ((8, ("austin", "town 2721"), (1_000, 10_000)),)
+    changed = {"PARTS": parts, "EPSILONS": (1.0,), "DOCS": tmp_path}
+    for name, value in changed.items():
+        monkeypatch.setattr(study, name, value)
+    page = tmp_path / "experiments" / "levels.md"
+    page.parent.mkdir()
+    page.write_text("<!-- level-intervals -->\n<!-- /level-intervals -->\n")
+    options = ("--data", data, "--out", tmp_path / "out", "--most-users", 1000, "--jobs", 1)
+    ran = CliRunner().invoke(study.level_intervals_study, [*map(str, options), "--write"])
+    assert ran.exit_code == 0, ran.output
+    text = page.read_text()
+    for name in study.RELEASES:
+        assert text.count(f"**{name}**") == 1
+    for row in ("all", "cities", "towns", "8 cells a side", "1,000 users", "eps 1"):
+        assert text.count(f"| {row} | ") == len(study.RELEASES)
+
+
+def test_cells_with_a_sum_are_those_that_were_asked() -> None:
+    tree = Quadtree((4, 4))
+    levels = [NoisyLevel(0, np.array([0]), np.array([9.0]), 0.0)]
+    levels.append(NoisyLevel(1, np.arange(4), np.array([8.0, 1.0, 0.0, 0.0]), 1.0))
+    assert not study.with_sums(combined(tree, levels)).any()
+    levels.append(NoisyLevel(2, np.arange(4), np.array([7.0, 1.0, 0.0, 0.0]), 1.0))
+    asked = study.with_sums(combined(tree, levels))
+    assert np.argwhere(asked).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
