@@ -212,9 +212,10 @@ def _advice(result: Plan) -> str:
         options += f" --squared-radius {best.squared_radius}{_single_cell(best)}"
         aside = f" (what --for-users {result.devices} takes)"
     level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
+    why = ", the finest whose total is within 5 % of the smallest" if len(result.rows) > 1 else ""
     return (
-        f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m: people are then off "
-        f"by about {_metres(best.total_m)} m in such a city with people drawn anew "
+        f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m{why}: people are then "
+        f"off by about {_metres(best.total_m)} m in such a city with people drawn anew "
         f"(root mean square); a map that knows nothing is off by {_metres(result.uniform_m)} m.\n"
         f"Collect with {options} and estimate with --estimator {best.rule}{aside}: "
         f"{_measured(best)}, against {_measured(other)} with {other.mechanism}"

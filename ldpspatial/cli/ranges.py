@@ -188,6 +188,7 @@ def ranges(
         _show_changes(found)
     else:
         _show(found)
+        _tell_of_area(wanted, covered)
         if within is not None:
             click.echo(
                 f"--within places people in {within.known.sum()} of {within.known.size} cells. By "
@@ -273,7 +274,7 @@ def _show(shares: RegionShares) -> None:
         "inside to touched",
     )
     if shares.forged is not None:
-        header += (f"{shares.forged:.3g} forged", "at most")
+        header += (f"{100 * shares.forged:.3g} % forged", "at most")
     show_table(title, header, rows)
     if shares.forged is not None:
         click.echo(
@@ -312,6 +313,16 @@ def _points(moved: Sequence[float]) -> str:
 
 def _name(region: Region) -> str:
     return "".join(filter(str.isprintable, region.name))[:NAME]
+
+
+def _tell_of_area(regions: Sequence[Region], area: Sequence[Region] | None) -> None:
+    """Say how many regions on the map have no part in an area: they hold none of its people."""
+    if area is None:
+        return
+    whole = _union(area)
+    missed = sum(region.on_map > 0 and not (region.weights * whole).any() for region in regions)
+    if missed:
+        click.echo(f"Regions on the map that lie outside of the area: {missed} of {len(regions)}")
 
 
 def _tell_of_edges(regions: Sequence[Region]) -> None:

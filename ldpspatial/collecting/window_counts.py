@@ -154,8 +154,13 @@ def _asked(windows: object, series: Series) -> range:
         return range(1, series.windows + 1)
     chosen = instance("windows", windows, range)
     if len(chosen) == 0 or min(chosen) < 1 or max(chosen) > series.windows:
-        raise InputError(f"windows must lie within 1 to {series.windows}, got {shown(windows)}")
+        raise InputError(f"windows must lie within 1 to {series.windows}, got {_told(chosen)}")
     return chosen
+
+
+def _told(windows: range) -> str:
+    """Return the windows of a range as an error tells them."""
+    return f"{windows[0]} to {windows[-1]}" if windows else "none"
 
 
 def _files(paths: object) -> list[Path]:

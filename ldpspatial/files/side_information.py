@@ -260,10 +260,10 @@ def _of_features(file: Path, grid: Grid, column: str | None, layer: str | None) 
     chosen = Column("column", column, PEOPLE_NAMES)
     for number, feature in enumerate(read_features(file, grid, layer, chosen), 1):
         try:
+            names = " or ".join(PEOPLE_NAMES if column is None else (column,))
             if feature.value is None:
-                names = PEOPLE_NAMES if column is None else (column,)
-                raise InputError(f"{' or '.join(names)} must be a number, got none")
-            people = number_in(chosen.field, feature.value, "[0, inf)")
+                raise InputError(f"{names} must be a number, got none")
+            people = number_in(names, feature.value, "[0, inf)")
             _spread(people, feature.geometry, grid, found)
         except (InputError, PositionError) as error:
             raise InputError(f"feature {number} of {file.name!r}: {error}") from None

@@ -27,7 +27,8 @@ def test_every_grid_has_a_line_and_one_is_recommended() -> None:
     taken = [row.split()[:2] for row in rows if row.endswith("take")]
     assert len(taken) == 1
     cells, cell_m = taken[0]
-    assert re.match(rf"Take {cells} x {cells} cells of {cell_m} m: people are then off ", advice)
+    why = ", the finest whose total is within 5 % of the smallest: people are then off by "
+    assert advice.startswith(f"Take {cells} x {cells} cells of {cell_m} m{why}")
     assert re.match(r"Collect with --mechanism (huem|disk)( --squared-radius \d+)? and ", design)
     assert re.fullmatch(
         r"Forged reports can move such a map, with huem: 1% by up to \d+ m, "

@@ -159,7 +159,7 @@ def test_forgers_are_told_of_each_region(played: Path, tmp_path: Path) -> None:
     file = write_file(tmp_path, "r.csv", HEADER + CENTRE)
     shown = succeed("ranges", played, file, "--forged", 0.02, "--csv", tmp_path / "shares.csv")
     head, line = (each.split() for each in shown.stdout.splitlines()[1:3])
-    assert head[-4:] == ["0.02", "forged", "at", "most"]
+    assert head[-5:] == ["2", "%", "forged", "at", "most"]
     (row,) = rows_of(tmp_path / "shares.csv")
     names = ("reached_down", "reached_up", "proven_down", "proven_up")
     moved = [f"{100 * float(row[name]):+.2f}" for name in names]
@@ -367,6 +367,10 @@ def test_shares_of_an_area_leave_the_rest_out(played: Path, tmp_path: Path) -> N
     assert re.search(r"2000 reports, \d+\.\d% of them from the area$", printed.splitlines()[0])
     centre, _ = rows_of(table)
     assert 0 < float(centre["lower"]) < float(centre["share"]) < float(centre["upper"]) <= 1
+    assert "outside of the area" not in printed
+    west = write_file(tmp_path, "west.csv", HEADER + CENTRE + "west,-4,-4.5,4,-4\n")
+    printed = succeed("ranges", played, west, "--of", area).stdout
+    assert "Regions on the map that lie outside of the area: 1 of 2" in printed
     alone = tmp_path / "alone.csv"
     succeed("ranges", played, regions, "--csv", alone)
     everyone = [float(row["share"]) for row in rows_of(alone)]

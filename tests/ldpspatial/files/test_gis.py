@@ -478,7 +478,9 @@ def test_districts_and_towns_of_any_format_are_a_prior(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"column must name one column of 'a.gpkg' .*'x'"):
         read_prior(file, GRID, "x")
     bad = write(tmp_path / "b.gpkg", shapes, columns={"pop": [800, -3, 7]})
-    with pytest.raises(InputError, match=r"feature 2 of 'b.gpkg': column must be a number in"):
+    with pytest.raises(
+        InputError, match=r"feature 2 of 'b.gpkg': people or pop.* must be a number in"
+    ):
         read_prior(bad, GRID)
     far = write(tmp_path / "c.gpkg", [shapely.Point(0, 0)], columns={"pop": [5]})
     with pytest.raises(InputError, match="prior must hold people inside the square"):

@@ -32,7 +32,10 @@ factors were set by measurement on six squares of Chicago and New York with 100,
 the prior's three numbers with fewer (docs/recommended.md).
 
 The risk is flat near its minimum. Of disks with nearly the least the smallest is taken: fields
-behind it are sampled faster.
+behind it are sampled faster. Where reports say next to nothing (n epsilon^2 below 1 or so) all
+disks have nearly the least, so that this is a small one or a single cell. And the radius may rise a
+little with epsilon or with users, by what is nearly the least, and more from a million users to
+ten, where R comes below 1.
 """
 
 from fractions import Fraction
@@ -95,9 +98,11 @@ def disk_squared_radius(cells: int, epsilon: float, n_users: int) -> int:
 def _least_risk(cells: int, epsilon: Fraction, n_users: int) -> int:
     if cells == 1:
         return 0
-    # + 1, as DAM's may be 0. With a radius of two sides a disk covers the square from any cell.
+    # + 1, as DAM's may be 0. With a radius of 1.5 sides a disk covers the square from any cell, and
+    # the risk is exact up to there.
     most = min(WIDEST * (optimal_squared_radius(epsilon, cells) + 1), 4 * cells * cells)
-    candidates = [square for square in _squares(most) if square != NINE]
+    covering = 9 * cells * cells // 4
+    candidates = [square for square in _squares(most) if square <= covering and square != NINE]
     risks = {square: disk_risk(cells, float(epsilon), n_users, square) for square in candidates}
     nearly = NEARLY * min(risks.values())
     return min(square for square, risk in risks.items() if risk <= nearly)

@@ -83,7 +83,9 @@ def dense_risk(d: int, epsilon: float, n: int, square: int) -> float:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.5, 7.0])
-@pytest.mark.parametrize(("d", "square"), [(2, 0), (3, 1), (5, 4), (6, 8), (6, 13), (4, 20)])
+@pytest.mark.parametrize(
+    ("d", "square"), [(2, 0), (3, 1), (5, 4), (6, 8), (6, 13), (4, 20), (2, 9), (3, 20)]
+)
 def test_the_risk_equals_its_slow_sum(d: int, square: int, epsilon: float) -> None:
     assert disk_risk(d, epsilon, 5_000, square) == pytest.approx(
         slow_risk(d, epsilon, 5_000, square), rel=1e-9
