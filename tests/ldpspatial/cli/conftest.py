@@ -33,9 +33,12 @@ def blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Figure, "savefig", write)
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def less_effort() -> Iterator[None]:
-    """Let commands sample fields and attack maps briefly: what they make of it is tested here."""
+    """Let commands sample fields and attack maps briefly: what they make of it is tested here.
+
+    By module: these folders are no packages, and what had the scope of one would last to the end.
+    """
     with pytest.MonkeyPatch.context() as patch:
         shorten_chains(patch)
         shorten_attacks(patch)

@@ -157,7 +157,8 @@ def test_options_that_contradict_each_other(
 def test_files_that_hold_no_positions(name: str, content: str, rule: str, tmp_path: Path) -> None:
     error = simulate(tmp_path / "r", write_file(tmp_path, name, content))
     assert re.search(rule, error), error
-    assert "67" not in error  # as every coordinate above ends
+    told = error.replace(str(tmp_path), "")
+    assert "67" not in told  # as every coordinate above ends
 
 
 @pytest.mark.parametrize("seed", range(5))
