@@ -6,7 +6,6 @@ cities that nothing was chosen on first, and the others below them.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
@@ -119,7 +118,7 @@ def played(setup: Setup, cases: Iterable[Case]) -> list[Outcome]:
             held[case] = Outcome(case, **fields)
     wanted = list(cases)
     missing = [case for case in wanted if case not in held]
-    with ProcessPoolExecutor(setup.jobs) as pool, path.open("a", encoding="utf-8") as stream:
+    with setup.pool() as pool, path.open("a", encoding="utf-8") as stream:
         found = pool.map(partial(play, setup), missing)
         for outcome in tracked(found, setup.name, total=len(missing)):
             stream.write(json.dumps(asdict(outcome)) + "\n")

@@ -1,7 +1,6 @@
 """How often intervals hold the truth in real cities: cells, rectangles, discs, polygons."""
 
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -80,7 +79,7 @@ def city_intervals(setup: Setup, most_users: int) -> None:
     users = [n for n in USERS if n <= most_users]
     cases = list(product(SQUARES, SIDES, users, EPSILONS, range(setup.repeats)))
     work = partial(measured, setup)
-    with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
+    with setup.pool() as pool:
         found = list(tracked(pool.map(work, cases), setup.name, total=len(cases)))
     text = "\n\n".join(
         f"{title}\n\n{summary(found, names)}"

@@ -1,7 +1,6 @@
 """How often intervals from the noise of levels hold the truth: cells, rectangles, polygons."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -94,7 +93,7 @@ def level_intervals_study(setup: Setup, most_users: int) -> None:
         if case[2] <= most_users
     ]
     work = partial(measured, setup)
-    with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
+    with setup.pool() as pool:
         parts = tracked(pool.map(work, cases), setup.name, total=len(cases))
         found = [held for part in parts for held in part]
     text = "\n\n".join(_section(found, name) for name in RELEASES)

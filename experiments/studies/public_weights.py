@@ -1,7 +1,6 @@
 """Shares of regions that cut cells: what public weights inside cells bring, and wrong ones cost."""
 
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -70,7 +69,7 @@ def public_weights(setup: Setup, least_users: int) -> None:
     collections = [each for each in COLLECTIONS if each[0] >= least_users]
     cases = list(product(NAMES, SIDES, collections, range(setup.repeats)))
     work = partial(measured, setup)
-    with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
+    with setup.pool() as pool:
         found = [
             told
             for each in tracked(pool.map(work, cases), setup.name, total=len(cases))

@@ -1,7 +1,6 @@
 """How often intervals of a change hold the truth in cities where people move, and how wide."""
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -75,7 +74,7 @@ def window_changes(setup: Setup, most_cells: int) -> None:
     """
     settings = [each for each in SETTINGS if each[0] <= most_cells]
     cases = list(product(CITIES, settings, range(setup.repeats)))
-    with ProcessPoolExecutor(setup.jobs if setup.jobs > 0 else None) as pool:
+    with setup.pool() as pool:
         runs = pool.map(partial(measured, setup), cases)
         found = list(tracked(runs, setup.name, total=len(cases)))
     text = "\n\n".join(

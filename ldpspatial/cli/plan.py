@@ -101,13 +101,13 @@ def plan(
       ldpspatial plan --side-km 40 --epsilon 1.4 --devices 1000000 --cells 10 --cells 20
       ldpspatial plan --side-km 12 --epsilon 3.5 --devices 40000 --windows 7 --answers 1
     """
+    if (windows is None) != (answers is None):
+        missing = "--windows" if windows is None else "--answers"
+        raise InputError(f"--windows and --answers must be given together, got no {missing}")
     if out is not None:
         if center is None or not name or windows is not None:
             raise click.UsageError("--out needs --center and --name, and no --windows.")
-        for file in (out, _area_file(out)) if ring else (out,):
-            check_new(file)
-        if not out.absolute().parent.is_dir():
-            raise InputError(f"out must lie in a folder that exists, got {str(out)!r}")
+        _check_writable(out, ring)
         # Whatever is wrong with name, place or epsilon is told before minutes of playing.
         Collection.create(name, centred_grid(center, side_km * 1000, 64), epsilon)
     elif center is not None or name is not None or ring:
@@ -136,6 +136,14 @@ def plan(
         _show_series(result.series, result.epsilon, result.recommended.cell_m)
     if out is not None and center is not None and name is not None:
         _write(out, center, name, result, ring)
+
+
+def _check_writable(out: Path, ring: bool) -> None:
+    """Refuse files that are there, and a folder that is not."""
+    for file in (out, _area_file(out)) if ring else (out,):
+        check_new(file)
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"out must lie in a folder that exists, got {str(out)!r}")
 
 
 def _write(out: Path, center: tuple[float, float], name: str, result: Plan, ring: bool) -> None:

@@ -210,7 +210,7 @@ def status(store: str, digest: str) -> None:
         known = "SELECT digest FROM round_campaigns WHERE digest = $1"
         here = await has_rounds(opened.database) and await opened.database.read(known, digest)
         if not here:
-            raise InputError("campaign must be one that the store has")
+            raise InputError(f"digest must be of a campaign that the store has, got {digest!r}")
         return await accounts(opened.database, digest)
 
     found = with_store(store, act)
@@ -248,7 +248,7 @@ def map_(store: str, digest: str, out: Path, overwrite: bool) -> None:
         from ldpspatial.service.rounds.tables import has_rounds  # noqa: PLC0415
 
         if not await has_rounds(opened.database):
-            raise InputError("campaign must be one that the store has")
+            raise InputError(f"digest must be of a campaign that the store has, got {digest!r}")
         return await released(opened.database, digest)
 
     campaign, found = with_store(store, act)

@@ -248,8 +248,8 @@ def export(store: str, digest: str, out: Path, overwrite: bool) -> None:
 
 @store.command("backup")
 @store_argument
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-def backup(store: str, file: Path) -> None:
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+def backup(store: str, path: Path) -> None:
     """Write a checked copy of STORE to a new FILE.
 
     Safe while the server runs. The copy holds what was acknowledged when it began, and no tokens;
@@ -265,11 +265,11 @@ def backup(store: str, file: Path) -> None:
     async def write(opened: "Store") -> None:
         from ldpspatial.service.backup import back_up  # noqa: PLC0415
 
-        await back_up(opened, file)
+        await back_up(opened, path)
 
     with progress("backup"):
         with_store(store, write)
-    click.echo(f"Written to {file}")
+    click.echo(f"Written to {path}")
 
 
 @store.command("estimate")

@@ -47,6 +47,8 @@ async def back_up(store: Store, path: str | os.PathLike[str]) -> None:
     for name in (target, *(target.with_name(target.name + end) for end in BESIDE)):
         if os.path.lexists(name):
             raise InputError(f"path must be a new file, but {name} is there")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"path must lie in a folder that exists, got {str(target)!r}")
     async with _unfinished(target) as copy:
         await store.database.copy_to(copy)
         await _put_in_order(copy)

@@ -7,6 +7,8 @@ variance, so that a share of which no report was seen may be as large as in Wils
 z^2 / n.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -17,6 +19,7 @@ from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     cut_to_shares,
     is_conditional,
+    scaled_bounds,
     standard_errors,
 )
 from ldpspatial.estimation.result import Estimate
@@ -91,7 +94,8 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
         low, high = cut_to_shares(middle, z * float(np.sqrt(spread + least)))
         return float(low), float(high)
 
-    return Uncertainty(level, "fisher", lower, upper, estimate.density, of_unit)
+    bounds = partial(scaled_bounds, of_unit=of_unit)
+    return Uncertainty(level, "fisher", lower, upper, estimate.density, bounds)
 
 
 def _information(channel: Channel, precision: Array) -> Array:

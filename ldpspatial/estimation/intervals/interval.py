@@ -46,7 +46,7 @@ class Uncertainty:
     lower: Array
     upper: Array
     density: Array
-    _of_unit: Bounds  # of weights that reach from 0 to 1
+    _bounds: Bounds  # of weights in [0, 1]
 
     @property
     def width(self) -> Array:
@@ -79,8 +79,26 @@ class Uncertainty:
         return Interval(share_of(self.density, weights), *self.bounds(weights))
 
     def bounds(self, weights: Array) -> tuple[float, float]:
-        """Return lower and upper bound of the share in a region with these weights of the cells."""
-        return scaled_bounds(weights, self._of_unit)
+        """Return lower and upper bound of the share in a region with these weights of the cells.
+
+        Parameters
+        ----------
+        weights : (d, d) array
+            In [0, 1]: the part of a cell's people who count. With method "levels" a weight between
+            is that of a cut cell, of whose people all or none may be inside.
+
+        Raises
+        ------
+        InputError
+            Another shape, or a weight outside of [0, 1].
+        """
+        found = np.asarray(weights, np.float64)
+        if found.shape != self.lower.shape:
+            raise InputError(f"weights must be of shape {self.lower.shape}, got {found.shape}")
+        wrong = found[~((found >= 0) & (found <= 1))]
+        if wrong.size:
+            raise InputError(f"weights must be in [0, 1], got {wrong[0]}")
+        return self._bounds(found)
 
 
 def is_conditional(channel: Channel) -> bool:

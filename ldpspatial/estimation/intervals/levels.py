@@ -118,8 +118,9 @@ class _Inside(NamedTuple):
 def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
     """Return intervals of every cell and of any region of a map of noisy sums.
 
-    They hold the share among the very people who were counted, whoever these stand for. Weights of
-    a region between 0 and 1 are those of cut cells: of their people, all or none may be inside.
+    They hold the share among the very people who were counted, whoever these stand for. Of a region
+    that cuts cells `Uncertainty.bounds` gives the ends: of a cut cell's people, all or none may be
+    inside.
 
     Parameters
     ----------
@@ -155,12 +156,12 @@ def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
     reach = _reach_of(found, level)
     lower, upper = _of_cells(found, reach)
 
-    def of_unit(weights: Array) -> tuple[float, float]:
+    def bounds(weights: Array) -> tuple[float, float]:
         return _of_region(found, weights, reach)
 
     density = found.density
     return Uncertainty(
-        level, "levels", np.minimum(lower, density), np.maximum(upper, density), density, of_unit
+        level, "levels", np.minimum(lower, density), np.maximum(upper, density), density, bounds
     )
 
 

@@ -13,6 +13,7 @@ in a few cells, may lie outside more often.
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from ldpspatial.estimation.field.posterior import UNTRUSTED
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     is_conditional,
+    scaled_bounds,
     share_of,
     standard_errors,
 )
@@ -95,7 +97,9 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
     reach = farther * (np.quantile(samples, ends, axis=0) - mean)
     of_cells = errors * np.sqrt(patches.of_cells())
     lower, upper = _drawn_out(mean, reach[0], reach[1], of_cells, 1.0)
-    return Uncertainty(level, "posterior", lower, upper, mean, of_unit)
+    return Uncertainty(
+        level, "posterior", lower, upper, mean, partial(scaled_bounds, of_unit=of_unit)
+    )
 
 
 def effective_cells(people: Array) -> float:

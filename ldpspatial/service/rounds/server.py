@@ -497,7 +497,7 @@ async def released(database: Database, digest: str) -> tuple[Campaign, Released]
     )
     rows = await rows_of(database, (str, int, int, int), sql, digest)
     if not rows:
-        raise InputError("campaign must be one that the store has")
+        raise InputError(f"digest must be of a campaign that the store has, got {digest!r}")
     check_document(database, rows[0][0], digest)
     plan = await plan_of(database, rows[0][0], rows[0][1:])
     return plan.campaign, plan.released()

@@ -270,7 +270,7 @@ def test_a_series_of_one_answer_and_one_of_all_windows_have_no_row_twice() -> No
 
 def test_half_a_series_is_refused() -> None:
     assert refusal(*SMALL, "--windows", 7) == (
-        "windows and answers must be given together, got no answers"
+        "--windows and --answers must be given together, got no --answers"
     )
     assert refusal(*SMALL, "--windows", 7, "--answers", 8) == (
         "--answers must be at most windows, 7, got 8"

@@ -84,7 +84,9 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     campaign = campaign_of(store)
     assert (campaign.rounds, campaign.micro_epsilon, campaign.round_seconds) == (3, 2 * 10**6, 3600)
     assert (campaign.most_clients, campaign.least_honest, campaign.server) == (100, 50, "any")
-    assert "campaign must be one that the store" in refusal("rounds", "status", store, "0" * 64)
+    assert "DIGEST must be of a campaign that the store has" in refusal(
+        "rounds", "status", store, "0" * 64
+    )
     digest = opened(store)
     assert "No round of this campaign" in succeed("rounds", "status", store, digest).output
     hold_a_round(store, digest)
@@ -138,7 +140,7 @@ def test_what_cannot_be_opened_is_refused(store: Path, tmp_path: Path) -> None:
         "rounds", "open", store, document, "--directory", "abc", "--people", 10
     )
     missing = refusal("rounds", "map", store, "0" * 64, "--out", tmp_path / "map")
-    assert "campaign must be one that the store has" in missing
+    assert "DIGEST must be of a campaign that the store has" in missing
     digest = opened(store)
     for key, why in (("0" * 64, "neither zeros"), ("2" * 64, "campaign must be new")):
         assert why in refusal("rounds", "open", store, document, "--directory", key, "--people", 10)

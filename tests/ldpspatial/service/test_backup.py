@@ -145,7 +145,7 @@ def test_a_back_up_overwrites_nothing(tmp_path: Path, end: str) -> None:
     there = tmp_path / f"copy{end}"
     there.write_bytes(b"precious")
     told = refusal("store", "backup", path, tmp_path / "copy")
-    assert told == f"path must be a new file, but {there} is there"
+    assert told == f"FILE must be a new file, but {there} is there"
     assert there.read_bytes() == b"precious"
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(["store.db", there.name])
 
@@ -156,7 +156,9 @@ def test_a_back_up_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
     batch = [report() for _ in range(5000)]
     with serving(path) as server:
         assert server.post(lines(batch))[0] == 204
-    assert "can be written" in refusal("store", "backup", path, tmp_path / "no" / "copy")
+    nowhere = tmp_path / "no" / "copy"
+    told = refusal("store", "backup", path, nowhere)
+    assert told == f"FILE must lie in a folder that exists, got {str(nowhere)!r}"
     with memory_disk(tmp_path / "disk", "128k") as disk:
         assert "make room" in refusal("store", "backup", path, disk.folder / "copy")
         assert list(disk.folder.iterdir()) == []

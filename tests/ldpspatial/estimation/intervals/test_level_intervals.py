@@ -165,8 +165,30 @@ def test_a_node_that_was_not_divided_may_hold_its_people_anywhere() -> None:
     assert corner.upper == pytest.approx(0.4, abs=1e-3)
     assert sure.lower[0, 0] == 0
     assert sure.upper[0, 0] == pytest.approx(0.4, abs=1e-3)
-    cut = sure.bounds(np.where(np.arange(16).reshape(4, 4) % 4 < 2, 1.0, 0.3))
-    assert cut[0] >= 0.3
+    west = np.arange(16).reshape(4, 4) % 4 < 2
+    whole_west = sure.region(west)
+    lower, upper = sure.bounds(np.where(west, 1.0, 0.3))
+    assert upper == 1  # cannot be missed, so all the error is the lower end's
+    assert whole_west.lower < lower < 0.6
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.5, 0.99])
+def test_of_cut_cells_all_people_may_be_inside_or_none(weight: float) -> None:
+    tree = Quadtree((2, 2))
+    whole = NoisyLevel(0, np.array([0]), np.array([100.0]), 0.0)
+    cells = NoisyLevel(1, np.arange(4), np.array([40.0, 30.0, 20.0, 10.0]), 4.0)
+    sure = level_intervals(combined(tree, [whole, cells]))
+    assert sure.bounds(np.full((2, 2), weight)) == (0, 1)
+    one = np.zeros((2, 2))
+    one[0, 0] = weight
+    lower, upper = sure.bounds(one)
+    assert lower == 0
+    assert sure.density[0, 0] < upper <= sure.upper[0, 0] + 1e-9
+    with pytest.raises(InputError, match=r"weights must be of shape \(2, 2\), got \(2, 3\)"):
+        sure.bounds(np.full((2, 3), weight))
+    for bad in (2.0, -0.1, np.nan):
+        with pytest.raises(InputError, match=rf"weights must be in \[0, 1\], got {bad}"):
+            sure.bounds(np.full((2, 2), bad))
 
 
 def test_nobody_may_be_anywhere() -> None:

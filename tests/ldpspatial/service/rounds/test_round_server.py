@@ -507,7 +507,7 @@ def test_a_campaign_is_opened_once_and_only_if_it_can_be_held(tmp_path: Path) ->
             await open_directory(database, CAMPAIGN.digest, 10)
         with pytest.raises(InputError, match="tolerated must"):
             await open_campaign(database, CAMPAIGN, directory, people=24, tolerated=1.0)
-        with pytest.raises(InputError, match="campaign must be one that the store has"):
+        with pytest.raises(InputError, match="digest must be of a campaign that the store has"):
             await released(database, "0" * 64)
         await database.close()
 
