@@ -91,8 +91,8 @@ def city_intervals(setup: Setup, most_users: int) -> None:
     errors = by_knowledge(found, HELD_BACK)
     click.echo(f"{text}\n\n{errors}")
     if setup.write:
-        replace_block(DOCS / "ranges.md", "city-intervals", text)
-        replace_block(DOCS / "ranges.md", "polygon-errors", errors)
+        replace_block(DOCS / "experiments" / "region-intervals.md", "city-intervals", text)
+        replace_block(DOCS / "experiments" / "region-intervals.md", "polygon-errors", errors)
 
 
 def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> Held:

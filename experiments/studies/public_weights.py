@@ -78,7 +78,7 @@ def public_weights(setup: Setup, least_users: int) -> None:
     text = summary(found)
     click.echo(text)
     if setup.write:
-        replace_block(DOCS / "ranges.md", "public-weights", text)
+        replace_block(DOCS / "experiments" / "region-intervals.md", "public-weights", text)
 
 
 def measured(setup: Setup, case: tuple[str, int, tuple[int, float], int]) -> list[Told]:

@@ -86,7 +86,7 @@ def window_changes(setup: Setup, most_cells: int) -> None:
     )
     click.echo(text)
     if setup.write:
-        replace_block(DOCS / "ranges.md", "window-changes", text)
+        replace_block(DOCS / "experiments" / "region-intervals.md", "window-changes", text)
 
 
 def measured(setup: Setup, case: tuple[str, tuple[int, int, float], int]) -> Held:

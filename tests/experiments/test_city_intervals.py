@@ -47,7 +47,8 @@ def test_the_command_writes_a_table_for_each_group(
 ) -> None:
     for name, value in (("SIDES", (5,)), ("EPSILONS", (2.0,)), ("DOCS", tmp_path)):
         monkeypatch.setattr(study, name, value)
-    page = tmp_path / "ranges.md"
+    page = tmp_path / "experiments" / "region-intervals.md"
+    page.parent.mkdir()
     marks = [
         f"<!-- {mark}{name} -->\n"
         for name in ("city-intervals", "polygon-errors")

@@ -48,7 +48,8 @@ def test_the_command_writes_a_line_for_each_file(
         ("DOCS", tmp_path),
     ):  # fmt: skip
         monkeypatch.setattr(study, name, value)
-    page = tmp_path / "ranges.md"
+    page = tmp_path / "experiments" / "region-intervals.md"
+    page.parent.mkdir()
     page.write_text("<!-- public-weights -->\n<!-- /public-weights -->\n")
     options = ("--data", data, "--out", tmp_path / "out", "--jobs", 1)
     ran = CliRunner().invoke(study.public_weights, [*map(str, options), "--write"])

@@ -63,7 +63,8 @@ def test_the_command_writes_a_table_for_each_group(
         ("SETTINGS", ((4, 500, 3.5),)), ("CITIES", few), ("DOCS", tmp_path),
     ):  # fmt: skip
         monkeypatch.setattr(study, name, value)
-    page = tmp_path / "ranges.md"
+    page = tmp_path / "experiments" / "region-intervals.md"
+    page.parent.mkdir()
     page.write_text("<!-- window-changes -->\n<!-- /window-changes -->\n")
     options = ("--data", data, "--out", tmp_path / "out", "--jobs", 1, "--write")
     ran = CliRunner().invoke(study.window_changes, [*map(str, options)])

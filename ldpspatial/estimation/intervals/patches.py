@@ -12,8 +12,8 @@ f the map, w the region's weights, K the sum over a window. What is within singl
 term, is counted there.
 
 The radius of a window is a quarter of that of the disk, as its area says. It was found on six
-squares of two cities, and holds on five others (docs/ranges.md). Where one report tells cells
-apart, as randomised response does, a patch is a cell.
+squares of two cities, and holds on five others (docs/experiments/region-intervals.md). Where one
+report tells cells apart, as randomised response does, a patch is a cell.
 """
 
 from dataclasses import dataclass

@@ -7,8 +7,8 @@ people are within a patch (:mod:`.patches`). Upwards its standard deviation coun
 single cell, where a peak may be, and 1.5 times for many; in between by the effective number of
 cells, (sum w f)^2 / sum (w f)^2, of the region or of all that is not in it, where that is fewer.
 The numbers were found on six squares of two cities, the 3 with a look at five others, and hold on
-these (docs/ranges.md). They are no theorem: a map unlike all of these, such as one with everybody
-in a few cells, may lie outside more often.
+these (docs/experiments/region-intervals.md). They are no theorem: a map unlike all of these, such
+as one with everybody in a few cells, may lie outside more often.
 """
 
 import warnings
