@@ -241,7 +241,7 @@ def _extremes(ours: Iterable[Held], name: str) -> str:
     high = sum(mean > AIMED_AT[1] for mean, _ in known.values())
     return (
         f"{name} below {AIMED_AT[0]} in {low} of {len(known)} and above {AIMED_AT[1]} in {high}, "
-        f"lowest {least:.3f} with a standard error of {error:.3f} "
+        f"lowest {_shown(least, error, 'with a standard error of {}')} "
         f"({cells} cells a side, {users:,} users, eps {epsilon:g})"
     )
 
@@ -253,7 +253,7 @@ def _by_setting(found: Iterable[Held], release: str) -> str:
         each for each in found if each.release == release
     ).items():
         held = [_with_error(group, k) for k in range(len(HELD))]
-        shown = ["" if np.isnan(mean) else f"{mean:.3f} ({error:.3f})" for mean, error in held]
+        shown = ["" if np.isnan(mean) else _shown(mean, error, "({})") for mean, error in held]
         rows.append([cells, f"{users:,}", f"{epsilon:g}", len(group), *shown])
     header = ["cells a side", "users", "eps", "maps", *HELD]
     return f"**{release}**\n\n{markdown(header, rows)}"
@@ -267,6 +267,11 @@ def _with_error(group: Iterable[Held], k: int) -> tuple[float, float]:
         return float("nan"), float("nan")
     error = there.std(ddof=1) / sqrt(there.size) if there.size > 1 else float("nan")
     return float(there.mean()), float(error)
+
+
+def _shown(mean: float, error: float, words: str) -> str:
+    """Return a mean, with its standard error unless it is of one map alone."""
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} {words.format(f'{error:.3f}')}"
 
 
 def _line(group: list[Held]) -> list[str]:

@@ -51,6 +51,8 @@ def test_a_setting_has_the_standard_error_of_its_runs() -> None:
         "of 0.058 (8 cells a side, 10 users, eps 1)"
     )
     assert study._extremes(runs, "cells with a sum") == "no cells with a sum"
+    # Of one map alone no error is known.
+    assert "| 8 | 10 | 1 | 1 | 1.000 |  |  |  | 0.900 | 1.000 |" in study._by_setting(runs[:1], "r")
 
 
 def test_cells_with_a_sum_are_those_that_were_asked() -> None:
