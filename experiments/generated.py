@@ -63,6 +63,12 @@ PAGES: Mapping[str, Page] = {
         "experiments/levels.md",
         {},
     ),
+    "level-intervals": Page(
+        "How often intervals of levels hold, by setting",
+        "level-intervals --data FOLDER",
+        "experiments/levels.md#how-sure",
+        {},
+    ),
     "heatmap-epsilon-sigma-4": _heatmaps(
         "Central heat maps over epsilon, filter width 4",
         "heatmap-epsilon --sigma 4",

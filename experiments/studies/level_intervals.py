@@ -1,9 +1,10 @@
 """How often intervals from the noise of levels hold the truth: cells, rectangles, polygons."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import sqrt
 from typing import cast
 
 import click
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from experiments.cities import HELD_BACK, SQUARES, City, cities
+from experiments.generated import write_page
 from experiments.progress import tracked
 from experiments.setup import Setup, experiment
 from experiments.studies.city_intervals import PEAKS, polygons, rectangles
@@ -39,6 +41,7 @@ SOME = ("austin", "town 2722", "tokyo", "town 2721")
 PARTS = (
     (32, MAPS, USERS),
     (64, SOME, (10_000,)),
+    (256, SOME, (10_000, 1_000_000)),
 )
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 RECTANGLES = 40
@@ -49,8 +52,9 @@ RELEASES: Mapping[str, Release] = {
     "distributed-levels, distance": DistributedLevels(COHORT),
     "distributed-levels, cells": DistributedLevels(COHORT, "cells"),
 }
-COLUMNS = ("cells", "cells with a sum", "people's cells", "peaks", "rectangles", "polygons",
-           "cell width", "rectangle width")  # fmt: skip
+HELD = ("cells", "cells with a sum", "people's cells", "peaks", "rectangles", "polygons")
+COLUMNS = (*HELD, "cell width", "rectangle width")
+AIMED_AT = (0.94, 0.97)
 
 
 @dataclass(frozen=True)
@@ -76,34 +80,60 @@ class Held:
     numbers: tuple[float, ...]
 
 
-@experiment("level-intervals", repeats=1)
-@click.option("--most-users", default=USERS[-1], show_default=True, help="More are left out.")
-def level_intervals_study(setup: Setup, most_users: int) -> None:
+@experiment("level-intervals", repeats=4)
+@click.option(
+    "--release",
+    "names",
+    multiple=True,
+    type=click.Choice([*RELEASES]),
+    default=[*RELEASES],
+    help="This release alone; may be given again.",
+)
+@click.option("--side", "sides", multiple=True, type=int, help="These cells a side alone.")
+@click.option("--users", multiple=True, type=int, help="These numbers of users alone.")
+@click.option("--epsilon", "epsilons", multiple=True, type=float, default=EPSILONS,
+              help="These alone.")  # fmt: skip
+def level_intervals_study(
+    setup: Setup,
+    names: Sequence[str],
+    sides: Sequence[int],
+    users: Sequence[int],
+    epsilons: Sequence[float],
+) -> None:
     """Coverage of 95 % intervals of central-levels and distributed-levels, for both aims.
 
     Five cities and four generated towns, 1,000 to 1,000,000 users, epsilon .1 to 5, 32 cells a
-    side; four of them at 64. All cells, the fullest twentieth, 40 random rectangles and 20
+    side; four of them at 64 and 256. All cells, the fullest twentieth, 40 random rectangles and 20
     polygons, which are held against the places themselves. In the distributed model 10 % of the
     clients fail and 10 % collude.
     """
     cases = [
         case
-        for cells, maps, users in PARTS
-        for case in product(maps, (cells,), users, range(setup.repeats))
-        if case[2] <= most_users
+        for cells, maps, numbers in PARTS
+        for case in product(maps, (cells,), numbers, range(setup.repeats))
+        if (not sides or cells in sides) and (not users or case[2] in users)
     ]
-    work = partial(measured, setup)
+    # The longest first, so that no process is left with one of them.
+    cases.sort(key=lambda case: (case[1], case[2]), reverse=True)
+    work = partial(measured, setup, names, epsilons)
     with setup.pool() as pool:
         parts = tracked(pool.map(work, cases), setup.name, total=len(cases))
         found = [held for part in parts for held in part]
-    text = "\n\n".join(_section(found, name) for name in RELEASES)
-    click.echo(text)
+    summary = "\n\n".join(_section(found, name) for name in names)
+    settings = "\n\n".join(_by_setting(found, name) for name in names)
+    click.echo(f"{summary}\n\n{settings}")
     if setup.write:
-        replace_block(DOCS / "experiments" / "levels.md", "level-intervals", text)
+        replace_block(DOCS / "experiments" / "levels.md", setup.name, summary)
+        write_page(DOCS, setup.name, settings)
 
 
-def measured(setup: Setup, case: tuple[str, int, int, int]) -> list[Held]:
-    """Publish maps of the same people by every release at every epsilon, and ask for intervals."""
+def measured(
+    setup: Setup,
+    names: Sequence[str],
+    epsilons: Sequence[float],
+    case: tuple[str, int, int, int],
+) -> list[Held]:
+    """Publish maps of the same people by the releases at each epsilon, and ask for intervals."""
     name, cells, n, _ = case
     place = TOWNS[name] if name in TOWNS else cities(setup.data, (name,))[0]
     number = MAPS.index(name)
@@ -117,8 +147,8 @@ def measured(setup: Setup, case: tuple[str, int, int, int]) -> list[Held]:
         regions.append(polygon(Grid.plane(0, 0, 1, cells), list(map(tuple, outline))))
         truth.append(float(Outline(outline).contains_points(places).mean()))
     found = []
-    for (label, release), epsilon in product(RELEASES.items(), EPSILONS):
-        levels = cast(LevelMap, release.release(users, epsilon, rng).levels)
+    for label, epsilon in product(names, epsilons):
+        levels = cast(LevelMap, RELEASES[label].release(users, epsilon, rng).levels)
         numbers = _held(levels, users.density, regions, truth)
         found.append(Held(label, name, cells, n, epsilon, numbers))
     return found
@@ -174,7 +204,7 @@ def with_sums(levels: LevelMap) -> NDArray[np.bool_]:
 
 
 def _section(found: Iterable[Held], release: str) -> str:
-    """Return the table of a release, and between what its numbers lie at each n and epsilon."""
+    """Return the table of a release, and where the lowest of its settings lies."""
     ours = [each for each in found if each.release == release]
     groups = {
         "all": ours,
@@ -187,27 +217,64 @@ def _section(found: Iterable[Held], release: str) -> str:
     table = markdown(
         ["", *COLUMNS], [[name, *_line(group)] for name, group in groups.items() if group]
     )
-    settings = {(each.users, each.epsilon) for each in ours}
-    means = np.array([_means(each for each in ours if (each.users, each.epsilon) == at)
-                      for at in settings])  # fmt: skip
-    between = ", ".join(
-        f"{name} {np.nanmin(means[:, k]):.3f} to {np.nanmax(means[:, k]):.3f}"
-        for k, name in enumerate(COLUMNS[:6])
-        if not np.isnan(means[:, k]).all()
+    extremes = "; ".join(_extremes(ours, name) for name in ("cells with a sum", "rectangles"))
+    return f"**{release}**. By setting: {extremes}.\n\n{table}"
+
+
+def _settings(held: Iterable[Held]) -> dict[tuple[int, int, float], list[Held]]:
+    """Return the runs of each number of cells and of users and each epsilon."""
+    settings: dict[tuple[int, int, float], list[Held]] = {}
+    for each in sorted(held, key=lambda each: (each.cells, each.users, each.epsilon)):
+        settings.setdefault((each.cells, each.users, each.epsilon), []).append(each)
+    return settings
+
+
+def _extremes(ours: Iterable[Held], name: str) -> str:
+    """Return how many settings lie outside of what is aimed at, and where the lowest is."""
+    k = COLUMNS.index(name)
+    known = {at: _with_error(group, k) for at, group in _settings(ours).items()}
+    known = {at: found for at, found in known.items() if not np.isnan(found[0])}
+    if not known:
+        return f"no {name}"
+    (cells, users, epsilon), (least, error) = min(known.items(), key=lambda item: item[1][0])
+    low = sum(mean < AIMED_AT[0] for mean, _ in known.values())
+    high = sum(mean > AIMED_AT[1] for mean, _ in known.values())
+    return (
+        f"{name} below {AIMED_AT[0]} in {low} of {len(known)} and above {AIMED_AT[1]} in {high}, "
+        f"lowest {_shown(least, error, 'with a standard error of {}')} "
+        f"({cells} cells a side, {users:,} users, eps {epsilon:g})"
     )
-    return f"**{release}**. At each number of users and eps: {between}.\n\n{table}"
 
 
-def _means(group: Iterable[Held]) -> Array:
-    """Return the mean of each number over the maps that have it."""
-    rows = np.array([each.numbers for each in group])
-    there = ~np.isnan(rows)
-    number = there.sum(0)
-    means: Array = np.where(number, np.where(there, rows, 0).sum(0) / np.maximum(number, 1), np.nan)
-    return means
+def _by_setting(found: Iterable[Held], release: str) -> str:
+    """Return the coverage at each setting; in brackets its standard error over the runs."""
+    rows = []
+    for (cells, users, epsilon), group in _settings(
+        each for each in found if each.release == release
+    ).items():
+        held = [_with_error(group, k) for k in range(len(HELD))]
+        shown = ["" if np.isnan(mean) else _shown(mean, error, "({})") for mean, error in held]
+        rows.append([cells, f"{users:,}", f"{epsilon:g}", len(group), *shown])
+    header = ["cells a side", "users", "eps", "maps", *HELD]
+    return f"**{release}**\n\n{markdown(header, rows)}"
+
+
+def _with_error(group: Iterable[Held], k: int) -> tuple[float, float]:
+    """Return the mean of a number over the maps that have it, and its standard error."""
+    numbers = np.array([each.numbers[k] for each in group])
+    there = numbers[~np.isnan(numbers)]
+    if not there.size:
+        return float("nan"), float("nan")
+    error = there.std(ddof=1) / sqrt(there.size) if there.size > 1 else float("nan")
+    return float(there.mean()), float(error)
+
+
+def _shown(mean: float, error: float, words: str) -> str:
+    """Return a mean, with its standard error unless it is of one map alone."""
+    return f"{mean:.3f}" if np.isnan(error) else f"{mean:.3f} {words.format(f'{error:.3f}')}"
 
 
 def _line(group: list[Held]) -> list[str]:
-    *held, cell, rectangle = _means(group)
+    *held, cell, rectangle = (_with_error(group, k)[0] for k in range(len(COLUMNS)))
     shown = ["" if np.isnan(each) else f"{each:.3f}" for each in held]
     return [*shown, f"{100 * cell:.2g} %", f"{100 * rectangle:.2g} %"]

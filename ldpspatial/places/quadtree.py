@@ -184,6 +184,36 @@ class Quadtree:
         found: Array = grid.ravel()[self.positions(level, numbers)]
         return found
 
+    def pooled_levels(self, values: Array, over: np.ufunc = np.add) -> list[Array]:
+        """Return the sums of a map's values in all nodes of levels 0 to depth, or their extremes.
+
+        Each level from the next one, so that all of them take little longer than one.
+
+        Parameters
+        ----------
+        values : (rows, columns) float array
+        over : numpy.ufunc
+            ``np.add``, ``np.minimum`` or ``np.maximum``.
+
+        Returns
+        -------
+        list of arrays, each of shape ``sides(level)``
+
+        Examples
+        --------
+        >>> [grid.tolist() for grid in Quadtree((2, 3)).pooled_levels(np.arange(6.0).reshape(2, 3))]
+        [[[15.0]], [[8.0, 7.0]], [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]]
+        """
+        grids = [values]
+        for level in range(self.depth - 1, -1, -1):
+            # Where a node begins, one of its children does.
+            rows, columns = (
+                np.searchsorted(self._starts(level + 1, side), self._starts(level, side))
+                for side in self.shape
+            )
+            grids.append(over.reduceat(over.reduceat(grids[-1], rows, axis=0), columns, axis=1))
+        return grids[::-1]
+
     def leaf_numbers(self, cells: Ints) -> Ints:
         """Return the number of each cell (row * columns + column) among the leaves."""
         row, column = (self._node_of(each, self.depth) for each in np.divmod(cells, self.shape[1]))

@@ -23,14 +23,36 @@ def test_the_command_writes_a_table_for_each_release(
     page = tmp_path / "experiments" / "levels.md"
     page.parent.mkdir()
     page.write_text("<!-- level-intervals -->\n<!-- /level-intervals -->\n")
-    options = ("--data", data, "--out", tmp_path / "out", "--most-users", 1000, "--jobs", 1)
-    ran = CliRunner().invoke(study.level_intervals_study, [*map(str, options), "--write"])
+    options = ("--data", data, "--out", tmp_path / "out", "--repeats", 2, "--jobs", 1)
+    only = ("--users", 1000, "--epsilon", 1)
+    ran = CliRunner().invoke(study.level_intervals_study, [*map(str, (*options, *only)), "--write"])
     assert ran.exit_code == 0, ran.output
-    text = page.read_text()
+    text, settings = page.read_text(), (tmp_path / "generated" / "level-intervals.md").read_text()
     for name in study.RELEASES:
-        assert text.count(f"**{name}**") == 1
+        assert text.count(f"**{name}**") == settings.count(f"**{name}**") == 1
     for row in ("all", "cities", "towns", "8 cells a side", "1,000 users", "eps 1"):
         assert text.count(f"| {row} | ") == len(study.RELEASES)
+    # Two maps, twice each.
+    assert settings.count("| 8 | 1,000 | 1 | 4 | ") == len(study.RELEASES)
+
+
+def test_a_setting_has_the_standard_error_of_its_runs() -> None:
+    nan = float("nan")
+    runs = [
+        study.Held("r", "m", 8, 10, 1.0, (1.0, nan, nan, nan, rectangles, 1.0, 0.1, 0.1))
+        for rectangles in (0.9, 1.0, 0.8)
+    ]
+    text = study._by_setting(runs, "r")
+    assert text.endswith(
+        "| 8 | 10 | 1 | 3 | 1.000 (0.000) |  |  |  | 0.900 (0.058) | 1.000 (0.000) |"
+    )
+    assert study._extremes(runs, "rectangles") == (
+        "rectangles below 0.94 in 1 of 1 and above 0.97 in 0, lowest 0.900 with a standard error "
+        "of 0.058 (8 cells a side, 10 users, eps 1)"
+    )
+    assert study._extremes(runs, "cells with a sum") == "no cells with a sum"
+    # Of one map alone no error is known.
+    assert "| 8 | 10 | 1 | 1 | 1.000 |  |  |  | 0.900 | 1.000 |" in study._by_setting(runs[:1], "r")
 
 
 def test_cells_with_a_sum_are_those_that_were_asked() -> None:

@@ -50,6 +50,27 @@ FAR = 6.0
 ONE_STEP = 1.1
 
 
+class _Step(NamedTuple):
+    """A level's divided nodes, whose children are along the first axis of (4, nodes) arrays."""
+
+    divided: Bools  # of all nodes of the level
+    inner: Ints  # places of children on the level below, -1 for none
+    spread: Array  # w, the variances of the children
+    spread_of_all: Array  # W
+    part: Array  # w / W
+    sums: Array
+    sum_of_all: Array
+
+
+class _Fixed(NamedTuple):
+    """What the ends of every region need of a map: found once, for there may be many regions."""
+
+    found: LevelMap
+    steps: list[_Step]
+    places: list[Ints]  # of each level's nodes, on a map of them row by row
+    chosen: bool
+
+
 class _Linear(NamedTuple):
     """A region's people by node, given the people p of the node: mean slope p + base."""
 
@@ -155,9 +176,10 @@ def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
     number_in("level", level, "(0, 1)")
     reach = _reach_of(found, level)
     lower, upper = _of_cells(found, reach)
+    fixed = _fixed(found)
 
     def bounds(weights: Array) -> tuple[float, float]:
-        return _of_region(found, weights, reach)
+        return _of_region(fixed, weights, reach)
 
     density = found.density
     return Uncertainty(
@@ -205,22 +227,37 @@ def fourth_of_levels(found: LevelMap) -> list[float]:
     return largest
 
 
-def _of_region(found: LevelMap, weights: Array, reach: _Reach) -> tuple[float, float]:
+def _fixed(found: LevelMap) -> _Fixed:
+    """Return what is the same for every region."""
+    steps = []
+    for step, children in enumerate(found.children):
+        divided = divided_nodes(found, step)
+        inner = np.ascontiguousarray(children[divided].T)
+        spread = gathered(found.variances[step + 1], inner, 0.0)
+        sums = gathered(found.sums[step + 1], inner, 0.0)
+        total = spread.sum(0)
+        steps.append(_Step(divided, inner, spread, total, spread / total, sums, sums.sum(0)))
+    places = [found.tree.positions(each.level, each.nodes) for each in found.levels]
+    chosen = any(_is_chosen(found, step) for step in range(len(found.children)))
+    return _Fixed(found, steps, places, chosen)
+
+
+def _of_region(fixed: _Fixed, weights: Array, reach: _Reach) -> tuple[float, float]:
     """Return the ends of a region's share: nobody, and everybody, of what is open being inside."""
+    found = fixed.found
     people = found.people
     of_all = float(found.variances[0][0])
     if people <= reach.people(of_all):  # nobody may be there, so a share may be anything
         return 0.0, 1.0
     none, every = (
-        _pooled(found, rounded(weights), over)
+        _pooled(fixed, rounded(weights), over)
         for rounded, over in ((np.floor, np.minimum), (np.ceil, np.maximum))
     )
-    fewest, most = _inside(found, none), _inside(found, every)
-    open_ = _inside(found, [more - less for less, more in zip(none, every, strict=True)])
+    fewest, most = _inside(fixed, none), _inside(fixed, every)
+    open_ = _inside(fixed, [more - less for less, more in zip(none, every, strict=True)])
     noise = np.sqrt(np.max([fewest.variance, most.variance, open_.variance]))
     # Where sums decide what is divided, what the other end may err is left for that.
-    chosen = any(_is_chosen(found, step) for step in range(len(found.children)))
-    sides = 1 if open_.mean[0] > FAR * noise and not chosen else 2
+    sides = 1 if open_.mean[0] > FAR * noise and not fixed.chosen else 2
     # Of a region nothing is known of it but that it is not negative.
     empty = np.zeros(1) if any(each.per_person for each in found.levels) else None
     low, _ = _ends(fewest, people, of_all, reach, empty, sides)
@@ -229,12 +266,13 @@ def _of_region(found: LevelMap, weights: Array, reach: _Reach) -> tuple[float, f
     return min(float(low[0]), published), max(float(high[0]), published)
 
 
-def _inside(found: LevelMap, inside: list[Array]) -> _Inside:
+def _inside(fixed: _Fixed, inside: list[Array]) -> _Inside:
     """Return a region's people, with the part inside of each node of each level."""
+    found = fixed.found
     of_all = float(found.variances[0][0])
     linear = _Linear(inside[-1], np.zeros(len(inside[-1])), np.zeros(len(inside[-1])))
-    for step in range(len(found.children) - 1, -1, -1):
-        linear = _above(found, step, linear, inside[step])
+    for step, whole in zip(reversed(fixed.steps), inside[-2::-1], strict=True):
+        linear = _above(step, linear, whole)
     slope = linear.slope[:1]
     return _Inside(
         slope * found.people + linear.base[:1],
@@ -295,29 +333,28 @@ def _ends(
     )
 
 
-def _above(found: LevelMap, step: int, below: _Linear, inside: Array) -> _Linear:
+def _above(step: _Step, below: _Linear, inside: Array) -> _Linear:
     """Return the region's people by node of a level, from those of the level below."""
-    children = found.children[step]
-    variances = gathered(found.variances[step + 1], children, 0.0)
-    divided = divided_nodes(found, step)
-    inner = children[divided]
-    spread = variances[divided]
-    part = spread / spread.sum(1, keepdims=True)
-    slope, base, variance = (gathered(values, inner, 0.0) for values in below)
-    sums = gathered(found.sums[step + 1], inner, 0.0)
-    mean_slope = (slope * part).sum(1)
+    slope, base, variance = (gathered(values, step.inner, 0.0) for values in below)
+    mean_slope = (slope * step.part).sum(0)
     here = _Linear(inside.copy(), np.zeros(len(inside)), np.zeros(len(inside)))
-    here.slope[divided] = mean_slope
-    here.base[divided] = base.sum(1) + (slope * sums).sum(1) - mean_slope * sums.sum(1)
+    here.slope[step.divided] = mean_slope
+    here.base[step.divided] = (
+        base.sum(0) + (slope * step.sums).sum(0) - mean_slope * step.sum_of_all
+    )
     # slope' (diag(w) - w w' / W) slope
-    own = (slope**2 * spread).sum(1) - mean_slope**2 * spread.sum(1)
-    here.variance[divided] = variance.sum(1) + np.maximum(own, 0.0)
+    own = (slope**2 * step.spread).sum(0) - mean_slope**2 * step.spread_of_all
+    here.variance[step.divided] = variance.sum(0) + np.maximum(own, 0.0)
     return here
 
 
-def _pooled(found: LevelMap, weights: Array, over: np.ufunc) -> list[Array]:
+def _pooled(fixed: _Fixed, weights: Array, over: np.ufunc) -> list[Array]:
     """Return for each level the least or the largest weight in each of its nodes."""
-    return [found.tree.pooled(each.level, each.nodes, weights, over) for each in found.levels]
+    grids = fixed.found.tree.pooled_levels(weights, over)
+    return [
+        grids[each.level].ravel()[places]
+        for each, places in zip(fixed.found.levels, fixed.places, strict=True)
+    ]
 
 
 def _of_cells(found: LevelMap, reach: _Reach) -> tuple[Array, Array]:

@@ -274,5 +274,5 @@ def _divided(children: Ints, variances: Array) -> NDArray[np.bool_]:
 
 def gathered(values: Array, places: Ints, missing: float) -> Array:
     """Return values at places, and another where a place is -1."""
-    found: Array = np.where(places >= 0, values[np.maximum(places, 0)], missing)
+    found: Array = np.append(values, missing)[places]  # -1 is the last one
     return found

@@ -132,6 +132,20 @@ def ranges(side: int, span: int, level: int) -> dict[int, list[int]]:
 
 
 @every_shape
+@pytest.mark.parametrize("even", [False, True])
+def test_all_levels_are_pooled_as_each_by_itself(shape: tuple[int, int], even: bool) -> None:
+    tree = Quadtree(shape, even=even)
+    values = np.random.default_rng(4).random(shape)
+    for over in (np.add, np.minimum, np.maximum):
+        grids = tree.pooled_levels(values, over)
+        assert len(grids) == tree.depth + 1
+        for level, grid in enumerate(grids):
+            nodes = tree.numbers(level)
+            alone = tree.pooled(level, nodes, values, over)
+            assert grid.ravel()[tree.positions(level, nodes)] == pytest.approx(alone, rel=1e-12)
+
+
+@every_shape
 def test_even_trees_cut_the_map_into_nodes_of_like_sides(shape: tuple[int, int]) -> None:
     tree, span = Quadtree(shape, even=True), max(shape)
     assert tree.depth == Quadtree(shape).depth

@@ -1,9 +1,11 @@
 """The yardstick of the privacy tests: never above the true epsilon, and not far below it."""
 
+from itertools import product
 from math import exp, log
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from ldpspatial.privacy.distinguish import lower_bound_epsilon, lower_bound_product
 
@@ -96,6 +98,30 @@ def test_the_bound_of_a_product_fails_no_more_often_than_it_says() -> None:
         for _ in range(400)
     )
     assert failures <= 72
+
+
+def test_the_bound_of_a_product_is_too_large_with_at_most_the_probability_stated_exactly() -> None:
+    # Every pair of counts of two events in six runs, with its probability.
+    n = 6
+    for p, q in (((0.5, 0.9), (0.25, 0.6)), ((0.7, 0.2), (0.7, 0.2)), ((0.99, 0.6), (0.98, 0.1))):
+        true = float(np.log(p).sum() - np.log(q).sum())
+        for confidence in (0.5, 0.9):
+            wrong = 0.0
+            for hits in product(range(n + 1), repeat=4):
+                if lower_bound_product(hits[:2], hits[2:], n, confidence) > true:
+                    wrong += np.prod(binom.pmf(hits, n, (*p, *q)))
+            assert wrong <= 1 - confidence
+
+
+def test_the_bound_of_a_product_is_as_far_off_as_its_deviation_allows() -> None:
+    # 20 events of which each tells little, as in reports of PivotTrace.
+    rng = np.random.default_rng(9)
+    p, n = np.full(20, 0.15), 60_000
+    q = p * np.exp(-0.14)
+    deviation = np.sqrt(((1 - p) / (n * p) + (1 - q) / (n * q)).sum())
+    found = [lower_bound_product(rng.binomial(n, p), rng.binomial(n, q), n) for _ in range(50)]
+    # sqrt(2 ln(16 / 1e-6)) = 5.76 deviations with the best power, 6.1 with powers of two.
+    assert 2.8 - 6.3 * deviation < np.mean(found) < 2.8 - 5.5 * deviation
 
 
 def test_events_that_never_or_always_happen_have_bounds() -> None:

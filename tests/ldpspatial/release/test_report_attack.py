@@ -50,7 +50,7 @@ LEAST = {
     "ldptrace": 0.8,
     "ldptrace, two points": 0.8,
     "ldptrace, one slot": 0.75,
-    "pivottrace": 0.3,  # of whose claim no pair that we know spends more than 0.82
+    "pivottrace": 0.45,  # of whose claim no pair that we know spends more than 0.82
     "pivottrace, two points": 0.3,
     "dam-trajectory, two slots": 0.8,
     "planar-laplace": 0.75,

@@ -1,14 +1,15 @@
 """Cohort: clients in shards, each of which adds up its vectors and noise shares by a secure sum.
 
-`Cohort.sum` is a simulation: it draws the noise of a whole shard at once, from a numpy Generator
+`Cohort.sum` is a simulation: it draws the noise of a whole round at once, from a numpy Generator
 and in floating point. Its law is that of clients who each add their own share (`client_sum`), which
 is how a real collection works and what the proof of privacy is about (docs/noise-shares.md).
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, sqrt
+from math import floor, log, sqrt
 
 import numpy as np
 import scipy
@@ -25,6 +26,7 @@ from ldpspatial.validate import check_epsilon, check_generator, number_in, whole
 
 Ints = NDArray[np.int64]
 LEAST_DECAY = 2.0**-40  # the noise of a hundred thousand shares for one still fits into int64
+NEVER = 2.0**-64  # a probability far below what floating point leaves of the law of the noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,11 @@ class Shard:
 
     members: Ints
     survives: Bools
+
+    @property
+    def survivors(self) -> int:
+        """How many survive."""
+        return int(np.count_nonzero(self.survives))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +226,22 @@ class Cohort:
         """
         rows = checked_round(contributions, epsilon, sensitivity)
         shards = self.deal(rows.shape[0], rng)
-        totals = (self._simulated(rows, shard, epsilon / sensitivity, rng) for shard in shards)
-        return self.gather(shards, totals, rows.shape[1], noise_deviation(epsilon, sensitivity))
+        opened = [each for each in shards if each.survivors >= self.threshold(len(each.members))]
+        # Survivors alone, contributions and noise shares alike: who fails takes both away.
+        kept = np.zeros(rows.shape[0], dtype=np.int64)
+        for shard in opened:
+            kept[shard.members[shard.survives]] = 1
+        counts = np.asarray(kept @ rows, dtype=np.int64)
+        most = min(int(counts.max(initial=0)), self.shard_size * sensitivity)
+        decay = epsilon / sensitivity
+        deviation = noise_deviation(epsilon, sensitivity)
+        if self._may_wrap(opened, most, decay, rows.shape[1]):
+            return self._shard_by_shard(rows, shards, decay, deviation, rng)
+        # No shard wraps, so decoded totals add up to the counts and to all of the noise, and the
+        # shares of several shards add up as those of one do: one draw in place of one a shard.
+        shares = self._shares(opened)
+        noise = sum_of_shares(*shares.as_integer_ratio(), decay, rows.shape[1], rng)
+        return self._seen(counts + noise, shards, opened, deviation)
 
     def deal(self, clients: int, rng: np.random.Generator) -> list[Shard]:
         """Deal clients to shards at random, and let some fail."""
@@ -245,30 +266,67 @@ class Cohort:
             shares are made for.
         """
         counts = np.zeros(length, dtype=np.int64)
-        revealed = 0
-        survivors = 0
-        shares = 0.0
+        opened = []
         for shard, total in zip(shards, totals, strict=True):
             if total is not None:
-                here = int(np.count_nonzero(shard.survives))
                 counts += decode(total, self.modulus)
-                revealed = revealed + 1
-                survivors = survivors + here
-                # Each share has 1 / h of the variance that a shard's noise is made for.
-                shares += here / self.honest(len(shard.members))
+                opened.append(shard)
+        return self._seen(counts, shards, opened, deviation)
+
+    def _seen(
+        self, counts: Ints, shards: list[Shard], opened: list[Shard], deviation: float
+    ) -> NoisySum:
+        """Return what a server sees of shards of which some were opened."""
         clients = sum(len(shard.members) for shard in shards)
-        spread = deviation * sqrt(shares)
-        return NoisySum(counts, len(shards), revealed, clients, survivors, spread)
+        survivors = sum(shard.survivors for shard in opened)
+        # Each share has 1 / h of the variance that a shard's noise is made for.
+        spread = deviation * sqrt(self._shares(opened))
+        return NoisySum(counts, len(shards), len(opened), clients, survivors, spread)
+
+    def _shares(self, opened: Iterable[Shard]) -> Fraction:
+        """Return how often the noise that a shard's is made for is in the sum of all."""
+        survivors = Counter[int]()
+        for shard in opened:
+            survivors[len(shard.members)] += shard.survivors
+        parts = (Fraction(here, self.honest(size)) for size, here in survivors.items())
+        return sum(parts, Fraction(0))
+
+    def _may_wrap(self, opened: list[Shard], most: int, decay: float, length: int) -> bool:
+        """Tell whether some entry of a shard's total may leave the range that is decoded.
+
+        Noise is X - Y of Polya(r, a), a = exp(-decay). By Markov's inequality for a^(-X/2),
+        P(X >= k) <= ((1 - a) / (1 - sqrt(a)))^r a^(k/2) <= 2^r exp(-decay k / 2), and counts from 0
+        to ``most`` leave k = modulus / 2 - most to X and more to Y, in every entry of every shard.
+        With the r of all shards in the place of one's, all their noise fits into int64, too.
+
+        Returns
+        -------
+        bool
+            False where the probability is at most 2^-64.
+        """
+        room = decay * (self.modulus // 2 - most) / 2
+        entries = max(1, len(opened) * length)
+        return room < log(2 * entries / NEVER) + log(2) * self._shares(opened)
+
+    def _shard_by_shard(
+        self,
+        rows: sparse.csr_array,
+        shards: list[Shard],
+        decay: float,
+        deviation: float,
+        rng: np.random.Generator,
+    ) -> NoisySum:
+        """Draw the noise of each shard and decode each total: right whatever wraps."""
+        totals = (self._simulated(rows, shard, decay, rng) for shard in shards)
+        return self.gather(shards, totals, rows.shape[1], deviation)
 
     def _simulated(
         self, rows: sparse.csr_array, shard: Shard, decay: float, rng: np.random.Generator
     ) -> Ints | None:
         """Return the residues that a secure sum of the shard would reveal."""
-        here = int(np.count_nonzero(shard.survives))
-        size = len(shard.members)
+        here, size = shard.survivors, len(shard.members)
         if here < self.threshold(size):
             return None
-        # Survivors alone, contributions and noise shares alike: who fails takes both away.
         counts = rows[shard.members[shard.survives]].sum(axis=0)
         noise = sum_of_shares(here, self.honest(size), decay, rows.shape[1], rng)
         return encode(np.asarray(counts, dtype=np.int64) + noise, self.modulus)

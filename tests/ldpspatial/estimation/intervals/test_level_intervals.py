@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.levels import (
+    _fixed,
     _of_cells,
     _of_region,
     _reach_of,
@@ -382,7 +383,7 @@ def test_what_is_open_leaves_all_of_the_error_to_the_end_where_people_are(corner
         levels += [NoisyLevel.unmeasured(1, np.arange(4))]
         levels += [NoisyLevel(2, np.arange(16), sums, 800.0)]
         found = combined(tree, levels)
-        lower, upper = _of_region(found, mask * 1.0, _reach_of(found, 0.95))
+        lower, upper = _of_region(_fixed(found), mask * 1.0, _reach_of(found, 0.95))
         held += lower <= truth <= upper
     assert binom.ppf(1e-6, 2000, 0.95) <= held <= binom.ppf(1 - 1e-6, 2000, 0.95)
 

@@ -1,7 +1,7 @@
 """Rounds: who is summed, what is withheld, and that both engines have the law of the claim."""
 
 from fractions import Fraction
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.privacy.distinguish import lower_bound_epsilon
 from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from tests.support.naive_polya import p_value
+from tests.support.naive_polya import p_value, polya_pmf, same_law_p_value
 
 Ints = NDArray[np.int64]
 FALSE_ALARM = 1e-6
@@ -121,6 +121,79 @@ def test_clients_that_fail_take_their_noise_with_them() -> None:
     assert total.survivors < 30
     assert p_value(total.counts, Fraction(total.survivors, 5), Fraction(1, 2)) > FALSE_ALARM
     assert p_value(total.counts, Fraction(30, 5), Fraction(1, 2)) < FALSE_ALARM
+
+
+UNEVEN = Cohort(shard_size=9, drop_out=0.2, tolerated=0.5)  # of 43 clients: 9, 9, 9, 8 and 8
+
+
+def shard_by_shard(
+    cohort: Cohort, rows: sparse.csr_array, decay: float, rng: np.random.Generator
+) -> tuple[Ints, Fraction]:
+    """The slow twin: noise for every shard by itself; and how often a shard's noise is in it."""
+    total = np.zeros(rows.shape[1], dtype=np.int64)
+    share = Fraction(0)
+    for shard in cohort.deal(rows.shape[0], rng):
+        here, size = int(shard.survives.sum()), len(shard.members)
+        if here >= cohort.threshold(size):
+            noise = sum_of_shares(here, cohort.honest(size), decay, rows.shape[1], rng)
+            total += rows[shard.members[shard.survives]].toarray().sum(axis=0) + noise
+            share += Fraction(here, cohort.honest(size))
+    return total, share
+
+
+@pytest.mark.parametrize("cohort", [Cohort(shard_size=9), UNEVEN])
+def test_one_draw_for_all_shards_has_the_law_of_a_draw_for_each(cohort: Cohort) -> None:
+    rows = nothing(43, 200_000)
+    at_once = cohort.sum(rows, 0.5, 1, np.random.default_rng(20))
+    one_by_one, share = shard_by_shard(cohort, rows, 0.5, np.random.default_rng(20))
+    assert (at_once.shards, at_once.revealed) == (5, 5)
+    assert at_once.deviation == pytest.approx(noise_deviation(0.5, 1) * sqrt(share), rel=1e-12)
+    assert p_value(at_once.counts, share, Fraction(1, 2)) > FALSE_ALARM
+    assert same_law_p_value(at_once.counts, one_by_one) > FALSE_ALARM
+    # A share too few in one of the shards would be caught, and 1 / h of the larger in all.
+    large = cohort.honest(9)
+    for wrong in (share - Fraction(1, 5), Fraction(at_once.survivors, large)):
+        assert p_value(at_once.counts, wrong, Fraction(1, 2)) < FALSE_ALARM
+
+
+def test_one_draw_counts_the_survivors_of_the_shards_that_open() -> None:
+    cohort = Cohort(shard_size=9, drop_out=0.3, tolerated=0.3)
+    rows = sparse.csr_array(np.random.default_rng(21).integers(0, 3, (200, 8)))
+    for seed in range(10):
+        found = cohort.sum(rows, SILENT * 16, 16, np.random.default_rng(seed))
+        twin, share = shard_by_shard(cohort, rows, SILENT, np.random.default_rng(seed))
+        assert 0 < found.revealed < found.shards
+        assert found.counts.tolist() == twin.tolist()
+        assert found.deviation == pytest.approx(noise_deviation(SILENT, 1) * sqrt(share))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(3)])
+def test_a_shard_wraps_no_more_often_than_is_reckoned_with(epsilon: Fraction) -> None:
+    # 2^r exp(-epsilon k / 2) bounds what is at k and beyond: the law's own tail, term by term.
+    for share in (Fraction(1), Fraction(5, 2), Fraction(8)):
+        law = [float(p) for p in polya_pmf(share, epsilon, 200).values()]
+        tails = np.cumsum(law[::-1])[::-1]
+        k = np.arange(200)
+        assert (np.log(tails) <= float(share) * log(2) - float(epsilon) * k / 2 + 1e-9).all()
+
+
+def test_noise_is_drawn_at_once_just_where_no_shard_can_wrap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[int] = []
+
+    def watched(survivors: int, honest: int, *args: float, **named: float) -> Ints:
+        drawn.append(survivors // honest)
+        return sum_of_shares(survivors, honest, *args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ldpspatial.release.distributed.sums.cohort.sum_of_shares", watched)
+    # 2^-64 of four shards' six entries: ln(2 * 24 * 2^64) + 4 ln 2 = 51.0, at least half of
+    # epsilon times the room that 12 clients leave, 2^(bits - 1) - 12.
+    for bits, epsilon, at_once in ((7, 2.0, True), (7, 1.9, False), (32, 1e-6, True)):
+        drawn.clear()
+        rng = np.random.default_rng(22)
+        Cohort(shard_size=3, bits=bits).sum(ones(12, 6), 6 * epsilon, 6, rng)
+        assert drawn == ([4] if at_once else [1] * 4)
 
 
 @pytest.mark.parametrize(
