@@ -17,6 +17,7 @@ from ldpspatial.collecting.results import real_radius
 from ldpspatial.privacy.audit import Audit
 from ldpspatial.privacy.audit import audit as examine
 from ldpspatial.release.attack import attack
+from ldpspatial.release.local import Recommended
 from ldpspatial.release.local.disks.dam import DiskRelease
 from ldpspatial.release.registry import find_releases, release_names
 from ldpspatial.release.release import Release
@@ -122,6 +123,8 @@ def _source(
     if radius is not None or squared_radius is not None:
         raise click.UsageError("--radius and --squared-radius are for mechanisms.")
     (release,) = find_releases([subject]).values()
+    if isinstance(release, Recommended):
+        release = release.chosen(cells, epsilon)
     return release.table(cells, epsilon) if isinstance(release, DiskRelease) else release
 
 

@@ -3,12 +3,11 @@
 from typing import Literal, get_args, overload
 
 from client_sdk import Collection, Grid
-from ldpspatial.errors import InputError
 from ldpspatial.planning.grid_size import recommended_cells
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import DistributedLevels
 from ldpspatial.release.level_sums import Aim
-from ldpspatial.release.local import Disk
+from ldpspatial.release.local import Disk, DiskAndSets
 from ldpspatial.release.local.disks.disk_radius import FOR_USERS, disk_squared_radius
 from ldpspatial.release.release import Release
 from ldpspatial.validate import input_errors, one_of
@@ -18,13 +17,17 @@ MODELS = ("local", "distributed", "central")
 
 @overload
 def recommended(
-    cells: int, epsilon: float, n_users: int, model: Literal["local"] = "local"
+    cells: int,
+    epsilon: float,
+    n_users: int,
+    model: Literal["local"] = "local",
+    aim: Literal["distance"] = "distance",
 ) -> Disk: ...
 
 
 @overload
 def recommended(
-    cells: int, epsilon: float, n_users: int, model: str, aim: Aim = "distance"
+    cells: int, epsilon: float, n_users: int, model: str = "local", aim: Aim = "distance"
 ) -> Release: ...
 
 
@@ -35,7 +38,8 @@ def recommended(
 
     - "local", nobody: a plain disk whose real radius minimises a linearised W2 risk
       (:mod:`ldpspatial.release.local.disks.disk_radius`), and a Bayesian field as the estimate
-      (:mod:`ldpspatial.estimation.field`).
+      (:mod:`ldpspatial.estimation.field`). For single cells only some of the people report by it,
+      and the others by sets of cells (:mod:`ldpspatial.release.local.disk_and_sets`).
     - "distributed", enough of the other clients: secure sums on the levels of a quadtree, combined
       by least squares (:mod:`ldpspatial.release.level_sums`). Where two servers do not collude,
       :class:`ldpspatial.release.distributed.TwoServers` is the same on these (docs/two-servers.md).
@@ -58,13 +62,15 @@ def recommended(
         (docs/releases.md): equal epsilons are not equal privacy.
     aim : {"distance", "cells"}
         What the map is for: where people are, in W2 and by regions, or how many there are in single
-        cells, in L1 and MSE. With noisy sums no one division of epsilon is best for both
-        (docs/experiments/levels.md). The local release is for "distance" alone.
+        cells, in L1 and MSE. No one mechanism, and with noisy sums no one division of epsilon, is
+        best for both (docs/recommended.md, docs/experiments/levels.md). What devices can be asked
+        for by a collection is the disk alone.
 
     Returns
     -------
     Release
-        A :class:`ldpspatial.release.local.Disk` for "local".
+        For "local" a :class:`ldpspatial.release.local.Disk`, or a
+        :class:`ldpspatial.release.local.DiskAndSets` for single cells.
 
     Raises
     ------
@@ -82,11 +88,8 @@ def recommended(
     one_of("aim", aim, get_args(Aim))
     square = disk_squared_radius(cells, epsilon, n_users)  # checks the arguments as well
     if model == "local":
-        if aim != "distance":
-            raise InputError(
-                f"aim must be distance where model is local, got {aim!r}: no report of a disk "
-                "can be asked for cells alone"
-            )
+        if aim == "cells":
+            return DiskAndSets.chosen(cells, epsilon, n_users)
         return Disk(squared_radius=square)
     return CentralLevels(aim) if model == "central" else DistributedLevels(aim=aim)
 

@@ -41,7 +41,8 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     assert first.exit_code == 0, first.output
     held = page.read_text()
     for kind in ("cities that nothing was chosen on", "generated towns"):
-        assert held.count(f"\n| {kind} | 1 | W2 |") == 1
+        assert held.count(f"\n| {kind} | 1 | distance | W2 |") == 1
+        assert held.count(f"\n| {kind} | 1 | cells | MSE |") == 1
     assert held.count("\n| hdg |") == 1
     names = {folder.name for folder in out.iterdir()}
     assert names == {"austin-4-60-1", "town-2621-4-60-1"}
@@ -54,12 +55,17 @@ def test_the_command_runs_resumes_and_writes_the_docs(
 
 def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
     errors = {label: np.array([[3.0, 3.0, 3.0]]) for label in releases_of(64)}
+    errors[f"{OURS}: distance"] = np.array([[3.0, 9.0, 6.0]])
+    errors[f"{OURS}: cells"] = np.array([[9.0, 3.0, 3.0]])
     errors["dam: b = 2"] = np.array([[2.0, 3.0, 4.0]])
     errors["dam: b = 4"] = np.array([[4.0, 3.0, 1.0]])
     found = {Setting("austin", 64, 1000, 1.0): errors}
     best = over_best(found)
-    assert "| cities that nothing was chosen on | 1 | W2 | 1.50 | 0.00 | 0.00 | 1.50 |" in best
-    assert "| cities that nothing was chosen on | 1 | L1 | 1.00 | 1.00 | 1.00 | 1.00 |" in best
+    of = "| cities that nothing was chosen on | 1 |"
+    assert f"{of} distance | W2 | 1.50 | 0.00 | 0.00 | 1.50 |" in best
+    assert f"{of} cells | L1 | 1.00 | 1.00 | 1.00 | 1.00 |" in best
+    assert f"{of} cells | MSE | 3.00 | 0.00 | 0.00 | 3.00 |" in best
+    assert f"{of} distance | MSE | 6.00 | 0.00 | 0.00 | 6.00 |" in best
     assert "| dam | 1.50 (1.50) | 1.00 (1.00) | 3.00 (3.00) |" in over_each(found)
     assert "| hio | 1.00 (1.00) | 1.00 (1.00) | 1.00 (1.00) |" in over_each(found)
     lost = losses(found)

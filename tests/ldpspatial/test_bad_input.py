@@ -1525,6 +1525,7 @@ FIELDS: dict[str, Bad] = {
     "rule": RULE,
     "radius": optional(whole(0)),
     "squared_radius": optional(whole(0)),
+    "share": number(0, -0.1, 1.1, inf),
     "estimator": NAME[1:],
     "smoothing": FLAG,
     "fine": FLAG,
@@ -1574,7 +1575,8 @@ FIELDS: dict[str, Bad] = {
 
 def every_release() -> dict[str, lp.Release]:
     matched = local.Matched(local.PlanarLaplace(), local.KRr(), cells=4)
-    return {**lp.releases(), "sw-ems": local.SquareWave(), "matched": matched}
+    others = {"sw-ems": local.SquareWave(), "matched": matched}
+    return {**lp.releases(), **others, "disk-and-sets": local.DiskAndSets(0.5, 1)}
 
 
 def rows_of(name: str, release: lp.Release) -> Iterable[tuple[str, Row]]:

@@ -2,15 +2,16 @@
 
 from ldpspatial.release.local.coordinates.mdsw import Mdsw, MdswJoint
 from ldpspatial.release.local.coordinates.square_wave import SquareWave
+from ldpspatial.release.local.disk_and_sets import DiskAndSets
 from ldpspatial.release.local.disks.dam import PAPER_DISKS, Dam, DamNs, Huem
 from ldpspatial.release.local.disks.disk import Disk
 from ldpspatial.release.local.disks.randomized_response import KRr
-from ldpspatial.release.local.disks.recommended import Recommended
 from ldpspatial.release.local.disks.rhombus import Rhombus
 from ldpspatial.release.local.geo.planar_laplace import PlanarLaplace
 from ldpspatial.release.local.geo.sem_geo_i import SemGeoI
 from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.matched import Matched
+from ldpspatial.release.local.recommended import Recommended
 from ldpspatial.release.local.sets.local_hashing import Olh
 from ldpspatial.release.local.sets.subset_selection import SubsetSelection
 from ldpspatial.release.local.sets.unary import Oue
@@ -51,6 +52,7 @@ __all__ = [
     "DamPoints",
     "DamTrajectory",
     "Disk",
+    "DiskAndSets",
     "Hdg",
     "Hio",
     "Huem",

@@ -25,19 +25,23 @@ from ldpspatial.channels.playing import draw_reports
 from ldpspatial.compiled import compiled
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import Trails
+from ldpspatial.privacy.whole_draws import coins
 from ldpspatial.release.local.coordinates.mdsw import Mdsw, MdswJoint
 from ldpspatial.release.local.coordinates.square_wave import (
     SquareWave,
     SquareWaveTable,
     square_wave_table,
 )
+from ldpspatial.release.local.disk_and_sets import DiskAndSets
 from ldpspatial.release.local.disks.dam import DiskRelease
 from ldpspatial.release.local.geo.planar_laplace import PlanarLaplace, planar_laplace_noise
 from ldpspatial.release.local.geo.sem_geo_i import SemGeoI
 from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.matched import Matched
+from ldpspatial.release.local.recommended import Recommended
 from ldpspatial.release.local.sets.local_hashing import Olh
 from ldpspatial.release.local.sets.set_reports import SetRelease, SetReports
+from ldpspatial.release.local.sets.subset_selection import SubsetSelection
 from ldpspatial.release.local.sets.unary import bit_weights, counts_of_holders
 from ldpspatial.release.local.trajectories import ldptrace
 from ldpspatial.release.local.trajectories.dam_trajectory import DamTrajectory
@@ -129,6 +133,25 @@ def worst_pair(release: LocalRelease, cells: int, epsilon: float) -> WorstPair:
 @worst_pair.register
 def _(release: DiskRelease, cells: int, epsilon: float) -> WorstPair:
     return WorstPair(_of_table(release.table(cells, epsilon)))
+
+
+@worst_pair.register
+def _(release: Recommended, cells: int, epsilon: float) -> WorstPair:
+    return worst_pair(release.chosen(cells, epsilon), cells, epsilon)
+
+
+@worst_pair.register
+def _(release: DiskAndSets, cells: int, epsilon: float) -> WorstPair:
+    on_disk = _of_table(release.table(cells, epsilon))
+    by_sets = worst_pair(SubsetSelection(), cells, epsilon).log_ratios
+
+    def log_ratios(which: int, runs: int, rng: Rng) -> Array:
+        # A report says of which kind it is, whose chance is the same on both inputs.
+        disks = int(coins(Fraction(release.share), runs, rng).sum())
+        kinds = on_disk(which, disks, rng), by_sets(which, runs - disks, rng)
+        return np.asarray(rng.permutation(np.concatenate(kinds)))
+
+    return WorstPair(log_ratios)
 
 
 @worst_pair.register

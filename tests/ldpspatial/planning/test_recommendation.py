@@ -14,7 +14,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.places.users import user_cells
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import DistributedLevels
-from ldpspatial.release.local import Dam, Disk
+from ldpspatial.release.local import Dam, Disk, DiskAndSets
 
 
 def test_it_is_a_plain_disk_with_a_field_and_only_its_radius_changes() -> None:
@@ -31,8 +31,7 @@ def test_every_model_has_one() -> None:
     assert recommended(64, 1.0, 1000, "distributed", "cells") == DistributedLevels(aim="cells")
     with pytest.raises(InputError, match="aim must be one of distance, cells, got 'both'"):
         recommended(64, 1.0, 1000, "central", "both")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="aim must be distance where model is local"):
-        recommended(64, 1.0, 1000, "local", "cells")
+    assert recommended(64, 1.0, 1000, "local", "cells") == DiskAndSets.chosen(64, 1.0, 1000)
     assert recommended(64, 1.0, 1000, model="local") == recommended(64, 1.0, 1000)
     with pytest.raises(InputError, match="model must be one of local, distributed, central"):
         recommended(64, 1.0, 1000, "shuffled")

@@ -18,9 +18,11 @@ from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.local import (
     Dam,
     DamTrajectory,
+    DiskAndSets,
     LdpTrace,
     LocalRelease,
     Matched,
+    Recommended,
     SemGeoI,
     SquareWave,
 )
@@ -74,6 +76,8 @@ RELATIONS = {"local": "replace", "distributed": "zero", "central": "add or remov
 
 LOCAL: dict[str, LocalRelease] = {
     **{name: each for name, each in releases().items() if isinstance(each, LocalRelease)},
+    "recommended, cells": Recommended(aim="cells"),
+    "disk-and-sets": DiskAndSets(share=0.5, squared_radius=2),
     "sw-ems": SquareWave(),
     "matched": Matched(SemGeoI(), Dam(), cells=3),
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),

@@ -17,10 +17,12 @@ from ldpspatial.release.attack import Attack, attack_reports
 from ldpspatial.release.local import (
     Dam,
     DamTrajectory,
+    DiskAndSets,
     LdpTrace,
     LocalRelease,
     Matched,
     PivotTrace,
+    Recommended,
     SemGeoI,
     SquareWave,
 )
@@ -37,6 +39,8 @@ from tests.support import naive_local_trails as naive
 EPSILON, CELLS = 2.5, 2
 RELEASES: dict[str, LocalRelease] = {
     **{name: each for name, each in releases().items() if isinstance(each, LocalRelease)},
+    "recommended, cells": Recommended(aim="cells"),
+    "disk-and-sets": DiskAndSets(share=0.5, squared_radius=0),
     "ldptrace, one slot": LdpTrace("one", most_points=2),
     "ldptrace, two points": LdpTrace(most_points=2),
     "pivottrace, two points": PivotTrace(2, 2),

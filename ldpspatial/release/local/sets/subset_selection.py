@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.compiled import compiled
 from ldpspatial.privacy.whole_draws import TwoWeights, below, coins, two_weights
-from ldpspatial.release.local.sets.frequencies import unbiased_shares
+from ldpspatial.release.local.sets.frequencies import share_variance, unbiased_shares
 from ldpspatial.release.local.sets.set_reports import (
     Array,
     Cells,
@@ -108,6 +108,21 @@ def subset_frequencies(hits: ArrayLike, n: int, epsilon: float) -> Array:
     p = inclusion_probability(size, epsilon)
     # p (k - 1) + (1 - p) k = k - p.
     return unbiased_shares(hits, n, float((k - p) / (size - 1)), _lift(size, epsilon))
+
+
+def subset_variances(size: int, n: int, epsilon: float) -> tuple[float, float]:
+    """Return the variances of a frequency that is near 0, and of one near 1, of n >= 1 users.
+
+    In between they are so in proportion. Both are 0 where there is one value.
+    """
+    check_users(n)
+    if size == 1:
+        return 0.0, 0.0
+    k = subset_size(size, epsilon)
+    own = inclusion_probability(size, epsilon)
+    lift = _lift(size, epsilon)
+    near_1 = float(own * (1 - own)) / (n * lift**2)
+    return share_variance(n, float((k - own) / (size - 1)), lift), near_1
 
 
 def _lift(size: int, epsilon: float) -> float:

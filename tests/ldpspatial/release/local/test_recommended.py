@@ -9,6 +9,8 @@ from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.local import Disk, Recommended
 
+NAMES = ("recommended", "distributed-levels", "central-levels")
+
 
 @pytest.mark.parametrize(("cells", "epsilon", "users"), [(8, 2.0, 500), (15, 3.5, 2000)])
 def test_a_run_is_that_of_the_recommended_disk(cells: int, epsilon: float, users: int) -> None:
@@ -26,10 +28,12 @@ def test_a_run_is_that_of_the_recommended_disk(cells: int, epsilon: float, users
 
 def test_it_is_compared_by_name_in_every_model() -> None:
     points = np.random.default_rng(1).normal(4, 1, (800, 2))
-    names = ["recommended", "distributed-levels", "central-levels"]
+    names = [f"{name}{aim}" for name in NAMES for aim in ("", ":aim=cells")]
     rng = np.random.default_rng(1)
     table = compare(points, Grid.plane(0, 0, 8, 8), [2.0], names, 1, rng, metrics=["w2"])
-    assert table["model"].to_pylist() == ["local", "distributed", "central"]
+    models = [model for model in ("local", "distributed", "central") for _ in range(2)]
+    assert table["model"].to_pylist() == models
+    assert table["release"].to_pylist() == names
 
 
 def test_it_can_be_asked_how_private_a_report_is_before_anybody_reports() -> None:
@@ -42,3 +46,8 @@ def test_it_can_be_asked_how_private_a_report_is_before_anybody_reports() -> Non
 def test_bad_numbers_are_refused(bad: int) -> None:
     with pytest.raises(InputError, match="n_users must"):
         Recommended(n_users=bad)
+
+
+def test_another_aim_is_refused() -> None:
+    with pytest.raises(InputError, match="aim must be one of distance, cells, got 'both'"):
+        Recommended(aim="both")  # type: ignore[arg-type]
