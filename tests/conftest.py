@@ -24,8 +24,21 @@ for library in ("OPENBLAS", "OMP", "MKL"):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the long tests first, so that none of them keeps a core waiting in the end.
 
-    The longest of them are those of the whole project, which lie beside the folders.
+    The longest of them are those of the whole project, which lie beside the folders. Each runner
+    begins with a block of what there is: the files of long tests are dealt out to their heads.
     """
-    items.sort(
-        key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent != TESTS)
-    )
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is not None:
+            files.setdefault(item.path, []).append(item)
+    longest_first = sorted(files, key=lambda path: path.parent != TESTS)
+    short = [item for item in items if item.get_closest_marker("slow") is None]
+    runners = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    ordered: list[pytest.Item] = []
+    for runner in range(runners):
+        end = len(items) * (runner + 1) // runners
+        ordered += [item for path in longest_first[runner::runners] for item in files[path]]
+        room = len(short) if runner == runners - 1 else max(end - len(ordered), 0)
+        ordered += short[:room]
+        del short[:room]
+    items[:] = ordered
