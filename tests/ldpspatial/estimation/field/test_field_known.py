@@ -1,0 +1,157 @@
+"""What is known beside the reports: support, public map, windows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from client_sdk import Collection, Grid, response_table
+from ldpspatial import Field, InputError, StampChannel, cell_intervals, wasserstein
+from ldpspatial.collecting.results import read_estimate, write_npz
+from ldpspatial.errors import InputWarning
+from tests.support.fields import CHANNEL, D, N, drawn, reports
+
+Array = NDArray[np.float64]
+
+
+def test_nobody_is_put_where_nobody_can_be() -> None:
+    rng = np.random.default_rng(12)
+    support = np.ones((D, D))
+    support[:, :2], support[0, 2] = 0, 0.5
+    truth = support / support.sum()
+    found = Field(support=support).fit(CHANNEL, reports(truth, N, rng, CHANNEL))
+    assert found.samples is not None
+    assert found.density[:, :2].max() == 0
+    assert found.samples[:, :, :2].max() == 0
+    np.testing.assert_allclose(found.samples.sum((1, 2)), 1)
+    assert found.density.sum() == pytest.approx(1)
+    assert (found.details.possible, found.details.exponent) == (24, 0)  # type: ignore[union-attr]
+
+
+def test_blocks_are_cut_by_the_support() -> None:
+    """A block of which a part is possible holds its people there."""
+    channel = StampChannel(response_table("dam", 0.5, 72, radius=30))
+    support = np.ones((72, 72))
+    support[:, :31] = 0
+    truth = support / support.sum()
+    counts = reports(truth, 5_000, np.random.default_rng(13), channel)
+    found = Field(support=support).fit(channel, counts)
+    assert found.details.block > 1  # type: ignore[union-attr]
+    assert found.density[:, :31].max() == 0
+    assert found.density.sum() == pytest.approx(1)
+
+
+def test_a_public_map_helps_and_another_does_no_harm() -> None:
+    """Five crowds of a few cells: with it, W2 was .7 of that without; with another's, 1.0."""
+    rng = np.random.default_rng(14)
+    channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
+    errors = []
+    for _ in range(5):
+        truth = rng.gamma(0.3, size=(10, 10))
+        truth /= truth.sum()
+        counts = reports(truth, 3_000, rng, channel)
+        public = truth * rng.gamma(4, size=truth.shape)
+        fits = [Field(prior=prior).fit(channel, counts) for prior in (None, public, public[::-1])]
+        errors.append([wasserstein(found.density, truth) for found in fits])
+        assert fits[1].details.exponent > fits[2].details.exponent  # type: ignore[union-attr]
+    alone, helped, misled = np.mean(errors, axis=0)
+    assert helped < 0.85 * alone
+    assert misled < 1.15 * alone
+
+
+@pytest.mark.slow
+def test_windows_lend_each_other_what_they_have_in_common() -> None:
+    """Five windows of one city that does not change: W2 was .7 of that of each alone."""
+    rng = np.random.default_rng(16)
+    channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
+    truth = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
+    truth /= truth.sum()
+    counts = [reports(truth, 2_000, rng, channel) for _ in range(5)]
+    together = Field().fit_windows(channel, counts)
+    alone = [Field().fit(channel, each) for each in counts]
+    first, second = (
+        np.mean([wasserstein(found.density, truth) for found in fits]) for fits in (together, alone)
+    )
+    assert first < 0.85 * second
+    assert [found.n for found in together] == [2_000] * 5
+    told = together[0].details
+    assert told is not None
+    assert told.windows == 5
+    assert told.correlation > 0.8
+    assert all(found.details == told for found in together)
+
+
+def test_one_window_is_a_map_like_any_other() -> None:
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(3), CHANNEL)
+    (window,) = Field().fit_windows(CHANNEL, [counts])
+    np.testing.assert_array_equal(window.density, Field().fit(CHANNEL, counts).density)
+
+
+def test_what_a_field_knew_is_in_its_file_as_far_as_it_is_told(tmp_path: Path) -> None:
+    collection = Collection.create("noon", Grid.from_bounds(52.0, 13.0, 0.1, D), 2)
+    channel = StampChannel(collection.table)
+    counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(9), channel)
+    with pytest.warns(InputWarning, match="support leaves out people: .* nats better"):
+        found = Field(support=np.eye(D)).fit(channel, counts)
+    write_npz(tmp_path / "estimate.npz", collection, found)
+    _, read = read_estimate(tmp_path / "estimate.npz")
+    assert read.details == found.details
+    assert read.details.possible == D
+    assert read.details.outside > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"support": np.zeros((D, D))}, "support must hold at least one cell, got none"),
+        ({"support": np.full((D, D), 2)}, r"support must hold numbers in \[0, 1\], got 2"),
+        ({"support": np.ones(D)}, "support must be an array of numbers of shape"),
+        ({"prior": -np.ones((D, D))}, "prior must hold numbers in"),
+        ({"prior": np.zeros((D, D))}, "prior must be above 0 somewhere, got 0 everywhere"),
+        ({"prior": np.eye(D), "support": 1 - np.eye(D)}, "somewhere where support is"),
+        ({"prior": np.eye(2), "support": np.eye(3)}, r"prior must have the shape \(3, 3\)"),
+    ],
+)
+def test_side_information_that_says_nothing_is_refused(
+    given: dict[str, Array], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Field(**given)
+
+
+def test_side_information_of_another_grid_is_refused() -> None:
+    counts = np.where(CHANNEL.support, 10.0, 0.0)
+    with pytest.raises(InputError, match=r"support must have the map's shape \(6, 6\), got \(2"):
+        Field(support=np.eye(2)).fit(CHANNEL, counts)
+
+
+@pytest.mark.parametrize("windows", [[], "counts", None, [0] * 101])
+def test_windows_that_are_none_or_too_many_are_refused(windows: object) -> None:
+    with pytest.raises(InputError, match="windows must be a list of 1 to 100 arrays of counts"):
+        Field().fit_windows(CHANNEL, windows)  # type: ignore[arg-type]
+
+
+def test_the_window_with_bad_counts_is_named() -> None:
+    counts = np.where(CHANNEL.support, 10.0, 0.0)
+    with pytest.raises(InputError, match=r"windows\[1\]: counts must hold 1 to"):
+        Field().fit_windows(CHANNEL, [counts, 0 * counts])
+
+
+def test_a_file_holds_what_the_map_was_made_with(tmp_path: Path) -> None:
+    """Or intervals of a map alone, which a field from its counts has, would be of another map."""
+    rng = np.random.default_rng(24)
+    support = np.ones((D, D), bool)
+    support[0, :2] = False
+    truth = drawn(rng) * support
+    counts = reports(truth / truth.sum(), N, rng, CHANNEL)
+    collection = Collection.create("noon", Grid.from_bounds(52.0, 13.0, 0.1, D), 2)
+    public = np.arange(1.0, D * D + 1).reshape(D, D)
+    for field in (Field(map_alone=True, support=support), Field(map_alone=True, prior=public)):
+        found = field.fit(CHANNEL, counts)
+        write_npz(tmp_path / "map.npz", collection, found)
+        _, read = read_estimate(tmp_path / "map.npz")
+        assert read.estimator == field
+        before, after = (cell_intervals(each, method="posterior") for each in (found, read))
+        np.testing.assert_array_equal(before.upper, after.upper)
