@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
+from threadpoolctl import threadpool_limits
 
 from client_sdk import Grid
 from ldpspatial.comparison.folder import RunFolder, table_of
@@ -37,6 +38,9 @@ Keyed = tuple[str, Row]
 FilePath = str | os.PathLike[str]
 MOST_JOBS = 1 << 16
 ROUND = 64  # runs handed out at a time where a backend returns them all at once
+# More BLAS threads add up in another order, which chains make another map of. In the parent, too:
+# what runs in its threads would else be set free by the first that ends.
+BLAS_THREADS = 1
 
 
 def compare(
@@ -187,13 +191,14 @@ def compare_people(
     rows = store.rows() if store else {}
     missing = [run for run in runs if not _is_measured(rows.get(run.key), scoring)]
     done = len(runs) - len(missing)
-    for key, row in _played(missing, people, scoring, jobs, rows):
-        rows[key] = row
-        done += 1
-        if store:
-            store.add(key, row)
-        if progress is not None:
-            progress(done, len(runs))
+    with threadpool_limits(BLAS_THREADS):
+        for key, row in _played(missing, people, scoring, jobs, rows):
+            rows[key] = row
+            done += 1
+            if store:
+                store.add(key, row)
+            if progress is not None:
+                progress(done, len(runs))
     return table_of(rows[run.key] for run in runs)
 
 
@@ -219,6 +224,7 @@ def _played(
         yield from Parallel(jobs)(calls[start : start + ROUND])
 
 
+@threadpool_limits.wrap(limits=BLAS_THREADS)
 def _play(run: Run, people: UserCells, scoring: Scoring, earlier: Row | None) -> Keyed:
     """Play a run; one that lacks metrics only is played again with its seed, and keeps the others.
 

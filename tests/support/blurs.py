@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from ldpspatial.errors import SolverError
 from ldpspatial.places.users import UserCells
@@ -52,6 +53,18 @@ class Counting(Blur):
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         found = super().release(users, epsilon, rng)
         return Released(found.density, found.claim, {"share": np.int64(1)})
+
+
+@dataclass(frozen=True)
+class Threaded(Blur):
+    """Tells how many threads linear algebra may take."""
+
+    name: ClassVar[str] = "threaded"
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        found = super().release(users, epsilon, rng)
+        threads = max(each["num_threads"] for each in threadpool_info())
+        return Released(found.density, found.claim, {"threads": threads})
 
 
 @dataclass(frozen=True)

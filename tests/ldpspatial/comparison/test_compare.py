@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pyarrow as pa
 import pytest
+from threadpoolctl import threadpool_limits
 
 from client_sdk import Grid
 from ldpspatial.comparison import METRICS, compare, runs, scores
@@ -28,7 +29,7 @@ from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.release.non_private import NonPrivate
-from tests.support.blurs import Bare, Blur, Counting, Fragile
+from tests.support.blurs import Bare, Blur, Counting, Fragile, Threaded
 
 comparing = import_module("ldpspatial.comparison.compare")  # the package has a function so named
 PLANE = Grid.plane(0, 0, 8.0, 8)
@@ -100,6 +101,14 @@ def test_the_table_is_the_same_on_every_backend(backend: str) -> None:
     with joblib.parallel_config(backend, n_jobs=2):
         assert play().select(UNTIMED) == play().select(UNTIMED)
         assert play().select(UNTIMED) == play(jobs=1).select(UNTIMED)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_linear_algebra_adds_up_in_one_thread_wherever_it_runs(backend: str, jobs: int) -> None:
+    with joblib.parallel_config(backend, n_jobs=jobs), threadpool_limits(2):
+        facts = play(releases=[Threaded()])["facts"].to_pylist()
+    assert {json.loads(each)["threads"] for each in facts} == {1}
 
 
 def test_resolutions_and_numbers_of_users() -> None:
