@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_limits
 
 from client_sdk import Grid
 from ldpspatial.comparison.folder import RunFolder, table_of
 from ldpspatial.comparison.runs import SCHEMA, TRUTHS, Row, Run, Scoring, play, versions
 from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
+from ldpspatial.one_thread import in_one_thread
 from ldpspatial.places.users import Positions, UserCells, user_cells
 from ldpspatial.release.registry import find_releases
 from ldpspatial.release.release import Release
@@ -38,9 +38,6 @@ Keyed = tuple[str, Row]
 FilePath = str | os.PathLike[str]
 MOST_JOBS = 1 << 16
 ROUND = 64  # runs handed out at a time where a backend returns them all at once
-# More BLAS threads add up in another order, which chains make another map of. In the parent, too:
-# what runs in its threads would else be set free by the first that ends.
-BLAS_THREADS = 1
 
 
 def compare(
@@ -134,6 +131,7 @@ def compare(
     )  # fmt: skip
 
 
+@in_one_thread  # else the first of several threads that ends sets the others free
 def compare_people(
     people: Mapping[int, UserCells],
     epsilons: Iterable[float],
@@ -191,14 +189,13 @@ def compare_people(
     rows = store.rows() if store else {}
     missing = [run for run in runs if not _is_measured(rows.get(run.key), scoring)]
     done = len(runs) - len(missing)
-    with threadpool_limits(BLAS_THREADS):
-        for key, row in _played(missing, people, scoring, jobs, rows):
-            rows[key] = row
-            done += 1
-            if store:
-                store.add(key, row)
-            if progress is not None:
-                progress(done, len(runs))
+    for key, row in _played(missing, people, scoring, jobs, rows):
+        rows[key] = row
+        done += 1
+        if store:
+            store.add(key, row)
+        if progress is not None:
+            progress(done, len(runs))
     return table_of(rows[run.key] for run in runs)
 
 
@@ -224,7 +221,7 @@ def _played(
         yield from Parallel(jobs)(calls[start : start + ROUND])
 
 
-@threadpool_limits.wrap(limits=BLAS_THREADS)
+@in_one_thread  # so that equal seeds give equal rows, on however many cores
 def _play(run: Run, people: UserCells, scoring: Scoring, earlier: Row | None) -> Keyed:
     """Play a run; one that lacks metrics only is played again with its seed, and keeps the others.
 

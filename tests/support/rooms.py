@@ -10,6 +10,7 @@ FLOORS: tuple[dict[str, str], ...] = (
     {
         "validate": "one rule an input",
         "compiled": "one way to compile",
+        "one_thread": "linear algebra in one thread",
         "extensions": "what other packages bring",
     },
     {

@@ -24,6 +24,7 @@ from ldpspatial.estimation.field.posterior import CONVERGED, VERDICTS, WIDE, Pos
 from ldpspatial.estimation.field.stacks import Stack, stack
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.smoothing import Smoother
+from ldpspatial.one_thread import in_one_thread
 from ldpspatial.validate import callback, one_of, shown, true_or_false
 
 Array = NDArray[np.float64]
@@ -177,6 +178,7 @@ class Field(Estimator):
                 raise InputError(f"windows[{number}]: {error}") from None
         return self._fit(channel, checked, progress)
 
+    @in_one_thread
     def _fit(
         self, channel: Channel, windows: Sequence[Array], progress: Progress | None
     ) -> tuple[Estimate, ...]:
@@ -194,7 +196,7 @@ class Field(Estimator):
                 f"support leaves out people: the counts are explained {found.posterior.outside:.0f}"
                 " nats better with some of them outside it",
                 InputWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         estimates = []
         for number, (counts, maps) in enumerate(

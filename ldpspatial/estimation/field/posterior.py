@@ -30,6 +30,7 @@ FEWEST_EFFECTIVE = 3.0  # a chain
 LEAST_ACCEPTANCE = 0.2
 WIDE = 80  # side beyond which there are fewer chains, or larger blocks, so that a map takes seconds
 SAMPLES = 128  # maps kept
+BEGUN = 10_000 * 64**2  # cells times steps of EM, from where the mode is looked for
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
 MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the waves
 FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
@@ -191,7 +192,8 @@ def sample(
     prior = FieldPrior(operators.cells, len(counts))
     counted = np.stack([operators.counted(each) for each in counts])
     model = FieldModel(operators, counted, prior, known.log_public(operators), where)
-    densities = [operators.gathered(EM().fit(channel, each).density) for each in counts]
+    begun = EM(max_iterations=max(min(EM.max_iterations, BEGUN // operators.whole**2), 1))
+    densities = [operators.gathered(begun.fit(channel, each).density) for each in counts]
     start = np.stack([_start(each, float(model.n.mean()), where) for each in densities])
     effort = ALONE if alone else FULL if operators.cells <= WIDE else FULL_WIDE
     at_mode = mode(model, model.point_of(start), effort.rough)

@@ -22,6 +22,7 @@ from ldpspatial.channels.disk import StampChannel
 from ldpspatial.estimation.forgery.attacks import SingleOutputs, law_with
 from ldpspatial.estimation.forgery.proofs import least_share, most_moved
 from ldpspatial.estimation.forgery.regions import RegionAttack
+from ldpspatial.one_thread import in_one_thread
 from ldpspatial.validate import density_array, instance, number_array, number_in
 
 Array = NDArray[np.float64]
@@ -86,6 +87,7 @@ class Influence:
     density: Array = field(repr=False, compare=False)
     attacked: dict[tuple[int, int], Array] = field(repr=False, compare=False)
 
+    @in_one_thread
     def region(self, weights: ArrayLike) -> RegionInfluence:
         """Return how far forgers move the weighted share of a region.
 
@@ -122,6 +124,7 @@ class Influence:
         return proof.bound, -attack.best
 
 
+@in_one_thread
 def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influence:
     """Return how far forgers of a share of all reports can move a map.
 
