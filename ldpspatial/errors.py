@@ -39,9 +39,11 @@ class InputError(LdpSpatialError, ValueError):
 
     def with_options(self, options: Mapping[str, str]) -> str:
         """Return the message for the command line, whose options stand for these arguments."""
-        if self._remedy is None or self._remedy[0] not in options:
+        if self._remedy is None:
             return str(self)
         argument, value = self._remedy
+        if argument not in options:  # in brackets it is an aside, which cannot be typed there
+            return str(InputError(self._message.replace(" ({remedy})", ""), self._remedy))
         wanted = options[argument] if value is True else f"{options[argument]} {value}"
         return self._message.replace("{remedy}", wanted)
 

@@ -76,7 +76,7 @@ WHOLE = 0.999  # of an area in the square, beside what files round
     "Python only.",
 )  # fmt: skip
 @click.option(
-    "--forged", type=Finite(0, 1, min_open=True, max_open=True), metavar="SHARE",
+    "--forged", type=Finite(1e-4, 1, max_open=True), metavar="SHARE",
     help="Tell how far forgers of this share of all reports, such as 0.01, can move each region. "
     "It takes seconds a region, on 64 cells a side some ten.",
 )  # fmt: skip
@@ -178,11 +178,12 @@ def ranges(
         if public is not None:
             within = _within(public, collection.grid, within_column, within_layer)
         stage("intervals" if forged is None else "intervals and forged reports")
-        if earlier is None:
+        if before is None or earlier is None:
             found = region_shares(result, wanted, level, method, advance, covered, within, forged)
         else:
             whole = None if covered is None else _union(covered)
-            found = region_changes(earlier, result, wanted, level, advance, whole)
+            with blamed("--since", before, earlier="--since"):
+                found = region_changes(earlier, result, wanted, level, advance, whole)
     _write(outputs, collection.grid, found, overwrite)
     if isinstance(found, RegionChanges):
         _show_changes(found)

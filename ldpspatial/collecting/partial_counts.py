@@ -183,13 +183,18 @@ def _array(cells: object, collection: Collection, path: object) -> Any:
     side = table.cells + 2 * table.radius
     # Not yet 64 bits, which the numbers of a file that was changed may exceed together.
     counts = np.zeros((side, side))
+    given: set[tuple[int, int]] = set()
     for cell in cells if isinstance(cells, list) else [None]:
         if not isinstance(cell, list) or len(cell) != 3 or any(type(n) is not int for n in cell):
             raise InputError(f"cells must be a list of [row, col, number] in {path}")
         row, col, number = cell
         if not table.is_output(row, col):
             raise InputError(f"cells must lie in the output domain, and {path} holds another one")
-        counts[row + table.radius, col + table.radius] += _number(number, path)
+        at = row + table.radius, col + table.radius
+        if at in given:
+            raise InputError(f"cells must each stand once in {path}, got [{row}, {col}] again")
+        given.add(at)
+        counts[at] = _number(number, path)
     _check_total([counts], f"cells of {path}")
     return counts.astype(np.int64)
 

@@ -35,6 +35,7 @@ Path_ = str | os.PathLike[str]
 Array = NDArray[np.float64]
 
 MOVED = ("reached_down", "reached_up", "proven_down", "proven_up")
+FORGED = "[0.0001, 1)"  # shares of which proofs say more than nothing
 ROUNDING = 1e-9  # a share outside its interval by no more than this counts as inside
 
 
@@ -212,7 +213,7 @@ def region_shares(
     within : Within, optional
         Public weights, by which cells that regions cut are divided: as much by them as the reports
         say that they are right, else by area. They must not come from these reports.
-    forged : float in (0, 1), optional
+    forged : float in [0.0001, 1), optional
         Tell how far forgers of this share of all reports can move each region, too
         (:func:`ldpspatial.estimation.influence.influence`). It takes seconds a region.
 
@@ -242,7 +243,7 @@ def region_shares(
     callback("progress", progress)
     forgers = None
     if forged is not None:
-        number_in("forged", forged, "(0, 1)")
+        number_in("forged", forged, FORGED)
         if area is not None:
             raise InputError("forged must be left out where shares are of an area")
         forgers = influence(estimate.channel, estimate.density, forged)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ from ldpspatial.validate import file_path, instance, number_array, shown, true_o
 Path_ = str | os.PathLike[str]
 
 DEGREES = (180.0, 90.0)  # the most of longitude and latitude
+HALF_TURN = 180.0  # in degrees
 SIDES = ("south", "west", "north", "east")
 
 
@@ -69,7 +70,8 @@ def read_regions(
         In the order of the file. The third is called "region 3" where it has no name. One that
         lies outside of the map, or in part, says so (``on_map``). Geometries are GeoJSON in the
         coordinates of the grid. Where all lie outside and would not with their axes exchanged, or
-        are degrees where the map is of a plane, an :class:`ldpspatial.errors.InputWarning` says so.
+        are degrees where the map is of a plane, an :class:`ldpspatial.errors.InputWarning` says so,
+        as one does of a polygon that goes round more than half of the globe.
 
     Raises
     ------
@@ -96,6 +98,7 @@ def read_regions(
     if has_features(file):
         column = Column("name_column", name_column, ("name",)) if named else None
         found = _polygons(file, grid, read_features(file, grid, layer, column))
+        _warn_of_wide(file, found, grid)
     elif file.name.lower().endswith((*TEXT_SUFFIXES, *PARQUET_SUFFIXES)):
         no_layers(file, layer)
         found = _rectangles(file, grid, name_column)
@@ -153,12 +156,33 @@ def _misplacement(regions: Sequence[Region], grid: Grid) -> str:
     return ""
 
 
+def _warn_of_wide(file: Path, regions: Sequence[Region], grid: Grid) -> None:
+    """Warn of a polygon that was likely meant to cross the antimeridian and goes the other way."""
+    if grid.kind == "plane":
+        return
+    for region in regions:
+        rings = _rings(region.geometry) if region.geometry else ()
+        widest = max((float(np.ptp([x for x, *_ in ring])) for ring in rings), default=0.0)
+        if widest > HALF_TURN:
+            warnings.warn(
+                f"region {region.name!r} of {file.name!r} is {widest:g} degrees wide: a polygon "
+                "across the antimeridian runs on past 180, or comes in two parts",
+                InputWarning,
+                stacklevel=3,
+            )
+
+
 def _positions(geometry: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
     """Yield the positions of a GeoJSON Polygon or MultiPolygon."""
+    for ring in _rings(geometry):
+        yield from ((position[0], position[1]) for position in ring)
+
+
+def _rings(geometry: Mapping[str, Any]) -> Iterator[Sequence[Sequence[float]]]:
+    """Yield the rings of a GeoJSON Polygon or MultiPolygon."""
     polygons = geometry["coordinates"]
     for rings in polygons if geometry["type"] == "MultiPolygon" else [polygons]:
-        for ring in rings:
-            yield from ((position[0], position[1]) for position in ring)
+        yield from rings
 
 
 def _meets(grid: Grid, south: float, west: float, north: float, east: float) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ldpspatial.errors import InputError
 from tests.support import command_line
 
 SQUARE = ("--plane", "0,0,8", "--cells", "6", "--epsilon", "2")
@@ -104,3 +105,9 @@ def test_side_information_that_cannot_be_used_is_refused(
     assert code != 0
     assert message in " ".join(told.split())
     assert not (place / "out").exists()
+
+
+def test_what_cannot_be_typed_is_not_advised() -> None:
+    error = InputError("are they swapped, or is this a plane ({remedy})?", ("plane", True))
+    assert error.with_options({}) == "are they swapped, or is this a plane?"
+    assert error.with_options({"plane": "--plane"}) == str(error).replace("plane=True", "--plane")

@@ -104,7 +104,7 @@ def test_a_file_that_was_changed_is_refused(tmp_path: Path, field: str, value: A
     ("cells", "told"),
     [
         ([], "0"), ([[1, 1, 0]], "0"), ([[1, 1, 2**53], [1, 2, 2**53]], "18014398509481984"),
-        ([[1, 1, 2**53]] * 3, "27021597764222976"),
+        ([[1, col, 2**53] for col in (1, 2, 3)], "27021597764222976"),
     ],
 )  # fmt: skip
 def test_a_file_of_no_report_or_too_many_is_refused(
@@ -116,7 +116,7 @@ def test_a_file_of_no_report_or_too_many_is_refused(
     file.write_text(json.dumps({**held, "cells": cells}))
     with pytest.raises(InputError, match=rf"must count 1 to {2**53} reports in all, got {told}"):
         read_counts(file, COLLECTION)
-    file.write_text(json.dumps({**held, "cells": [[1, 1, 2**62 - 1]] * 3}))
+    file.write_text(json.dumps({**held, "cells": [[1, col, 2**62 - 1] for col in (1, 2, 3)]}))
     with pytest.raises(InputError, match=rf"numbers must be whole and from 0 to {2**53} in"):
         read_counts(file, COLLECTION)
 
@@ -141,6 +141,18 @@ def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     for again in (file, tmp_path / "link.json", tmp_path / "." / "sub" / ".." / "c.json"):
         with pytest.raises(InputError, match=r"must be different files, but .* is given twice"):
             count_files([file, reports, again], COLLECTION)
+
+
+def test_a_cell_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    reports = some_reports(tmp_path / "r.parquet")
+    write_counts(file, COLLECTION, count_reports(reports, COLLECTION))
+    found = json.loads(file.read_text())
+    row, col, _ = found["cells"][0]
+    found["cells"].append([row, col, 1])
+    file.write_text(json.dumps(found))
+    with pytest.raises(InputError, match=rf"each stand once in .*\[{row}, {col}\] again"):
+        read_counts(file, COLLECTION)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"x", b"\xff", b"[" * 10**5, b'{"schema": 3}'])
