@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from experiments.generated import generated, write_page
 from experiments.sources import data_option
 from experiments.tables import DOCS
-from ldpspatial.errors import InputError, LdpSpatialError
+from ldpspatial.errors import LdpSpatialError
 from ldpspatial.plotting.heat_map import save_figure
+from ldpspatial.validate import processes
 
 COUNT = click.IntRange(1)
 
@@ -43,9 +44,8 @@ class Setup:
 
     def pool(self) -> ProcessPoolExecutor:
         """Return as many processes as --jobs asks for."""
-        if self.jobs == 0 or self.jobs < -1:
-            raise InputError(f"--jobs must be 1 or more, or -1 for every core, got {self.jobs}")
-        return ProcessPoolExecutor(None if self.jobs == -1 else self.jobs)
+        jobs = processes("--jobs", self.jobs)
+        return ProcessPoolExecutor(None if jobs == -1 else jobs)
 
     def publish(self, text: str, shown: Mapping[str, Figure], kept: Mapping[str, Figure]) -> None:
         """Print the text; save figures; with --write put the text and ``shown`` into docs.
