@@ -132,8 +132,9 @@ def lower_bound_product(
         No event, a number for another number of events, or one beyond its rule.
     """
     runs = whole_number("runs", runs, 1, MOST_RUNS)
-    x = _hits("hits_p", hits_p, ("m",), runs)
-    y = _hits("hits_q", hits_q, x.shape, runs)
+    x, y = _hits("hits_p", hits_p, runs), _hits("hits_q", hits_q, runs)
+    if len(x) != len(y):
+        raise InputError(f"hits_p and hits_q must be as many, got {len(x)} and {len(y)}")
     confidence = number_in("confidence", confidence, "(0, 1)")
     powers = 2.0 ** np.arange(runs.bit_length())
     error = (1 - confidence) / len(powers)
@@ -145,8 +146,8 @@ def lower_bound_product(
     return float(best)
 
 
-def _hits(field: str, hits: ArrayLike, shape: tuple[int | str, ...], runs: int) -> Array:
-    return number_array(field, whole_array(field, hits, shape, 0, runs + 1), shape)
+def _hits(field: str, hits: ArrayLike, runs: int) -> Array:
+    return number_array(field, whole_array(field, hits, ("m",), 0, runs + 1), ("m",))
 
 
 def _log_falling(number: Array | float, s: float) -> Array:
