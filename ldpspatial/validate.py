@@ -49,6 +49,7 @@ __all__ = [
     "number_in",
     "one_of",
     "positive",
+    "processes",
     "random_bytes",
     "shown",
     "true_or_false",
@@ -61,6 +62,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kind = TypeVar("Kind")
 FINITE = "(-inf, inf)"
+MAX_PROCESSES = 1 << 16
 SUM_TOLERANCE = 1e-6  # how far the sum of a density may be from 1, as totals of maps may differ
 
 
@@ -175,6 +177,18 @@ def random_bytes(entropy: Callable[[int], bytes], size: int) -> bytes:
 def file_path(field: str, path: object, kind: str = "file") -> Path:
     """Return a path that is a text or a path, whether there is a file or not."""
     return Path(shared.path_text(field, kind, path))
+
+
+def processes(field: str, value: object) -> int:
+    """Return a number of processes, -1 where each core is to have one."""
+    rule = f"{field} must be 1 or more, or -1 for every core"
+    try:
+        number = whole_number(field, value, -1, MAX_PROCESSES)
+    except InputError:
+        raise InputError(f"{rule}, got {shown(value)}") from None
+    if number == 0:
+        raise InputError(f"{rule}, got 0")
+    return number
 
 
 def number_array(

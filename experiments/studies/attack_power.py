@@ -13,7 +13,9 @@ import numpy as np
 
 from experiments.generated import write_page
 from experiments.progress import tracked
+from experiments.setup import Selection, Study
 from experiments.tables import DOCS, markdown
+from ldpspatial.errors import InputError
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.release.attack import Attack, attack, attack_reports, best_inputs
@@ -76,7 +78,7 @@ SLOW += ("distributed-levels",)
 PARTS = 3
 
 
-@click.command("attack-power")
+@click.command("attack-power", cls=Study)
 @click.option("--runs", default=60_000, show_default=True, type=click.IntRange(4),
               help="What a user sends, drawn so often on either input.")  # fmt: skip
 @click.option("--maps", default=12_000, show_default=True, type=click.IntRange(12),
@@ -84,7 +86,7 @@ PARTS = 3
 @click.option("--local-maps", default=60, show_default=True, type=click.IntRange(4),
               help="Maps of local releases on either input, for their form.")  # fmt: skip
 @click.option("--search", is_flag=True, help="Look for the inputs anew.")
-@click.option("--only", default="", help="Releases, by names and commas.")
+@click.option("--only", cls=Selection, default="", help="Releases, by names and commas.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--write", is_flag=True, help="Write docs/generated/attack-power.md.")
 def attack_power(
@@ -105,6 +107,8 @@ def attack_power(
         wanted = only.split(",")
         local = {name: each for name, each in local.items() if name in wanted}
         trusting = {name: each for name, each in trusting.items() if name in wanted}
+        if not local and not trusting:
+            raise InputError(f"--only must name a release that is attacked, got {only!r}")
     sent = [
         _of_reports(name, each, runs, rng)
         for name, each in tracked({**local, **({} if only else MORE)}.items(), "reports")

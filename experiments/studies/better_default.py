@@ -4,11 +4,11 @@ Every rival gets the same people. What was tuned on a city is not measured on it
 cities that nothing was chosen on first, and the others below them.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, response_table
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
+from experiments.finished import played
 from experiments.generated import generated
-from experiments.progress import tracked
-from experiments.setup import Setup, experiment
+from experiments.setup import Selection, Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, recommended, wasserstein
 from ldpspatial.datasets import synthetic_maps
-from ldpspatial.errors import InputError
 from ldpspatial.estimation.smoothing import five_point
 from ldpspatial.plotting.heat_map import save_figure
 
@@ -49,8 +48,7 @@ LOSS = 1.0  # of a ratio, beyond which a setting is a loss
 MOST_LOSSES = 20  # that are shown
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A setting."""
 
     map: str
@@ -74,11 +72,25 @@ class Outcome:
 
 
 @experiment("better-default", repeats=1)
-@click.option("--most-users", default=USERS[-1], show_default=True, help="More are left out.")
-@click.option("--every", default=1, show_default=True, type=click.IntRange(1),
-              help="Play one setting in so many.")  # fmt: skip
-@click.option("--least-users", default=0, show_default=True, help="Of these, fewer are left out.")
-@click.option("--least-epsilon", default=0.0, show_default=True, help="And so are smaller ones.")
+@click.option(
+    "--most-users", cls=Selection, default=USERS[-1], show_default=True, help="More are left out."
+)
+@click.option(
+    "--every",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Play one setting in so many.",
+)
+@click.option(
+    "--least-users",
+    cls=Selection,
+    default=0,
+    show_default=True,
+    help="Of these, fewer are left out.",
+)
+@click.option("--least-epsilon", cls=Selection, default=0.0, show_default=True,
+              help="And so are smaller ones.")  # fmt: skip
 def better_default(
     setup: Setup, most_users: int, every: int, least_users: int, least_epsilon: float
 ) -> None:
@@ -95,9 +107,7 @@ def better_default(
         for case in cases[::every]
         if case.users >= least_users and case.epsilon >= least_epsilon
     ]
-    if not chosen:
-        raise InputError("--most-users, --least-users and --least-epsilon must leave a setting")
-    outcomes = played(setup, chosen)
+    outcomes = played(setup, partial(play, setup), chosen, _outcome)
     text = "\n\n".join((by_map(outcomes), by_kind(outcomes), losses(outcomes)))
     click.echo(text)
     figure = draw(outcomes)
@@ -107,27 +117,11 @@ def better_default(
         replace_block(DOCS / "recommended.md", setup.name, text)
 
 
-def played(setup: Setup, cases: Iterable[Case]) -> list[Outcome]:
-    """Play what --out does not hold yet, and return all."""
-    path = setup.out / "outcomes.jsonl"
-    held: dict[Case, Outcome] = {}
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            fields = json.loads(line)
-            case = Case(**fields.pop("case"))
-            held[case] = Outcome(case, **fields)
-    wanted = list(cases)
-    missing = [case for case in wanted if case not in held]
-    with setup.pool() as pool, path.open("a", encoding="utf-8") as stream:
-        found = pool.map(partial(play, setup), missing)
-        for outcome in tracked(found, setup.name, total=len(missing)):
-            stream.write(json.dumps(asdict(outcome)) + "\n")
-            stream.flush()
-            held[outcome.case] = outcome
-    return [held[case] for case in wanted]
+def _outcome(case: tuple[str, int, int, float], **fields: Any) -> Outcome:
+    return Outcome(Case(*case), **fields)
 
 
-def play(setup: Setup, case: Case) -> Outcome:
+def play(setup: Setup, case: Case) -> list[Outcome]:
     """Play one setting: the same people through each release."""
     number = [int(1000 * each) for each in (case.cells, case.users, case.epsilon)]
     names = [*SQUARES, *SYNTHETIC]
@@ -148,7 +142,7 @@ def play(setup: Setup, case: Case) -> Outcome:
     field = Field().fit(*of_disk)
     errors = {label: wasserstein(truth, make()) for label, make in maps.items()}
     errors[OURS] = wasserstein(truth, field.density)
-    return Outcome(case, errors, int(square or 0), str(field.facts["verdict"]))
+    return [Outcome(case, errors, int(square or 0), str(field.facts["verdict"]))]
 
 
 def law_of(setup: Setup, name: str, cells: int) -> Array:

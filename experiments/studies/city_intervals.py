@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
-from experiments.progress import tracked
-from experiments.setup import Setup, experiment
+from experiments.finished import played
+from experiments.setup import Selection, Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Field, StampChannel, estimate, recommended
 from ldpspatial.channels.playing import play
@@ -68,19 +68,19 @@ class Held:
 
 
 @experiment("city-intervals", repeats=1)
-@click.option("--most-users", default=USERS[-1], show_default=True, help="More are left out.")
+@click.option("--most-users", cls=Selection, default=USERS[-1], show_default=True,
+              help="More are left out.")  # fmt: skip
 def city_intervals(setup: Setup, most_users: int) -> None:
     """Coverage of 95 % intervals from the field in eleven squares of eight cities.
 
     Cells, their fullest twentieth, 100 random rectangles, 40 discs around people and 20 polygons;
     15, 32 and 64 cells a side, 10,000 to 1,000,000 users, epsilon 1, 2 and 3.5. Polygons are held
-    against the points themselves, and beside fisher intervals at 20 cells a side.
+    against the points themselves, and beside fisher intervals at 20 cells a side. Runs that were
+    finished are kept in --out and not played again.
     """
     users = [n for n in USERS if n <= most_users]
-    cases = list(product(SQUARES, SIDES, users, EPSILONS, range(setup.repeats)))
-    work = partial(measured, setup)
-    with setup.pool() as pool:
-        found = list(tracked(pool.map(work, cases), setup.name, total=len(cases)))
+    cases = product(SQUARES, SIDES, users, EPSILONS, range(setup.repeats))
+    found = played(setup, partial(measured, setup), cases, Held)
     text = "\n\n".join(
         f"{title}\n\n{summary(found, names)}"
         for title, names in (
@@ -95,7 +95,7 @@ def city_intervals(setup: Setup, most_users: int) -> None:
         replace_block(DOCS / "experiments" / "region-intervals.md", "polygon-errors", errors)
 
 
-def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> Held:
+def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> list[Held]:
     """Play one collection in a city and ask for intervals."""
     name, cells, n, epsilon, _ = case
     (city,) = cities(setup.data, (name,))
@@ -116,7 +116,7 @@ def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> Held:
     before = collected(city, people, BEFORE, epsilon, rng)
     widths, errors = of_polygons(city, found, before)
     numbers = (inside.mean(), inside[peaks].mean(), *hits, *widths)
-    return Held(name, cells, n, epsilon, tuple(map(float, numbers)), tuple(map(float, errors)))
+    return [Held(name, cells, n, epsilon, tuple(map(float, numbers)), tuple(map(float, errors)))]
 
 
 def of_polygons(city: City, found: Estimate, before: Estimate) -> tuple[Array, Array]:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from experiments.cities import HELD_BACK, SQUARES, City, cities
+from experiments.finished import played
 from experiments.generated import write_page
-from experiments.progress import tracked
-from experiments.setup import Setup, experiment
+from experiments.setup import Selection, Setup, experiment
 from experiments.studies.city_intervals import PEAKS, polygons, rectangles
 from experiments.studies.levels import COHORT
 from experiments.tables import DOCS, markdown, replace_block
@@ -29,6 +29,7 @@ from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import DistributedLevels
 from ldpspatial.release.release import Release
+from ldpspatial.validate import positive
 
 Array = NDArray[np.float64]
 
@@ -84,14 +85,19 @@ class Held:
 @click.option(
     "--release",
     "names",
+    cls=Selection,
     multiple=True,
     type=click.Choice([*RELEASES]),
     default=[*RELEASES],
     help="This release alone; may be given again.",
 )
-@click.option("--side", "sides", multiple=True, type=int, help="These cells a side alone.")
-@click.option("--users", multiple=True, type=int, help="These numbers of users alone.")
-@click.option("--epsilon", "epsilons", multiple=True, type=float, default=EPSILONS,
+@click.option(
+    "--side", "sides", cls=Selection, multiple=True, type=int, help="These cells a side alone."
+)
+@click.option(
+    "--users", cls=Selection, multiple=True, type=int, help="These numbers of users alone."
+)
+@click.option("--epsilon", "epsilons", cls=Selection, multiple=True, type=float, default=EPSILONS,
               help="These alone.")  # fmt: skip
 def level_intervals_study(
     setup: Setup,
@@ -105,20 +111,19 @@ def level_intervals_study(
     Five cities and four generated towns, 1,000 to 1,000,000 users, epsilon .1 to 5, 32 cells a
     side; four of them at 64 and 256. All cells, the fullest twentieth, 40 random rectangles and 20
     polygons, which are held against the places themselves. In the distributed model 10 % of the
-    clients fail and 10 % collude.
+    clients fail and 10 % collude. Runs that were finished are kept in --out and not played again.
     """
+    for epsilon in epsilons:
+        positive("--epsilon", epsilon)
     cases = [
         case
         for cells, maps, numbers in PARTS
-        for case in product(maps, (cells,), numbers, range(setup.repeats))
+        for case in product(maps, (cells,), numbers, range(setup.repeats), [names], [epsilons])
         if (not sides or cells in sides) and (not users or case[2] in users)
     ]
     # The longest first, so that no process is left with one of them.
     cases.sort(key=lambda case: (case[1], case[2]), reverse=True)
-    work = partial(measured, setup, names, epsilons)
-    with setup.pool() as pool:
-        parts = tracked(pool.map(work, cases), setup.name, total=len(cases))
-        found = [held for part in parts for held in part]
+    found = played(setup, partial(measured, setup), cases, Held)
     summary = "\n\n".join(_section(found, name) for name in names)
     settings = "\n\n".join(_by_setting(found, name) for name in names)
     click.echo(f"{summary}\n\n{settings}")
@@ -128,16 +133,13 @@ def level_intervals_study(
 
 
 def measured(
-    setup: Setup,
-    names: Sequence[str],
-    epsilons: Sequence[float],
-    case: tuple[str, int, int, int],
+    setup: Setup, case: tuple[str, int, int, int, Sequence[str], Sequence[float]]
 ) -> list[Held]:
     """Publish maps of the same people by the releases at each epsilon, and ask for intervals."""
-    name, cells, n, _ = case
+    name, cells, n, repeat, names, epsilons = case
     place = TOWNS[name] if name in TOWNS else cities(setup.data, (name,))[0]
     number = MAPS.index(name)
-    rng = np.random.default_rng([setup.seed, number, *case[1:]])
+    rng = np.random.default_rng([setup.seed, number, cells, n, repeat])
     places = place.people(n, rng)
     at = np.minimum((places * cells).astype(np.int64), cells - 1)
     users = cells_by_user(np.arange(n), at[:, 0] * cells + at[:, 1], (cells, cells))

@@ -21,6 +21,7 @@ from rich.progress import Progress, TaskID
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
 from experiments.generated import write_page
 from experiments.level_rivals import CENTRAL_RIVALS
+from experiments.setup import COUNT, Selection, Study, begun_with
 from experiments.sources import data_option
 from experiments.tables import DOCS, markdown, replace_block
 from experiments.towns import Town, towns
@@ -38,6 +39,7 @@ from ldpspatial.release.distributed import (
 )
 from ldpspatial.release.level_sums import Aim
 from ldpspatial.release.release import Release
+from ldpspatial.validate import positive
 
 Array = NDArray[np.float64]
 
@@ -105,7 +107,7 @@ PARTS = (
 Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
 
 
-@click.command()
+@click.command(cls=Study)
 @data_option
 @click.option(
     "--out",
@@ -114,13 +116,14 @@ Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
     show_default=True,
     help="Folder of finished runs; what is in it is not run again.",
 )
-@click.option("--repeats", type=click.IntRange(1), help="By default as the parts have it.")
-@click.option("--side", "sides", type=int, multiple=True, help="Cells a side.")
-@click.option("--epsilon", "epsilons", type=float, multiple=True)
-@click.option("--users", "numbers", type=int, multiple=True)
+@click.option("--repeats", type=COUNT, help="By default as the parts have it.")
+@click.option("--side", "sides", cls=Selection, type=COUNT, multiple=True, help="Cells a side.")
+@click.option("--epsilon", "epsilons", cls=Selection, type=float, multiple=True)
+@click.option("--users", "numbers", cls=Selection, type=COUNT, multiple=True)
 @click.option(
     "--map",
     "names",
+    cls=Selection,
     type=click.Choice([*SQUARES, *GENERATED]),
     multiple=True,
     help="Cities and generated towns.",
@@ -128,12 +131,19 @@ Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
 @click.option(
     "--model",
     "models",
+    cls=Selection,
     type=click.Choice(list(FAMILIES)),
     multiple=True,
     default=tuple(FAMILIES),
     show_default=True,
 )
-@click.option("--seed", default=1, show_default=True)
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0),
+    help="A folder with runs goes on with the seed that it began with.",
+)
 @click.option("--jobs", default=-1, show_default=True)
 @click.option("--write", is_flag=True, help="Put the tables into docs.")
 def levels(
@@ -147,6 +157,9 @@ def levels(
     smaller ones with other sides and with 1,000,000 users. Naming maps, sides, epsilons, numbers of
     users or repeats puts these in the place of each part's own. Finished runs stay in the folder.
     """
+    for epsilon in epsilons:
+        positive("--epsilon", epsilon)
+    seed = begun_with(out, seed)
     parts = dict.fromkeys(
         Part(
             names or part.maps,

@@ -11,8 +11,8 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 
 from experiments.cities import SQUARES, City, cities
-from experiments.progress import tracked
-from experiments.setup import Setup, experiment
+from experiments.finished import played
+from experiments.setup import Selection, Setup, experiment
 from experiments.studies.city_intervals import collected, polygons
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Field
@@ -56,7 +56,7 @@ class Told:
 
 @experiment("public-weights", repeats=1)
 @click.option(
-    "--least-users", type=click.IntRange(0, COLLECTIONS[-1][0]), default=0, show_default=True,
+    "--least-users", cls=Selection, type=click.IntRange(0), default=0, show_default=True,
     help="Collections of fewer are left out.",
 )  # fmt: skip
 def public_weights(setup: Setup, least_users: int) -> None:
@@ -64,17 +64,12 @@ def public_weights(setup: Setup, least_users: int) -> None:
 
     The people are one half of the users of a city. The public files are places of the other half:
     each once, a hundred of them, and all at wrong places. Truth is counted on the points
-    themselves, in 20 polygons a city; 20, 32 and 64 cells a side.
+    themselves, in 20 polygons a city; 20, 32 and 64 cells a side. Runs that were finished are kept
+    in --out and not played again.
     """
     collections = [each for each in COLLECTIONS if each[0] >= least_users]
-    cases = list(product(NAMES, SIDES, collections, range(setup.repeats)))
-    work = partial(measured, setup)
-    with setup.pool() as pool:
-        found = [
-            told
-            for each in tracked(pool.map(work, cases), setup.name, total=len(cases))
-            for told in each
-        ]
+    cases = product(NAMES, SIDES, collections, range(setup.repeats))
+    found = played(setup, partial(measured, setup), cases, Told)
     text = summary(found)
     click.echo(text)
     if setup.write:

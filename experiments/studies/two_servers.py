@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from experiments.cities import SQUARES, City, cities
 from experiments.progress import tracked
+from experiments.setup import Selection, Study
 from experiments.sources import data_option
 from experiments.studies.levels import METRICS, Setting, errors_of
 from experiments.tables import DOCS, markdown, replace_block
@@ -48,14 +49,14 @@ RECTANGLES = 20  # a run
 LENGTHS = (4, 64, 256, 1024, 4096, 16_384)
 
 
-@click.command("two-servers")
+@click.command("two-servers", cls=Study)
 @data_option
 @click.option("--out", type=click.Path(path_type=Path),
               default=Path("experiments-output/two-servers"), show_default=True,
               help="Folder of finished runs.")  # fmt: skip
 @click.option("--repeats", default=8, show_default=True)
-@click.option("--city", "names", type=click.Choice(list(SQUARES)), multiple=True, default=CITIES,
-              show_default=True)  # fmt: skip
+@click.option("--city", "names", cls=Selection, type=click.Choice(list(SQUARES)), multiple=True,
+              default=CITIES, show_default=True)  # fmt: skip
 @click.option("--seed", default=1, show_default=True)
 @click.option("--jobs", default=-1, show_default=True)
 @click.option("--write", is_flag=True, help="Put the tables into docs/two-servers.md.")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from client_sdk import response_table
 from experiments.changing_cities import CITIES, HELD_BACK, TUNED, ChangingCity, changing_city
 from experiments.cities import City
-from experiments.progress import tracked
-from experiments.setup import Setup, experiment
+from experiments.finished import played
+from experiments.setup import Selection, Setup, experiment
 from experiments.studies.city_intervals import polygons, rectangles
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Estimate, Field, StampChannel, recommended, wasserstein
@@ -64,19 +64,19 @@ class Held:
 
 
 @experiment("window-changes", repeats=1)
-@click.option("--most-cells", default=32, show_default=True, help="Finer grids are left out.")
+@click.option("--most-cells", cls=Selection, default=32, show_default=True,
+              help="Finer grids are left out.")  # fmt: skip
 def window_changes(setup: Setup, most_cells: int) -> None:
     """Coverage of 95 % intervals of changes, from seven windows of eight cities.
 
     People who move by the hour, from where trips begin to where they end, from one city to another,
     or whose places swell and shrink; 15 and 32 cells a side, 2,000 to 100,000 reports a window,
-    epsilon 1 to 6. Windows are fitted together, and the first and the last alone, too.
+    epsilon 1 to 6. Windows are fitted together, and the first and the last alone, too. Runs that
+    were finished are kept in --out and not played again.
     """
     settings = [each for each in SETTINGS if each[0] <= most_cells]
-    cases = list(product(CITIES, settings, range(setup.repeats)))
-    with setup.pool() as pool:
-        runs = pool.map(partial(measured, setup), cases)
-        found = list(tracked(runs, setup.name, total=len(cases)))
+    cases = product(CITIES, settings, range(setup.repeats))
+    found = played(setup, partial(measured, setup), cases, Held)
     text = "\n\n".join(
         f"{title}\n\n{summary(found, names)}"
         for title, names in (
@@ -89,7 +89,7 @@ def window_changes(setup: Setup, most_cells: int) -> None:
         replace_block(DOCS / "experiments" / "region-intervals.md", "window-changes", text)
 
 
-def measured(setup: Setup, case: tuple[str, tuple[int, int, float], int]) -> Held:
+def measured(setup: Setup, case: tuple[str, tuple[int, int, float], int]) -> list[Held]:
     """Play one series in a city, and ask for changes."""
     name, (cells, n, epsilon), repeat = case
     city = changing_city(setup.data, name)
@@ -110,11 +110,11 @@ def measured(setup: Setup, case: tuple[str, tuple[int, int, float], int]) -> Hel
     errors = [
         sum(wasserstein(maps[k].density, laws[k]) for k in (0, -1)) for maps in (windows, alone)
     ]
-    return Held(
+    return [Held(
         name, cells, n, epsilon,
         tuple(float(each.mean()) for each in coverage),  # type: ignore[arg-type]
         (float(held[0, 1].mean()), float(apart[1].mean())), errors[0] / errors[1],
-    )  # fmt: skip
+    )]  # fmt: skip
 
 
 def reported(channel: StampChannel, law: Array, n: int, rng: np.random.Generator) -> Array:

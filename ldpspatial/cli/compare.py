@@ -26,7 +26,7 @@ from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.release.parameters import described
 from ldpspatial.release.registry import find_releases, releases
 from ldpspatial.release.release import Release
-from ldpspatial.validate import MAX_CELLS
+from ldpspatial.validate import MAX_CELLS, processes
 
 DEFAULT_RELEASES = ("recommended", "distributed-levels", "central-levels")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 5.0)
@@ -154,8 +154,7 @@ def compare(**options: Any) -> None:
           --out by-users
     """
     out: Path = options["out"]
-    if options["jobs"] == 0:
-        raise InputError("--jobs must be 1 or more, or -1 for every core, got 0")
+    processes("--jobs", options["jobs"])
     if options["shuffle_delta"]:
         _check_accountant(options["shuffle_delta"])
     inputs = {"POINTS": options["points"], "--releases": options["release_file"]}

@@ -29,6 +29,7 @@ from ldpspatial.validate import (
     number_in,
     one_of,
     positive,
+    processes,
     shown,
     whole_number,
 )
@@ -36,7 +37,6 @@ from ldpspatial.validate import (
 Progress = Callable[[int, int], None]
 Keyed = tuple[str, Row]
 FilePath = str | os.PathLike[str]
-MOST_JOBS = 1 << 16
 ROUND = 64  # runs handed out at a time where a backend returns them all at once
 
 
@@ -168,9 +168,7 @@ def compare_people(
             )
     named = find_releases(releases)
     if jobs is not None:
-        jobs = whole_number("jobs", jobs, -MOST_JOBS, MOST_JOBS)
-        if jobs == 0:
-            raise InputError("jobs must be a whole number other than 0, got 0")
+        jobs = processes("jobs", jobs)
     data = str(data)
     root = rng.bytes(16).hex()
     store = None

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, gammaln
 
 from ldpspatial.errors import InputError
-from ldpspatial.validate import number_array, number_in
+from ldpspatial.validate import number_array, number_in, whole_array, whole_number
 
 Array: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[Array, Array]
 
 CONFIDENCE = 1 - 1e-6
 MOST_THRESHOLDS = 256
+MOST_RUNS = 1 << 53  # all whole numbers up to this one are floats
 
 
 def lower_bound_epsilon(
@@ -115,26 +116,38 @@ def lower_bound_product(
 
     Parameters
     ----------
-    hits_p, hits_q : (m,) arrays of int in [0, runs]
-    runs : int >= 1
-    confidence : float
+    hits_p, hits_q : (m,) arrays of int in [0, runs], m >= 1
+    runs : int in [1, 2^53]
+    confidence : float in (0, 1)
         The bound exceeds the true sum with probability at most 1 - confidence.
 
     Returns
     -------
     float
         May be negative, or -inf where an event was never seen on P.
+
+    Raises
+    ------
+    InputError
+        No event, a number for another number of events, or one beyond its rule.
     """
-    x = np.asarray(hits_p, np.float64)
-    y = np.asarray(hits_q, np.float64)
-    powers = 2.0 ** np.arange(int(runs).bit_length())
+    runs = whole_number("runs", runs, 1, MOST_RUNS)
+    x, y = _hits("hits_p", hits_p, runs), _hits("hits_q", hits_q, runs)
+    if len(x) != len(y):
+        raise InputError(f"hits_p and hits_q must be as many, got {len(x)} and {len(y)}")
+    confidence = number_in("confidence", confidence, "(0, 1)")
+    powers = 2.0 ** np.arange(runs.bit_length())
     error = (1 - confidence) / len(powers)
     best = -np.inf
     for s in powers[powers <= x.min()]:
         over = _log_falling(x, s) - _log_falling(runs, s)
         under = _log_falling(y + s, s) - _log_falling(runs + s, s)
         best = max(best, float((over - under).sum() + log(error)) / s)
-    return best
+    return float(best)
+
+
+def _hits(field: str, hits: ArrayLike, runs: int) -> Array:
+    return number_array(field, whole_array(field, hits, ("m",), 0, runs + 1), ("m",))
 
 
 def _log_falling(number: Array | float, s: float) -> Array:

@@ -41,6 +41,7 @@ from ldpspatial.validate import (
     callback,
     check_epsilon,
     check_generator,
+    input_errors,
     instance,
     shown,
     true_or_false,
@@ -179,7 +180,8 @@ def best_inputs(
     runs : int in [4, 10,000]
         Of the first attacks, on each input.
     candidates : sequence of Inputs, optional
-        By default those of :func:`ldpspatial.release.attack_inputs.likely_inputs`.
+        By default those of :func:`ldpspatial.release.attack_inputs.likely_inputs`; of a local
+        release, which may take no other, those whose maps are square.
     facts : bool
         As in :func:`attack`.
 
@@ -193,7 +195,7 @@ def best_inputs(
     check_generator(rng)
     number = whole_number("runs", runs, 4, 10_000)
     true_or_false("facts", facts)
-    left = likely_inputs() if candidates is None else candidates
+    left = likely_inputs(square=release.model == "local") if candidates is None else candidates
     if not isinstance(left, (list, tuple)) or not left:
         raise InputError(f"candidates must be a list of Inputs, one at least, got {shown(left)}")
     for each in left:
@@ -300,6 +302,7 @@ def _words(by: int, known: list[Form], forms: Sequence[Array], claim: PrivacyCla
     return f"how often {known[rare]} came: {told[0]} of runs with the user, {told[1]} {gone}"
 
 
+@input_errors()
 def attack_reports(
     release: LocalRelease, epsilon: float, cells: int, runs: int, rng: np.random.Generator
 ) -> Attack:
@@ -348,5 +351,5 @@ def attack_reports(
     if pair.parts:
         hits = [[part.hits(which, number, rng) for part in pair.parts] for which in (0, 1)]
         loss = max(loss, lower_bound_product(hits[0], hits[1], number, half))
-        largest = max(largest, sum(part.log_ratio for part in pair.parts))
+        largest = max(largest, float(sum(part.log_ratio for part in pair.parts)))
     return Attack(claim, claim.epsilon, loss, number, largest)

@@ -84,10 +84,16 @@ class Inputs:
         )
 
 
-def likely_inputs() -> list[Inputs]:
-    """Return inputs by which one of the releases of this package shows much of a user."""
+def likely_inputs(square: bool = False) -> list[Inputs]:
+    """Return inputs by which one of the releases of this package shows much of a user.
+
+    Parameters
+    ----------
+    square : bool
+        Only maps with as many rows as columns.
+    """
     two, four, sixteen = (1, 2), (2, 2), (4, 4)
     found = [Inputs(two, beside, opposite) for beside, opposite in TWO_CELLS]
     found += [Inputs(four, *others) for others in MORE_CELLS]
     found += [Inputs(sixteen, *others) for others in MORE_CELLS]
-    return found
+    return [each for each in found if not square or each.shape[0] == each.shape[1]]

@@ -30,11 +30,12 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = write_cities(tmp_path / "data")
-    for name, value in (("DOCS", tmp_path), ("SIDES", (5,)), ("EPSILONS", (3.5,))):
+    small = {"SIDES": (5,), "EPSILONS": (3.5,), "USERS": (1_000,)}
+    for name, value in {**small, "DOCS": tmp_path}.items():
         monkeypatch.setattr(module, name, value)
     page = tmp_path / "recommended.md"
     page.write_text("Before.\n<!-- better-default -->\n<!-- /better-default -->\nAfter.\n")
-    given = ["--data", data, "--out", tmp_path / "out", "--most-users", 1_000, "--jobs", 1]
+    given = ["--data", data, "--out", tmp_path / "out", "--jobs", 1, "--every", 1]
     command = [*map(str, given), "--write"]
     first = CliRunner().invoke(better_default, command)
     assert first.exit_code == 0, first.output
@@ -42,9 +43,9 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     for name in (*SQUARES, *SYNTHETIC):
         assert held.count(f"\n| {name} | 1 |") == 1
     assert generated(tmp_path, "recommended.png").stat().st_size > 5_000
-    lines = (tmp_path / "out" / "outcomes.jsonl").read_text().splitlines()
+    lines = (tmp_path / "out" / "runs" / "runs.jsonl").read_text().splitlines()
     assert len(lines) == len(SQUARES) + len(SYNTHETIC)
-    assert set(json.loads(lines[0])["errors"]) == {OURS, *RIVALS}
+    assert set(json.loads(lines[0])["row"]["results"][0]["errors"]) == {OURS, *RIVALS}
     monkeypatch.setattr(module, "play", int)  # nothing is played again: it would fail
     assert CliRunner().invoke(better_default, command).exit_code == 0
     assert page.read_text() == held
@@ -64,7 +65,7 @@ def test_options_that_leave_no_setting_are_one_line(
     given = ["--data", tmp_path, "--out", tmp_path / "out", "--most-users", 1_000, *left_out]
     result = CliRunner().invoke(better_default, [*map(str, given)])
     assert result.exit_code != 0
-    assert "must leave a setting" in result.output
+    assert f"{left_out[0]} {left_out[1]} must leave a setting" in result.output
 
 
 def test_reports_cell_by_cell_have_the_law_of_reports_one_by_one() -> None:

@@ -55,5 +55,9 @@ def test_the_command_writes_a_line_for_each_file(
     ran = CliRunner().invoke(study.public_weights, [*map(str, options), "--write"])
     assert ran.exit_code == 0, ran.output
     text = page.read_text()
+    monkeypatch.setattr(study, "measured", int)  # nothing is played again: it would fail
+    again = CliRunner().invoke(study.public_weights, [*map(str, options), "--write"])
+    assert again.exit_code == 0, again.output
+    assert page.read_text() == text
     for file in (study.AREA, "places of others", "all, far off"):
         assert text.count(f"| 5 | {file} | ") == 1

@@ -70,6 +70,10 @@ def test_the_command_writes_a_table_for_each_group(
     ran = CliRunner().invoke(study.window_changes, [*map(str, options)])
     assert ran.exit_code == 0, ran.output
     text = page.read_text()
+    monkeypatch.setattr(study, "measured", int)  # nothing is played again: it would fail
+    again = CliRunner().invoke(study.window_changes, [*map(str, options)])
+    assert again.exit_code == 0, again.output
+    assert page.read_text() == text
     assert text.count("| all | ") == 2
     for name in few:
         assert text.count(f"| {name} | ") == 1

@@ -669,7 +669,7 @@ COMPARISON = {
             "truth": NAME,
             "blocks": optional((*whole(1), 3)),
             "folder": optional((*PATH, Path("/dev/null/runs"))),
-            "jobs": optional((0, 1.5, "1", True, [1])),
+            "jobs": optional((0, -2, 1.5, "1", True, [1])),
             "progress": CALLBACK,
         },
     ),
@@ -861,6 +861,15 @@ DOCUMENTED = {
             **dict.fromkeys(("samples_p", "samples_q"), (*NO_ARRAYS, 5.0, [1.0], [nan, 1.0])),
             "confidence": SHARE,
             "delta": DELTA,
+        },
+    ),
+    "privacy.distinguish.lower_bound_product": Row(
+        distinguish.lower_bound_product,
+        given(hits_p=[3, 2], hits_q=[2, 2], runs=9),
+        {
+            **dict.fromkeys(("hits_p", "hits_q"), (*NO_ARRAYS, 5.0, [1], [], [-1, 2], [1, 10])),
+            "runs": whole(1),
+            "confidence": SHARE,
         },
     ),
     "release.attack.attack": Row(
@@ -1682,7 +1691,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("Influence", "RegionInfluence"), RECORD),
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
-    **dict.fromkeys(("counts_within", "is_plan", "lower_bound_product", "best_bound"), INNER),
+    **dict.fromkeys(("counts_within", "is_plan", "best_bound"), INNER),
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
     **dict.fromkeys(("fit_verdict", "forged_verdict", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),

@@ -25,6 +25,7 @@ from ldpspatial.validate import (
     number_in,
     one_of,
     positive,
+    processes,
     shown,
     true_or_false,
     whole_array,
@@ -270,3 +271,10 @@ def test_numbers_that_do_not_count_may_be_anything_and_become_zero() -> None:
     counts = np.array([True, False])
     assert number_array("a", [1.0, nan], (2,), where=counts).tolist() == [1.0, 0.0]
     assert "a must hold finite numbers" in refusal(number_array, "a", [nan, 1], (2,), where=counts)
+
+
+def test_processes_are_as_many_as_are_named_or_one_a_core() -> None:
+    assert [processes("jobs", each) for each in (1, np.int64(8), -1)] == [1, 8, -1]
+    for bad in (0, -2, 1.5, True, "1", 1 << 17):
+        with pytest.raises(InputError, match=f"^jobs must be 1 or more, or -1 .*, got {bad!r}"):
+            processes("jobs", bad)

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
+from ldpspatial.validate import number_array
 
 Array = NDArray[np.float64]
 Bounds = Callable[[Array], tuple[float, float]]  # weights of the cells -> lower, upper
@@ -78,7 +79,7 @@ class Uncertainty:
         weights = cells.astype(np.float64)
         return Interval(share_of(self.density, weights), *self.bounds(weights))
 
-    def bounds(self, weights: Array) -> tuple[float, float]:
+    def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells.
 
         Parameters
@@ -90,15 +91,11 @@ class Uncertainty:
         Raises
         ------
         InputError
-            Another shape, or a weight outside of [0, 1].
+            What is no array of numbers, another shape, or a weight outside of [0, 1].
         """
-        found = np.asarray(weights, np.float64)
-        if found.shape != self.lower.shape:
-            raise InputError(f"weights must be of shape {self.lower.shape}, got {found.shape}")
-        wrong = found[~((found >= 0) & (found <= 1))]
-        if wrong.size:
-            raise InputError(f"weights must be in [0, 1], got {wrong[0]}")
-        return self._bounds(found)
+        return self._bounds(
+            number_array("weights", weights, self.lower.shape, "[0, 1]", bools=True)
+        )
 
 
 def is_conditional(channel: Channel) -> bool:

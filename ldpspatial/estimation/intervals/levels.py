@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpspatial.estimation.intervals.interval import Uncertainty, standard_errors
+from ldpspatial.estimation.intervals.interval import Uncertainty, share_of, standard_errors
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
 from ldpspatial.validate import instance, number_in
 
@@ -247,12 +247,10 @@ def _of_region(fixed: _Fixed, weights: Array, reach: _Reach) -> tuple[float, flo
     found = fixed.found
     people = found.people
     of_all = float(found.variances[0][0])
+    inside, touched = np.floor(weights), np.ceil(weights)
     if people <= reach.people(of_all):  # nobody may be there, so a share may be anything
-        return 0.0, 1.0
-    none, every = (
-        _pooled(fixed, rounded(weights), over)
-        for rounded, over in ((np.floor, np.minimum), (np.ceil, np.maximum))
-    )
+        return float(inside.min()), float(touched.max())
+    none, every = _pooled(fixed, inside, np.minimum), _pooled(fixed, touched, np.maximum)
     fewest, most = _inside(fixed, none), _inside(fixed, every)
     open_ = _inside(fixed, [more - less for less, more in zip(none, every, strict=True)])
     noise = np.sqrt(np.max([fewest.variance, most.variance, open_.variance]))
@@ -262,8 +260,11 @@ def _of_region(fixed: _Fixed, weights: Array, reach: _Reach) -> tuple[float, flo
     empty = np.zeros(1) if any(each.per_person for each in found.levels) else None
     low, _ = _ends(fewest, people, of_all, reach, empty, sides)
     _, high = _ends(most, people, of_all, reach, empty, sides)
-    published = float((found.density * weights).sum())
-    return min(float(low[0]), published), max(float(high[0]), published)
+    # Of no cells and of all cells a share is known, whatever rounding leaves of the noise.
+    lower = float(np.clip(low[0], inside.min(), inside.max()))
+    upper = float(np.clip(high[0], touched.min(), touched.max()))
+    published = share_of(found.density, weights)
+    return min(lower, published), max(upper, published)
 
 
 def _inside(fixed: _Fixed, inside: list[Array]) -> _Inside:
@@ -360,8 +361,8 @@ def _pooled(fixed: _Fixed, weights: Array, over: np.ufunc) -> list[Array]:
 def _of_cells(found: LevelMap, reach: _Reach) -> tuple[Array, Array]:
     """Return the ends of every cell's share."""
     tree = found.tree
-    lower = np.zeros(tree.shape)
     upper = np.ones(tree.shape)
+    lower = np.zeros(tree.shape) if upper.size > 1 else upper.copy()  # one cell holds everybody
     people = found.people
     of_all = float(found.variances[0][0])
     if people <= reach.people(of_all):

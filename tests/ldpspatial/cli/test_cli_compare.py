@@ -210,6 +210,7 @@ def test_all_releases_are_listed_with_their_claims() -> None:
             "users must be at most 298, the number of those inside the map, got 1000",
         ),
         (("--jobs", 0), "--jobs must be 1 or more, or -1 for every core, got 0"),
+        (("--jobs", -2), "--jobs must be 1 or more, or -1 for every core, got -2"),
         (("--user", "who"), "who"),
         (("--plane", "0,0,1"), "Give one of --center and --plane"),
     ],

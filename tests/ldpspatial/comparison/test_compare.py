@@ -345,7 +345,8 @@ def test_damaged_settings_are_refused(tmp_path: Path) -> None:
         ({"epsilons": [1, 1.0]}, "epsilons must differ"),
         ({"releases": ["dim"]}, "releases must be of .*, got 'dim'"),
         ({"releases": [Bare()]}, "releases must be dataclasses, got Bare"),
-        ({"jobs": 0}, "jobs must be a whole number other than 0"),
+        ({"jobs": 0}, "jobs must be 1 or more, or -1 for every core, got 0"),
+        ({"jobs": -2}, "jobs must be 1 or more, or -1 for every core, got -2"),
         ({"releases": [Blur(), Blur(1.0)]}, "labels, got 'blur' twice"),
         (
             {"users": [201]},

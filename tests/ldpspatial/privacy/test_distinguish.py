@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from ldpspatial.errors import InputError
 from ldpspatial.privacy.distinguish import lower_bound_epsilon, lower_bound_product
 
 FALSE_ALARM = 1e-6
@@ -128,3 +129,15 @@ def test_events_that_never_or_always_happen_have_bounds() -> None:
     assert lower_bound_product([0], [5], 100) == -np.inf
     assert lower_bound_product([100], [100], 100) < 0
     assert 3 < lower_bound_product([1000], [0], 1000) < log(1000)
+
+
+def test_events_without_runs_and_more_of_them_than_runs_are_refused() -> None:
+    with pytest.raises(InputError, match="runs must be a whole number from 1 to"):
+        lower_bound_product([0], [0], 0)
+    with pytest.raises(InputError, match=r"hits_p must be an array of numbers of shape \(m,\)"):
+        lower_bound_product([], [], 10)
+    with pytest.raises(InputError, match=r"hits_q must lie in \[0, 11\)"):
+        lower_bound_product([10], [11], 10)
+    with pytest.raises(InputError, match="hits_p and hits_q must be as many, got 1 and 2"):
+        lower_bound_product([10], [1, 1], 10)
+    assert type(lower_bound_product([10], [1], 10)) is float

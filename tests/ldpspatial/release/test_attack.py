@@ -18,7 +18,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.attack import attack, best_inputs
-from ldpspatial.release.attack_inputs import Inputs
+from ldpspatial.release.attack_inputs import Inputs, likely_inputs
 from ldpspatial.release.central import central_levels
 from ldpspatial.release.central.grids import uniform_grid
 from ldpspatial.release.central.quantise import MASS
@@ -171,6 +171,14 @@ def test_the_inputs_that_show_most_are_found() -> None:
     assert best_inputs(releases()["laplace"], 1.0, rng, 300, candidates) == shown
     with pytest.raises(InputError, match="candidates must be a list of Inputs"):
         best_inputs(releases()["laplace"], 1.0, rng, 300, [])
+
+
+def test_without_candidates_inputs_are_such_as_the_release_takes() -> None:
+    wide, square = Inputs((1, 2), 0, 1), Inputs((2, 2), 40, 40, 40)
+    assert {wide, square} <= set(likely_inputs())
+    chosen = best_inputs(releases()["k-rr"], 1.0, np.random.default_rng(14), 10)
+    assert chosen in likely_inputs(square=True)
+    assert chosen.shape[0] == chosen.shape[1]
 
 
 def test_inputs_differ_in_one_user_among_the_same_others() -> None:

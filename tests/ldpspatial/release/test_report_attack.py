@@ -189,3 +189,15 @@ def test_the_law_of_pivots_is_that_of_the_slow_twin() -> None:
             ]
             due = region[centre, size] * laws[0].get(one, 0) * laws[1].get(other, 0)
             assert found[k] == pytest.approx(log(due) if due else -inf, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["k-rr", "pivottrace, two points"])
+def test_what_was_seen_is_told_in_plain_numbers(name: str) -> None:
+    found = attack_reports(RELEASES[name], EPSILON, CELLS, 400, np.random.default_rng(1))
+    assert type(found.passed) is bool
+    assert {type(each) for each in (found.seen, found.largest, found.power)} == {float}
+
+
+def test_what_the_client_refuses_of_a_release_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="squared_radius"):
+        attack_reports(DiskAndSets(0.5, 10**6), 1.0, 4, 100, np.random.default_rng(1))

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.intervals.interval import Interval, share_of
 from ldpspatial.estimation.intervals.levels import (
     _fixed,
     _of_cells,
@@ -185,11 +186,15 @@ def test_of_cut_cells_all_people_may_be_inside_or_none(weight: float) -> None:
     lower, upper = sure.bounds(one)
     assert lower == 0
     assert sure.density[0, 0] < upper <= sure.upper[0, 0] + 1e-9
-    with pytest.raises(InputError, match=r"weights must be of shape \(2, 2\), got \(2, 3\)"):
+    with pytest.raises(InputError, match=r"weights must be .*shape \(2, 2\), .*\(2, 3\)"):
         sure.bounds(np.full((2, 3), weight))
     for bad in (2.0, -0.1, np.nan):
-        with pytest.raises(InputError, match=rf"weights must be in \[0, 1\], got {bad}"):
+        with pytest.raises(InputError, match=rf"weights must hold .* in \[0, 1\], got {bad}"):
             sure.bounds(np.full((2, 2), bad))
+    for unlike in ("x", None, np.full((2, 2), 1j), [[1.0, 0.0], [1.0]]):
+        with pytest.raises(InputError, match="weights must be an array of numbers"):
+            sure.bounds(unlike)
+    assert sure.bounds(np.ones((2, 2), bool)) == (1, 1)
 
 
 def test_nobody_may_be_anywhere() -> None:
@@ -200,6 +205,35 @@ def test_nobody_may_be_anywhere() -> None:
     assert (sure.lower.max(), sure.upper.min()) == (0, 1)
     south = sure.region(np.array([[True, True], [False, False]]))
     assert (south.lower, south.upper) == (0, 1)
+    assert sure.region(np.zeros((2, 2), bool)) == Interval(0, 0, 0)
+    assert sure.region(np.ones((2, 2), bool)) == Interval(1, 1, 1)
+    assert sure.bounds(np.array([[1.0, 1.0], [1.0, 0.5]])) == (0, 1)
+    alone = level_intervals(combined(Quadtree((1, 1)), [whole]))
+    assert alone.lower == alone.upper == 1
+
+
+@pytest.mark.parametrize("shape", [(1, 100), (8, 8)])
+@pytest.mark.parametrize("release", [CentralLevels(), DistributedLevels()])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 20])
+def test_rounding_leaves_ends_in_0_to_1_around_the_estimate(
+    shape: tuple[int, int], release: Release, epsilon: float
+) -> None:
+    """And it leaves what is known: nobody is in no cells, and everybody is in all of them."""
+    rng = np.random.default_rng(1)
+    at = rng.integers(0, shape[0] * shape[1] // 3, 1000)
+    users = cells_by_user(np.arange(1000), at, shape)
+    levels = release.release(users, epsilon, rng).levels
+    assert levels is not None
+    sure = level_intervals(levels)
+    assert sure.region(np.zeros(shape, bool)) == Interval(0, 0, 0)
+    assert sure.region(np.ones(shape, bool)) == Interval(1, 1, 1)
+    for k in range(40):
+        whole = rng.random(shape) < k / 40
+        found = sure.region(whole)
+        assert 0 <= found.lower <= found.estimate <= found.upper <= 1
+        cut = np.where(whole, 1.0, rng.random(shape))
+        lower, upper = sure.bounds(cut)
+        assert 0 <= lower <= share_of(sure.density, cut) <= upper <= 1
 
 
 def test_few_people_in_one_cell_are_held() -> None:
