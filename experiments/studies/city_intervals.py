@@ -105,7 +105,7 @@ def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> list[Held]
     found = collected(city, people, cells, epsilon, rng)
     found = Field().fit(found.channel, found.counts)
     law = city.law(cells)
-    sure = cell_intervals(found)
+    sure = cell_intervals(found, method="posterior")
     inside = (sure.lower <= law) & (law <= sure.upper)
     peaks = law >= np.sort(law.ravel())[-max(1, round(PEAKS * law.size))]
     shares = share_intervals(found, 0.95, "posterior")

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,4 +71,20 @@ def file_disk(folder: Path, image: Path) -> Iterator[Disk]:
     try:
         yield Disk(folder)
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        _await_release(image)
+
+
+def _await_release(image: Path) -> None:
+    """Wait until an image is mounted nowhere.
+
+    A sandbox of a browser that another test starts meanwhile holds a copy of every mount for a
+    while; mounted again until then, the file system would still be read-only.
+    """
+    for _ in range(300):
+        looked = subprocess.run(
+            ["losetup", "--associated", str(image)], capture_output=True, text=True, check=False
+        )
+        if not looked.stdout:
+            return
+        time.sleep(0.1)

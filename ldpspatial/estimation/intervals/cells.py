@@ -1,13 +1,14 @@
 """How sure an estimate is of each cell, by one of two methods with different promises.
 
 - **posterior** (:mod:`.posterior`): from samples of a field. Narrow, on any grid, and as right as
-  measurements on real cities say.
+  measurements on real cities say, but for very many reports.
 - **fisher** (:mod:`.fisher`): right for every density, and wide. Beyond some 20 cells a side it is
   too wide to say anything of a cell.
 
-docs/estimation.md has the measured coverage.
+"auto" chooses between them (:mod:`.alone`). docs/estimation.md has the measured coverage.
 """
 
+from ldpspatial.estimation.intervals.alone import narrowest
 from ldpspatial.estimation.intervals.fisher import fisher, informative
 from ldpspatial.estimation.intervals.interval import Uncertainty
 from ldpspatial.estimation.intervals.posterior import posterior
@@ -27,8 +28,9 @@ def cell_intervals(estimate: Estimate, level: float = 0.95, method: str = "auto"
     method : {"auto", "fisher", "posterior"}
         "posterior" takes the samples of the estimate; where it has none (any rule but field), a
         field is fitted to its counts, in seconds. "fisher" covers at its level for every density,
-        up to 64 x 64 cells. "auto": posterior where there are samples, else fisher to 20 cells a
-        side where the counts determine every cell, otherwise posterior.
+        up to 64 x 64 cells. "auto": where there are samples, posterior, but fisher where reports
+        alone tell about as much (:mod:`.alone`); else fisher to 20 cells a side where the counts
+        determine every cell, otherwise as with samples.
 
     Raises
     ------
@@ -55,4 +57,4 @@ def cell_intervals(estimate: Estimate, level: float = 0.95, method: str = "auto"
         return fisher(estimate, level)
     if method == "auto" and estimate.samples is None and (found := informative(estimate, level)):
         return found
-    return posterior(estimate, level)
+    return posterior(estimate, level) if method == "posterior" else narrowest(estimate, level)

@@ -45,8 +45,13 @@ def informative(estimate: Estimate, level: float) -> Uncertainty | None:
         return None
 
 
-def fisher(estimate: Estimate, level: float) -> Uncertainty:
-    """Return intervals from the inverse Fisher information at the estimate."""
+def fisher(
+    estimate: Estimate, level: float, inside: NDArray[np.bool_] | None = None
+) -> Uncertainty:
+    """Return intervals from the inverse Fisher information at the estimate.
+
+    ``inside``: the (d, d) cells where people can be; all of them by default.
+    """
     channel = estimate.channel
     n = estimate.n
     shape = channel.input_shape
@@ -73,7 +78,7 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
         law = np.where(support, forward(estimate.density), 1)
         precision = np.where(support, 1 / law, 0)
         information = _information(channel, precision)
-    inverse = _inverse(information)
+    inverse = _inverse_within(information, inside)
     # (M^T W M)^-1 M^T W c / n with W = diag(1/g). It is unbiased, as c / n has mean M f.
     unbiased = (inverse @ adjoint(precision * estimate.counts / n).ravel()).reshape(shape)
     # f is the EM density here too, whose information was inverted: only then is no variance
@@ -84,6 +89,8 @@ def fisher(estimate: Estimate, level: float) -> Uncertainty:
     if unbiased.size > 1:  # a single cell is the whole map
         variance += least
     lower, upper = cut_to_shares(unbiased, z * np.sqrt(np.maximum(variance, 0)))  # by rounding
+    if inside is not None:
+        upper[~inside] = 0.0
 
     def of_unit(unit: Array) -> tuple[float, float]:
         flat = unit.ravel()
@@ -113,10 +120,20 @@ def _information(channel: Channel, precision: Array) -> Array:
     return np.asarray((information + information.T) / 2)
 
 
+def _inverse_within(information: Array, inside: NDArray[np.bool_] | None) -> Array:
+    """Return the inverse among the cells where people can be, and 0 elsewhere."""
+    if inside is None:
+        return _inverse(information)
+    kept = np.flatnonzero(inside)
+    found = np.zeros_like(information)
+    found[np.ix_(kept, kept)] = _inverse(information[np.ix_(kept, kept)])
+    return found
+
+
 def _inverse(information: Array) -> Array:
     """Return the inverse of a symmetric matrix that must be far enough from singular."""
     try:
-        factor, lower = linalg.cho_factor(information, lower=True)
+        factor = linalg.cho_factor(information, lower=True)[0]
     except (linalg.LinAlgError, ValueError):  # ValueError: entries that are not finite
         condition = 0.0
     else:
@@ -128,4 +145,6 @@ def _inverse(information: Array) -> Array:
             "the counts do not determine every cell at this epsilon: use fewer cells, or {remedy}",
             remedy=POSTERIOR,
         )
-    return np.asarray(linalg.cho_solve((factor, lower), np.eye(len(information))))
+    half, _ = linalg.lapack.dpotri(factor, lower=1)  # a third of the time of solving for columns
+    half = np.tril(half)
+    return np.asarray(half + np.tril(half, -1).T)

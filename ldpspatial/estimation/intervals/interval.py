@@ -39,7 +39,10 @@ class Uncertainty:
     lower, upper : (d, d) arrays in [0, 1]
         Interval of each cell.
     density : (d, d) array
-        Whose sum over a region is its share: the mean of the samples with "posterior".
+        Whose sum over a region is its share: the mean of the samples with "posterior", and where
+        "auto" chose between it and "fisher".
+    moved : bool
+        Whether a share that would lie outside of its interval is moved to the nearest end of it.
     """
 
     level: float
@@ -48,6 +51,7 @@ class Uncertainty:
     upper: Array
     density: Array
     _bounds: Bounds  # of weights in [0, 1]
+    moved: bool = False
 
     @property
     def width(self) -> Array:
@@ -77,7 +81,9 @@ class Uncertainty:
                 f"got {cells.dtype} of shape {cells.shape}"
             )
         weights = cells.astype(np.float64)
-        return Interval(share_of(self.density, weights), *self.bounds(weights))
+        lower, upper = self.bounds(weights)
+        share = share_of(self.density, weights)
+        return Interval(min(max(share, lower), upper) if self.moved else share, lower, upper)
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells.

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.intervals.alone import narrowest
 from ldpspatial.estimation.intervals.fisher import fisher
 from ldpspatial.estimation.intervals.interval import (
     WITHIN,
@@ -51,13 +52,17 @@ class ShareIntervals:
     method : str
     level : float
     density : (d, d) array
-        Whose sum over a region is its share: the mean of the samples with "posterior".
+        Whose sum over a region is its share: the mean of the samples with "posterior", and where
+        "auto" chose between it and "fisher".
+    moved : bool
+        Whether a share that would lie outside of its interval is moved to the nearest end of it.
     """
 
     method: str
     level: float
     density: Array
     _bounds: Bounds
+    moved: bool = False
 
     def of(self, weights: ArrayLike, area: ArrayLike | None = None) -> Interval:
         """Return the share in a region with these weights of the cells, and its interval.
@@ -79,7 +84,8 @@ class ShareIntervals:
             # What is wholly in and what is out limits a share wherever people are in cut cells.
             lower = max(middle - reach, 0.0)
             upper = min(middle + reach, 1.0)
-        return Interval(share_of(self.density, checked), lower, upper)
+        share = share_of(self.density, checked)
+        return Interval(min(max(share, lower), upper) if self.moved else share, lower, upper)
 
     def _within(self, weights: Array, area: Array) -> float:
         """Return the standard deviation of a share by where people are within cut cells."""
@@ -107,15 +113,17 @@ def region_share(
         counts. "fisher": right for every density, and wide; to 64 cells a side.
         "scores": for reports that are sets (OUE, OLH, subset selection) and no others, the
         mean of what each tells alone, -+ z standard errors; right for every map and side.
-        "auto": scores for sets, else posterior.
+        "auto": scores for sets, else posterior, but fisher where reports alone tell about as much
+        (:mod:`.alone`).
 
     Returns
     -------
     Interval
-        With "posterior", ``estimate`` is the mean over the samples, the share with the least
-        expected squared error; with others it is the share in the estimate's density, and may lie
-        outside the interval, as it often does where nearly all people crowd into a few cells: the
-        interval comes from the reports alone, and is right there (docs/ranges.md).
+        With "posterior" and "auto", ``estimate`` is the mean over the samples, the share with the
+        least expected squared error; with others it is the share in the estimate's density. With
+        "fisher" it may lie outside the interval, as it often does where nearly all people crowd
+        into a few cells: the interval comes from the reports alone, and is right there
+        (docs/ranges.md). Where "auto" takes that interval, such a share is its nearest end.
 
     Raises
     ------
@@ -148,18 +156,17 @@ def share_intervals(estimate: Estimate, level: float, method: str) -> ShareInter
     level = number_in("level", level, "(0, 1)")
     one_of("method", method, METHODS)
     sets = is_conditional(estimate.channel)
-    if method == "auto":
-        method = "scores" if sets else "posterior"
-    if method == "scores":
+    if method == "scores" or (method == "auto" and sets):
         bounds = score_bounds(estimate.channel, estimate.counts, level)
-        return ShareIntervals(method, level, estimate.density, bounds)
+        return ShareIntervals("scores", level, estimate.density, bounds)
     if sets:
         raise InputError(
             "method must be scores where the channel knows only the reports that came, "
             f"got {method!r}"
         )
-    found = fisher(estimate, level) if method == "fisher" else posterior(estimate, level)
-    return ShareIntervals(method, level, found.density, found.bounds)
+    by_method = {"auto": narrowest, "posterior": posterior, "fisher": fisher}
+    found = by_method[method](estimate, level)
+    return ShareIntervals(found.method, level, found.density, found.bounds, found.moved)
 
 
 def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:
