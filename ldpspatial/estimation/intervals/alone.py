@@ -28,6 +28,7 @@ from ldpspatial.estimation.intervals.fisher import FISHER_CELLS, fisher
 from ldpspatial.estimation.intervals.interval import Uncertainty, standard_errors
 from ldpspatial.estimation.intervals.posterior import posterior, samples_of
 from ldpspatial.estimation.result import Estimate
+from ldpspatial.estimation.robust import Cleaned
 
 Array = NDArray[np.float64]
 
@@ -49,11 +50,9 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     """
     sampled = replace(estimate, samples=samples_of(estimate))
     field = posterior(sampled, level)
-    told = sampled.details
-    doubted = isinstance(told, Posterior) and told.outside > 0  # the support is wrong
     if estimate.n < FEWEST or max(field.density.shape) > FISHER_CELLS:
         return field
-    if estimate.of_all < 1 or doubted:
+    if estimate.of_all < 1 or _is_of_others(sampled.details):
         return field
     known = sampled.estimator
     inside = None
@@ -72,6 +71,16 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     if alone.width.sum() > MOST_WIDENED * field.width.sum():
         return field
     return replace(alone, moved=True)
+
+
+def _is_of_others(told: object) -> bool:
+    """Return whether a field is not of all people whose reports were counted.
+
+    Some were taken out as forged, or are outside of where people can be, as it was told.
+    """
+    if isinstance(told, Cleaned) and told.taken_out > 0:
+        return True
+    return isinstance(told, Posterior) and told.outside > 0
 
 
 def _blocks(shape: tuple[int, ...]) -> Array:

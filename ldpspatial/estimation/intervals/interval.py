@@ -81,9 +81,8 @@ class Uncertainty:
                 f"got {cells.dtype} of shape {cells.shape}"
             )
         weights = cells.astype(np.float64)
-        lower, upper = self.bounds(weights)
         share = share_of(self.density, weights)
-        return Interval(min(max(share, lower), upper) if self.moved else share, lower, upper)
+        return interval_of(share, *self.bounds(weights), moved=self.moved)
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells.
@@ -102,6 +101,11 @@ class Uncertainty:
         return self._bounds(
             number_array("weights", weights, self.lower.shape, "[0, 1]", bools=True)
         )
+
+
+def interval_of(share: float, lower: float, upper: float, moved: bool) -> Interval:
+    """Return a share with its interval, moved to the nearest end where it must not lie outside."""
+    return Interval(min(max(share, lower), upper) if moved else share, lower, upper)
 
 
 def is_conditional(channel: Channel) -> bool:

@@ -28,6 +28,7 @@ from ldpspatial.estimation.intervals.interval import (
     WITHIN,
     Bounds,
     Interval,
+    interval_of,
     is_conditional,
     share_of,
     standard_errors,
@@ -84,8 +85,7 @@ class ShareIntervals:
             # What is wholly in and what is out limits a share wherever people are in cut cells.
             lower = max(middle - reach, 0.0)
             upper = min(middle + reach, 1.0)
-        share = share_of(self.density, checked)
-        return Interval(min(max(share, lower), upper) if self.moved else share, lower, upper)
+        return interval_of(share_of(self.density, checked), lower, upper, self.moved)
 
     def _within(self, weights: Array, area: Array) -> float:
         """Return the standard deviation of a share by where people are within cut cells."""

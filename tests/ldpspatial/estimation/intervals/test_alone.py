@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from client_sdk import response_table
 from ldpspatial import EM, Estimate, Field, StampChannel
 from ldpspatial.errors import InputWarning
-from ldpspatial.estimation import cell_intervals
+from ldpspatial.estimation import Robust, cell_intervals
 from ldpspatial.estimation.intervals import alone, region_share
 from ldpspatial.estimation.intervals.alone import (
     FEWEST,
@@ -133,6 +133,19 @@ def test_with_a_support_that_the_counts_speak_against_the_field_stays() -> None:
     with pytest.warns(InputWarning, match="support leaves out people"):
         found = fitted(6.0, MANY, where="east")
     assert cell_intervals(found).method == "posterior"
+
+
+def test_where_forged_reports_were_taken_out_the_field_of_the_others_stays() -> None:
+    honest = fitted(6.0, MANY)
+    forged = honest.counts.copy()
+    forged[CELLS // 2 + 1, CELLS - 1] += MANY / 20
+    found = Robust().fit(honest.channel, forged)
+    assert found.details.taken_out > 0.03
+    chosen = cell_intervals(found)
+    assert chosen.method == "posterior"
+    assert chosen.region(~WEST).upper < 0.01  # where the forged ones say that 5 % are
+    # Nothing is taken out of honest counts, which it is a field of as any other.
+    assert cell_intervals(Robust().fit(honest.channel, honest.counts)).method == "fisher"
 
 
 def test_intervals_hold_where_the_reports_are_asked_alone() -> None:
