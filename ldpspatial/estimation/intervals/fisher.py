@@ -7,6 +7,7 @@ variance, so that a share of which no report was seen may be as large as in Wils
 z^2 / n.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -45,10 +46,62 @@ def informative(estimate: Estimate, level: float) -> Uncertainty | None:
         return None
 
 
-def fisher(
-    estimate: Estimate, level: float, inside: NDArray[np.bool_] | None = None
-) -> Uncertainty:
-    """Return intervals from the inverse Fisher information at the estimate.
+def fisher(estimate: Estimate, level: float) -> Uncertainty:
+    """Return intervals from the inverse Fisher information at the estimate."""
+    return reports_alone(estimate).at(level)
+
+
+@dataclass(frozen=True, eq=False)
+class ReportsAlone:
+    """What the reports tell by themselves: the same for every level.
+
+    Attributes
+    ----------
+    estimate : Estimate
+    inside : (d, d) bool array or None
+        The cells where people can be; None: all of them.
+    inverse : (d * d, d * d) array
+        That of the information that one report has, 0 outside.
+    unbiased, variance : (d, d) arrays
+        The efficient unbiased linear estimate of the cells, and its variances.
+    """
+
+    estimate: Estimate
+    inside: NDArray[np.bool_] | None
+    inverse: Array
+    unbiased: Array
+    variance: Array
+
+    def at(self, level: float) -> Uncertainty:
+        """Return the intervals at a level."""
+        z = standard_errors(level)
+        least = (z / self.estimate.n) ** 2
+        open_ = self.variance
+        if open_.size > 1:  # a single cell is the whole map
+            open_ = open_ + least
+        lower, upper = cut_to_shares(self.unbiased, z * np.sqrt(open_))
+        if self.inside is not None:
+            upper[~self.inside] = 0.0
+
+        def of_unit(unit: Array) -> tuple[float, float]:
+            middle = np.float64((unit * self.unbiased).sum())
+            reach = z * float(np.sqrt(self.variance_of(unit) + least))
+            low, high = cut_to_shares(middle, reach)
+            return float(low), float(high)
+
+        bounds = partial(scaled_bounds, of_unit=of_unit)
+        return Uncertainty(level, "fisher", lower, upper, self.estimate.density, bounds)
+
+    def variance_of(self, weights: Array) -> float:
+        """Return that of the share of a region with (d, d) weights of the cells."""
+        flat = weights.ravel()
+        share = float((weights * self.estimate.density).sum())
+        # inverse @ 1 = f, since M^T 1 = 1, so inverse - f f^T is >= 0 but for rounding.
+        return max(float(flat @ self.inverse @ flat) - share**2, 0.0) / self.estimate.n
+
+
+def reports_alone(estimate: Estimate, inside: NDArray[np.bool_] | None = None) -> ReportsAlone:
+    """Return what the reports tell at the estimate.
 
     ``inside``: the (d, d) cells where people can be; all of them by default.
     """
@@ -84,25 +137,7 @@ def fisher(
     # f is the EM density here too, whose information was inverted: only then is no variance
     # negative. The unbiased one may leave [0, 1], and its square exceed the inverse's diagonal.
     variance = (np.diag(inverse).reshape(shape) - estimate.density**2) / n
-    z = standard_errors(level)
-    least = (z / n) ** 2
-    if unbiased.size > 1:  # a single cell is the whole map
-        variance += least
-    lower, upper = cut_to_shares(unbiased, z * np.sqrt(np.maximum(variance, 0)))  # by rounding
-    if inside is not None:
-        upper[~inside] = 0.0
-
-    def of_unit(unit: Array) -> tuple[float, float]:
-        flat = unit.ravel()
-        share = float((unit * estimate.density).sum())
-        # inverse @ 1 = f, since M^T 1 = 1, so inverse - f f^T is >= 0 but for rounding.
-        spread = max(float(flat @ inverse @ flat) - share**2, 0.0) / n
-        middle = np.float64((unit * unbiased).sum())
-        low, high = cut_to_shares(middle, z * float(np.sqrt(spread + least)))
-        return float(low), float(high)
-
-    bounds = partial(scaled_bounds, of_unit=of_unit)
-    return Uncertainty(level, "fisher", lower, upper, estimate.density, bounds)
+    return ReportsAlone(estimate, inside, inverse, unbiased, np.maximum(variance, 0.0))
 
 
 def _information(channel: Channel, precision: Array) -> Array:

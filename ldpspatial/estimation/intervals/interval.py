@@ -35,7 +35,8 @@ class Uncertainty:
     ----------
     level : float
         Probability with which one interval covers the truth (each by itself, not all at once).
-    method : {"fisher", "posterior", "levels"}
+    method : {"posterior", "fisher", "posterior, fisher", "levels"}
+        The third: posterior for cells, and for each region one of both, as "auto" chose.
     lower, upper : (d, d) arrays in [0, 1]
         Interval of each cell.
     density : (d, d) array
@@ -83,6 +84,11 @@ class Uncertainty:
         weights = cells.astype(np.float64)
         share = share_of(self.density, weights)
         return interval_of(share, *self.bounds(weights), moved=self.moved)
+
+    def width_of(self, weights: ArrayLike) -> float:
+        """Return how wide the interval of a region is; arguments and errors are those of bounds."""
+        lower, upper = self.bounds(weights)
+        return upper - lower
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells.

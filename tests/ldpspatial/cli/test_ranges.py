@@ -90,7 +90,7 @@ def test_rectangles_of_a_table(played: Path, tmp_path: Path) -> None:
         numbers = [float(row[key]) for key in ("share", "lower", "upper", "people")]
         expected = [share.estimate, share.lower, share.upper, share.estimate * 2_000]
         np.testing.assert_allclose(numbers, expected, rtol=1e-12)
-    assert result.stdout.startswith("90 % intervals by posterior, 2000 reports\n")
+    assert result.stdout.startswith("90 % intervals by fisher, 2000 reports\n")
     assert f"{float(rows[0]['share']):.2%}" in result.stdout
     assert "100.00%  100.00%  100.00%    2000" in result.stdout
 
