@@ -6,7 +6,7 @@ tell apart by now still count as open, and a map unlike those that its prior exp
 narrow and wrong. The reports alone (:mod:`.fisher`) need no prior and hold on every map. So "auto"
 
 - leaves all shares to the field where its intervals of 4 and of 16 blocks of the map are less than
-  .6 times as wide, or .3 times where the reports contradict it (:mod:`.telling`);
+  .6 times as wide, or .3 times where the reports contradict it (:mod:`.doubt`);
 - asks the reports alone for all shares, where the field's intervals of cells are more than .6 times
   as wide, or .2 times where those of the reports still tell how many people a cell has;
 - else leaves cells to the field, and of each region asks the reports alone if the field's interval
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.posterior import Posterior
+from ldpspatial.estimation.intervals.doubt import contradicts, divisions, telling
 from ldpspatial.estimation.intervals.fisher import FISHER_CELLS, reports_alone
 from ldpspatial.estimation.intervals.interval import Uncertainty, scaled_bounds, standard_errors
 from ldpspatial.estimation.intervals.posterior import posterior, samples_of
-from ldpspatial.estimation.intervals.telling import contradicts, divisions, telling
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.robust import Cleaned
 
@@ -40,7 +40,7 @@ PART_CONTRADICTED = 0.3  # the same, where the reports contradict the field
 MOST_WIDENED = 5.0  # cells' widths by the reports alone, over the field's
 LEVEL = 0.95  # at which widths are held against each other, so that all levels have one method
 PARTS = (2, 4)  # of a side
-BOTH = "posterior, fisher"  # the field for cells, and for each region what is said above
+BOTH = "posterior or fisher"  # the field for cells, and for each region what is said above
 
 
 def narrowest(estimate: Estimate, level: float) -> Uncertainty:

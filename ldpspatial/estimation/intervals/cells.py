@@ -1,7 +1,7 @@
 """How sure an estimate is of each cell, by one of two methods with different promises.
 
 - **posterior** (:mod:`.posterior`): from samples of a field. Narrow, on any grid, and as right as
-  measurements on real cities say, but for very many reports.
+  measurements on real cities say, but where reports alone tell nearly all.
 - **fisher** (:mod:`.fisher`): right for every density, and wide. Beyond some 20 cells a side it is
   too wide to say anything of a cell.
 
@@ -29,8 +29,8 @@ def cell_intervals(estimate: Estimate, level: float = 0.95, method: str = "auto"
         "posterior" takes the samples of the estimate; where it has none (any rule but field), a
         field is fitted to its counts, in seconds. "fisher" covers at its level for every density,
         up to 64 x 64 cells. "auto": where there are samples, posterior, but fisher where reports
-        alone tell about as much (:mod:`.alone`); else fisher to 20 cells a side where the counts
-        determine every cell, otherwise as with samples.
+        alone tell about as much or contradict it (:mod:`.alone`); else fisher to 20 cells a side
+        where the counts determine every cell, otherwise as with samples.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class Uncertainty:
     ----------
     level : float
         Probability with which one interval covers the truth (each by itself, not all at once).
-    method : {"posterior", "fisher", "posterior, fisher", "levels"}
+    method : {"posterior", "fisher", "posterior or fisher", "levels"}
         The third: posterior for cells, and for each region one of both, as "auto" chose.
     lower, upper : (d, d) arrays in [0, 1]
         Interval of each cell.

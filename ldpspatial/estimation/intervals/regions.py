@@ -114,7 +114,7 @@ def region_share(
         "scores": for reports that are sets (OUE, OLH, subset selection) and no others, the
         mean of what each tells alone, -+ z standard errors; right for every map and side.
         "auto": scores for sets, else posterior, but fisher where reports alone tell about as much
-        (:mod:`.alone`).
+        or contradict it (:mod:`.alone`).
 
     Returns
     -------

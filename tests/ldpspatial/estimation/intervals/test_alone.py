@@ -13,8 +13,8 @@ from ldpspatial.errors import InputWarning
 from ldpspatial.estimation import Robust, cell_intervals
 from ldpspatial.estimation.intervals import alone, region_share
 from ldpspatial.estimation.intervals.alone import PART, PARTS, _blocks, _cells_alone, _told
+from ldpspatial.estimation.intervals.doubt import CONTRADICTED, divisions, telling
 from ldpspatial.estimation.intervals.fisher import fisher
-from ldpspatial.estimation.intervals.telling import CONTRADICTED, divisions, telling
 from tests.support.fields import reports
 
 Array = NDArray[np.float64]
@@ -100,7 +100,7 @@ def test_regions_are_asked_of_the_reports_where_cells_stay_with_the_field(
     mean = centred(found)
     alone_ = cell_intervals(mean, level, "fisher")
     sure = cell_intervals(found, method="posterior"), cell_intervals(mean, method="fisher")
-    assert (chosen.method, chosen.moved) == ("posterior, fisher", True)
+    assert (chosen.method, chosen.moved) == ("posterior or fisher", True)
     np.testing.assert_array_equal(chosen.lower, field.lower)
     np.testing.assert_array_equal(chosen.upper, field.upper)
     rng = np.random.default_rng(3)

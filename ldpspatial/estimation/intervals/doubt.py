@@ -1,4 +1,4 @@
-"""What the reports tell of a few sets of cells, without the inverse of all cells' information.
+"""What the reports tell of a few sets of cells, and whether that contradicts a field.
 
 Of a set w the reports alone have the share u = w I^-1 M^T diag(1/g) c / n, and leave open
 w I^-1 w, I = M^T diag(1/g) M. Conjugate gradients find x = I^-1 w set by set, in a few dozen
@@ -119,12 +119,12 @@ def contradicts(told: Telling, both: tuple[Array, Array], estimate: Estimate) ->
     first, second = both
     ends = len(first), len(first) + len(second)
     least = min(
-        doubt(told.of(0, ends[0]), first, estimate), doubt(told.of(*ends), second, estimate)
+        p_value(told.of(0, ends[0]), first, estimate), p_value(told.of(*ends), second, estimate)
     )
     return least < CONTRADICTED / 2
 
 
-def doubt(told: Telling, sets: Array, estimate: Estimate) -> float:
+def p_value(told: Telling, sets: Array, estimate: Estimate) -> float:
     """Return the p-value of a field, from what the reports tell of a division of its cells.
 
     The estimate's density is the mean of its samples. 1.0 where there is nothing to be told.
