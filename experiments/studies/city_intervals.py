@@ -71,7 +71,7 @@ class Held:
 @click.option("--most-users", cls=Selection, default=USERS[-1], show_default=True,
               help="More are left out.")  # fmt: skip
 def city_intervals(setup: Setup, most_users: int) -> None:
-    """Coverage of 95 % intervals from the field in eleven squares of eight cities.
+    """Coverage of 95 % intervals in eleven squares of eight cities, as one gets them by default.
 
     Cells, their fullest twentieth, 100 random rectangles, 40 discs around people and 20 polygons;
     15, 32 and 64 cells a side, 10,000 to 1,000,000 users, epsilon 1, 2 and 3.5. Polygons are held
@@ -105,10 +105,10 @@ def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> list[Held]
     found = collected(city, people, cells, epsilon, rng)
     found = Field().fit(found.channel, found.counts)
     law = city.law(cells)
-    sure = cell_intervals(found, method="posterior")
+    sure = cell_intervals(found)
     inside = (sure.lower <= law) & (law <= sure.upper)
     peaks = law >= np.sort(law.ravel())[-max(1, round(PEAKS * law.size))]
-    shares = share_intervals(found, 0.95, "posterior")
+    shares = share_intervals(found, 0.95, "auto")
     hits = [
         np.mean([_holds(shares.of(mask), float((mask * law).sum())) for mask in masks])
         for masks in (rectangles(cells, RECTANGLES, rng), discs(city, cells, rng))
@@ -122,7 +122,7 @@ def measured(setup: Setup, case: tuple[str, int, int, float, int]) -> list[Held]
 def of_polygons(city: City, found: Estimate, before: Estimate) -> tuple[Array, Array]:
     """Return coverage and the two widths, and the errors of `Held`: means over polygons."""
     samples = np.asarray(found.samples)
-    shares = share_intervals(found, 0.95, "posterior")
+    shares = share_intervals(found, 0.95, "auto")
     wide = share_intervals(before, 0.95, "fisher")
     narrow = fisher(before, NARROW)
     everybody = city.histogram(city.points, BEFORE)

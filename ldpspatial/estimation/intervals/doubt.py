@@ -60,7 +60,7 @@ class Telling:
 
     @cached_property
     def errors(self) -> Array:
-        """(B,) standard errors of the shares by the reports alone; at most, see above."""
+        """(B,) standard errors of the shares by the reports alone, or a little less."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     def of(self, first: int, end: int) -> "Telling":
