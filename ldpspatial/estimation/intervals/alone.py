@@ -8,7 +8,8 @@ narrow and wrong. The reports alone (:mod:`.fisher`) need no prior and hold on e
 - leaves all shares to the field where its intervals of 4 and of 16 blocks of the map are less than
   .6 times as wide, or .3 times where the reports contradict it (:mod:`.doubt`);
 - asks the reports alone for all shares, where the field's intervals of cells are more than .6 times
-  as wide, or .2 times where those of the reports still tell how many people a cell has;
+  as wide, or where those of the reports still tell how many people a cell has and are at most
+  five times as wide as the field's, or ten times where they contradict it;
 - else leaves cells to the field, and of each region asks the reports alone if the field's interval
   is more than .6 or .3 times as wide.
 
@@ -38,6 +39,7 @@ Array = NDArray[np.float64]
 PART = 0.6  # of the width by the reports alone, above which the field is not taken
 PART_CONTRADICTED = 0.3  # the same, where the reports contradict the field
 MOST_WIDENED = 5.0  # cells' widths by the reports alone, over the field's
+MOST_WIDENED_CONTRADICTED = 10.0  # the same, where the reports contradict the field
 LEVEL = 0.95  # at which widths are held against each other, so that all levels have one method
 PARTS = (2, 4)  # of a side
 BOTH = "posterior or fisher"  # the field for cells, and for each region what is said above
@@ -68,7 +70,8 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     except InputError:  # the counts do not determine every cell
         return field
     reports, surely = alone.at(level), alone.at(LEVEL)
-    if _cells_alone(surely.width.sum(), sure.width.sum()):
+    open_ = 2 * standard_errors(LEVEL) * np.sqrt(alone.variance).sum()
+    if _cells_alone(surely.width.sum(), sure.width.sum(), open_, contradicted):
         return replace(reports, moved=True)
 
     def of_unit(unit: Array) -> tuple[float, float]:
@@ -79,12 +82,14 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     return replace(field, method=BOTH, _bounds=partial(scaled_bounds, of_unit=of_unit), moved=True)
 
 
-def _cells_alone(reports: float, field: float) -> bool:
+def _cells_alone(reports: float, field: float, open_: float, contradicted: bool) -> bool:
     """Return whether the reports alone are asked for all shares, from widths summed over cells.
 
-    With 2 an interval is twice as wide as a cell's share in the mean, and hardly tells it.
+    ``open_``: of the reports' intervals, not cut at 0 and without what nobody's report adds. With
+    2 an interval is twice as wide as a cell's share in the mean, and hardly tells it.
     """
-    return field >= PART * reports or reports <= min(2.0, MOST_WIDENED * field)
+    most = MOST_WIDENED_CONTRADICTED if contradicted else MOST_WIDENED
+    return field >= PART * reports or (open_ <= 2 and reports <= most * field)
 
 
 def _told(estimate: Estimate, inside: NDArray[np.bool_] | None) -> tuple[bool, float]:

@@ -84,6 +84,10 @@ class ReportsAlone:
             upper[~self.inside] = 0.0
 
         def of_unit(unit: Array) -> tuple[float, float]:
+            if self.inside is not None:  # who is where is known of nobody and of everybody
+                within = unit[self.inside]
+                if within.min() == within.max():
+                    return float(within.min()), float(within.max())
             middle = np.float64((unit * self.unbiased).sum())
             reach = z * float(np.sqrt(self.variance_of(unit) + least))
             low, high = cut_to_shares(middle, reach)

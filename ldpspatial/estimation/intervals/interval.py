@@ -70,7 +70,8 @@ class Uncertainty:
         Returns
         -------
         Interval
-            As of :func:`ldpspatial.estimation.intervals.regions.region_share`.
+            As of :func:`ldpspatial.estimation.intervals.regions.region_share` by the same method;
+            "auto" may be another one there for an estimate without samples.
         """
         try:
             cells = np.asarray(mask)
