@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, stats
+from scipy import linalg, special
 
 from ldpspatial.channels.protocol import operators
 from ldpspatial.channels.reach import disk_radius
@@ -148,4 +148,4 @@ def p_value(told: Telling, sets: Array, estimate: Estimate) -> float:
     variance = left + directions.T @ (open_[:, None] * directions)
     beyond = directions.T @ told.beyond[:-1]
     squares = float(beyond @ np.linalg.solve(variance, beyond))
-    return float(stats.chi2.sf(squares, len(beyond)))
+    return float(special.chdtrc(len(beyond), squares))
