@@ -1,9 +1,11 @@
 """Releases x epsilons x people -> a tidy table: a row for every run."""
 
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -210,13 +212,37 @@ def _played(
     earlier: Mapping[str, Row],
 ) -> Iterator[Keyed]:
     """Yield finished runs as they come."""
-    calls = [delayed(_play)(run, people[run.cells], scoring, earlier.get(run.key)) for run in runs]
+    here = os.getpid()
+    calls = [
+        delayed(_play_for)(here, run, people[run.cells], scoring, earlier.get(run.key))
+        for run in runs
+    ]
     backend, _ = get_active_backend()
     if backend.supports_return_generator:
         yield from Parallel(jobs, return_as="generator_unordered", batch_size=1)(calls)
         return
     for start in range(0, len(calls), ROUND):
         yield from Parallel(jobs)(calls[start : start + ROUND])
+
+
+def _play_for(
+    caller: int, run: Run, people: UserCells, scoring: Scoring, earlier: Row | None
+) -> Keyed:
+    """Play a run for the process of that number, which may be this one or another."""
+    found = _play(run, people, scoring, earlier)
+    if os.getpid() != caller:
+        _settle()
+    return found
+
+
+@cache
+def _settle() -> None:
+    """Let collections of garbage pass over all that a process has loaded by its first run's end.
+
+    Joblib collects in its processes once a second: a twentieth of their time, but for this.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @in_one_thread  # so that equal seeds give equal rows, on however many cores

@@ -1,5 +1,7 @@
 """Releases for tests of the comparison: fast, with errors that are known."""
 
+import gc
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -65,6 +67,18 @@ class Threaded(Blur):
         found = super().release(users, epsilon, rng)
         threads = max(each["num_threads"] for each in threadpool_info())
         return Released(found.density, found.claim, {"threads": threads})
+
+
+@dataclass(frozen=True)
+class Frozen(Blur):
+    """Tells its process, and how much of it is set apart from collections of garbage."""
+
+    name: ClassVar[str] = "frozen"
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        found = super().release(users, epsilon, rng)
+        facts = {"process": os.getpid(), "frozen": gc.get_freeze_count()}
+        return Released(found.density, found.claim, facts)
 
 
 @dataclass(frozen=True)

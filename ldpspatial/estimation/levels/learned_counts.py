@@ -203,7 +203,9 @@ def _likely_steps(steps: Ints, counts: Array, variance: float, counted: float) -
     """
     p = 1 / (1 + 1 / variance + np.sqrt((2 + 1 / variance) / variance))
     each = np.arange(len(counts))
-    present = scipy.stats.binom.pmf(each, counts[:, np.newaxis], counted)
+    absent = counts[:, np.newaxis] - each
+    chance = counted**each * (1 - counted) ** np.maximum(absent, 0)
+    present = scipy.special.binom(counts[:, np.newaxis], each) * chance
     # Sums below 0 tell as much as 0 does, and would be too unlikely for floats.
     noise = p ** np.abs(np.maximum(steps, 0)[:, np.newaxis] - each).astype(np.float64)
     likely = noise @ present.T

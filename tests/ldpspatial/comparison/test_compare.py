@@ -1,7 +1,10 @@
 """compare: every run once, with its own seed, whatever happens in between."""
 
+import gc
 import json
 import os
+import subprocess
+import sys
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +32,7 @@ from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.release.non_private import NonPrivate
-from tests.support.blurs import Bare, Blur, Counting, Fragile, Threaded
+from tests.support.blurs import Bare, Blur, Counting, Fragile, Frozen, Threaded
 
 comparing = import_module("ldpspatial.comparison.compare")  # the package has a function so named
 PLANE = Grid.plane(0, 0, 8.0, 8)
@@ -109,6 +112,35 @@ def test_linear_algebra_adds_up_in_one_thread_wherever_it_runs(backend: str, job
     with joblib.parallel_config(backend, n_jobs=jobs), threadpool_limits(2):
         facts = play(releases=[Threaded()])["facts"].to_pylist()
     assert {json.loads(each)["threads"] for each in facts} == {1}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_processes_that_play_set_apart_what_they_have_loaded_and_the_callers_does_not(
+    jobs: int,
+) -> None:
+    before = gc.get_freeze_count()
+    facts = [json.loads(each) for each in play(releases=[Frozen()], jobs=jobs)["facts"].to_pylist()]
+    assert gc.get_freeze_count() == before
+    elsewhere = [each for each in facts if each["process"] != os.getpid()]
+    assert len(elsewhere) == (0 if jobs == 1 else len(facts))
+    # Two processes play six runs: at least one has played before.
+    assert not elsewhere or max(each["frozen"] for each in elsewhere) > 10_000
+
+
+def test_default_releases_are_played_without_the_slowest_library() -> None:
+    """scipy.stats takes 0.4 s to load, in every process that plays."""
+    code = """
+import sys
+import numpy as np
+from client_sdk import Grid
+from ldpspatial.cli.compare import DEFAULT_RELEASES
+from ldpspatial.comparison import compare
+rng = np.random.default_rng(1)
+people = rng.normal(4, 1, (300, 2))
+compare(people, Grid.plane(0, 0, 8, 8), [1.0], DEFAULT_RELEASES, 1, rng, jobs=1)
+assert "scipy.stats" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_resolutions_and_numbers_of_users() -> None:

@@ -158,10 +158,12 @@ class Cohort:
         sizes, numbers = np.unique(self.shards(clients), return_counts=True)
         shares = 0.0
         for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
-            # E[V; V >= t] for binomial V of n and p is n p P(V' >= t - 1), V' of n - 1 and p.
+            # E[V; V >= t] for binomial V of n and p is n p P(V' >= t - 1), V' of n - 1 and p. That
+            # chance is an incomplete beta function: scipy.stats takes as long to load as a run.
             stays = 1 - self.drop_out
             others = self.threshold(size) - 1
-            mean = size * stays * scipy.stats.binom.sf(others - 1, size - 1, stays)
+            enough = scipy.special.betainc(others, size - others, stays) if others else 1.0
+            mean = size * stays * enough
             shares += number * mean / self.honest(size)
         return noise_deviation(epsilon, sensitivity) * sqrt(shares)
 
