@@ -13,13 +13,15 @@ narrow and wrong. The reports alone (:mod:`.fisher`) need no prior and hold on e
 - else leaves cells to the field, and of each region asks the reports alone if the field's interval
   is more than .6 or .3 times as wide.
 
-The first is told by conjugate gradients, so that the inverse of the information is found only where
-it is needed. The numbers were chosen on four squares of two cities, with a look at maps unlike any
-city, and hold on others (docs/experiments/region-intervals.md).
+The first is told by conjugate gradients, and of some cells how wide the reports leave them, so
+that the inverse of the information is found only where it is needed. The numbers were chosen on
+four squares of two cities, with a look at maps unlike any city, and hold on others
+(docs/experiments/region-intervals.md).
 """
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.posterior import Posterior
 from ldpspatial.estimation.intervals.doubt import contradicts, divisions, telling
-from ldpspatial.estimation.intervals.fisher import FISHER_CELLS, reports_alone
+from ldpspatial.estimation.intervals.fisher import FISHER_CELLS, ReportsAlone, reports_alone
 from ldpspatial.estimation.intervals.interval import Uncertainty, scaled_bounds, standard_errors
 from ldpspatial.estimation.intervals.posterior import posterior, samples_of
 from ldpspatial.estimation.result import Estimate
@@ -42,7 +44,9 @@ MOST_WIDENED = 5.0  # cells' widths by the reports alone, over the field's
 MOST_WIDENED_CONTRADICTED = 10.0  # the same, where the reports contradict the field
 LEVEL = 0.95  # at which widths are held against each other, so that all levels have one method
 PARTS = (2, 4)  # of a side
-BOTH = "posterior or fisher"  # the field for cells, and for each region what is said above
+SOME = 16  # cells that are asked for how wide all are
+HARDLY = 2.0  # widths of cells, summed over all: twice as wide as a cell's share in the mean
+BOTH = "posterior or fisher"
 
 
 def narrowest(estimate: Estimate, level: float) -> Uncertainty:
@@ -55,53 +59,125 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     field = posterior(sampled, level)
     if max(field.density.shape) > FISHER_CELLS or _is_of_others(estimate, sampled.details):
         return field
-    known = sampled.estimator
-    inside = None
-    if isinstance(known, Field) and known.support is not None:
-        inside = np.asarray(known.support) > 0
     centred = replace(sampled, density=field.density)  # whichever rule made the map
+    inside = _possible(sampled)
+    look = _look(centred, inside)
+    part = PART_CONTRADICTED if look.contradicted else PART
     sure = field if level == LEVEL else posterior(sampled, LEVEL)
-    contradicted, least = _told(centred, inside)
-    part = PART_CONTRADICTED if contradicted else PART
-    if not sum(map(sure.width_of, _blocks(field.density.shape))) >= part * least:
+    if not sum(map(sure.width_of, _blocks(field.density.shape))) >= part * look.blocks:
         return field
-    try:
-        alone = reports_alone(centred, inside)
-    except InputError:  # the counts do not determine every cell
-        return field
-    reports, surely = alone.at(level), alone.at(LEVEL)
-    open_ = 2 * standard_errors(LEVEL) * np.sqrt(alone.variance).sum()
-    if _cells_alone(surely.width.sum(), sure.width.sum(), open_, contradicted):
-        return replace(reports, moved=True)
+    both = _Both(field, sure, partial(reports_alone, centred, inside), part)
+    widths = float(sure.width.sum())
+    if not _cells_out_of_question(look.cells, widths):
+        if both.reports is None:
+            return field
+        cells = float(both.reports.at(LEVEL).width.sum())
+        if _cells_alone(cells, widths, both.reports.open_at(LEVEL), look.contradicted):
+            return replace(both.reports.at(level), moved=True)
+    bounds = partial(scaled_bounds, of_unit=both.of_unit)
+    return replace(field, _bounds=bounds, moved=True, of_regions=BOTH)
 
-    def of_unit(unit: Array) -> tuple[float, float]:
+
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """Intervals of regions by a field or by the reports alone.
+
+    Attributes
+    ----------
+    field, sure : Uncertainty
+        The field's, and those at LEVEL.
+    ask : callable
+        Returns what the reports tell; seconds on 64 cells a side.
+    part : float
+        Of the width by the reports alone, above which the field is not taken.
+    """
+
+    field: Uncertainty
+    sure: Uncertainty
+    ask: Callable[[], ReportsAlone]
+    part: float
+
+    @cached_property
+    def reports(self) -> ReportsAlone | None:
+        """What the reports tell, found when it is first asked for."""
+        try:
+            return self.ask()
+        except InputError:  # the counts do not determine every cell
+            return None
+
+    def of_unit(self, unit: Array) -> tuple[float, float]:
+        """Return the bounds of a region with weights that reach from 0 to 1."""
         one = min((unit > 0).sum(), (unit < 1).sum()) == 1  # as among the intervals of cells
-        alone = not one and sure.width_of(unit) >= part * surely.width_of(unit)
-        return (reports if alone else field).bounds(unit)
+        if one or self.reports is None:
+            return self.field.bounds(unit)
+        surely = self.reports.at(LEVEL).width_of(unit)
+        if self.sure.width_of(unit) < self.part * surely:
+            return self.field.bounds(unit)
+        return self.reports.at(self.field.level).bounds(unit)
 
-    return replace(field, method=BOTH, _bounds=partial(scaled_bounds, of_unit=of_unit), moved=True)
+
+def _possible(estimate: Estimate) -> NDArray[np.bool_] | None:
+    """Return the cells where people can be; None: all of them."""
+    known = estimate.estimator
+    if isinstance(known, Field) and known.support is not None:
+        return np.asarray(known.support) > 0
+    return None
 
 
 def _cells_alone(reports: float, field: float, open_: float, contradicted: bool) -> bool:
     """Return whether the reports alone are asked for all shares, from widths summed over cells.
 
-    ``open_``: of the reports' intervals, not cut at 0 and without what nobody's report adds. With
-    2 an interval is twice as wide as a cell's share in the mean, and hardly tells it.
+    ``open_``: of the reports' intervals, not cut at 0 and without what nobody's report adds.
     """
     most = MOST_WIDENED_CONTRADICTED if contradicted else MOST_WIDENED
-    return field >= PART * reports or (open_ <= 2 and reports <= most * field)
+    return field >= PART * reports or (open_ <= HARDLY and reports <= most * field)
 
 
-def _told(estimate: Estimate, inside: NDArray[np.bool_] | None) -> tuple[bool, float]:
-    """Return whether the reports contradict the field, and the least width that they give blocks.
+def _cells_out_of_question(open_: float, field: float) -> bool:
+    """Return whether the reports alone are not asked for cells, from what some cells say of all.
 
-    The width is summed over the blocks.
+    Cut at 0 an interval keeps at least half of its width. Beyond that, a factor of two is left for
+    cells unlike those that were asked.
     """
-    blocks = _blocks(estimate.density.shape)
+    return open_ > 2 * max(HARDLY, 2 * field / PART)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What conjugate gradients tell of the reports alone.
+
+    Attributes
+    ----------
+    contradicted : bool
+        Whether they contradict the field.
+    blocks : float
+        Widths of their intervals of blocks, summed; at least.
+    cells : float
+        About those of the cells, not cut at 0.
+    """
+
+    contradicted: bool
+    blocks: float
+    cells: float
+
+
+def _look(estimate: Estimate, inside: NDArray[np.bool_] | None) -> _Look:
+    shape = estimate.density.shape
+    blocks = _blocks(shape)
     both = divisions(estimate.density, inside)
-    told = telling(estimate, np.concatenate([*both, blocks]), inside)
-    width = 2 * standard_errors(LEVEL) * float(told.errors[-len(blocks) :].sum())
-    return contradicts(told, both, estimate), width
+    cells = np.arange(estimate.density.size) if inside is None else np.flatnonzero(inside)
+    some = np.unique(cells[np.linspace(0, len(cells) - 1, SOME).astype(int)])
+    singles = np.zeros((len(some), estimate.density.size))
+    singles[np.arange(len(some)), some] = 1.0
+    sets = np.concatenate([*both, blocks, singles.reshape(-1, *shape)])
+    told = telling(estimate, sets, inside)
+    widths = 2 * standard_errors(LEVEL) * told.errors
+    first = len(sets) - len(some)
+    return _Look(
+        contradicts(told, both, estimate),
+        float(widths[first - len(blocks) : first].sum()),
+        float(widths[first:].mean()) * len(cells),
+    )
 
 
 def _is_of_others(estimate: Estimate, told: object) -> bool:

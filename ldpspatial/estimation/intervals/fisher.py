@@ -96,6 +96,10 @@ class ReportsAlone:
         bounds = partial(scaled_bounds, of_unit=of_unit)
         return Uncertainty(level, "fisher", lower, upper, self.estimate.density, bounds)
 
+    def open_at(self, level: float) -> float:
+        """Return the summed widths of cells: not cut, nor widened where n is small."""
+        return 2 * standard_errors(level) * float(np.sqrt(self.variance).sum())
+
     def variance_of(self, weights: Array) -> float:
         """Return that of the share of a region with (d, d) weights of the cells."""
         flat = weights.ravel()

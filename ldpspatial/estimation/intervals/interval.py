@@ -35,8 +35,8 @@ class Uncertainty:
     ----------
     level : float
         Probability with which one interval covers the truth (each by itself, not all at once).
-    method : {"posterior", "fisher", "posterior or fisher", "levels"}
-        The third: posterior for cells, and for each region one of both, as "auto" chose.
+    method : {"posterior", "fisher", "levels"}
+        Of the cells, and of regions but for the next.
     lower, upper : (d, d) arrays in [0, 1]
         Interval of each cell.
     density : (d, d) array
@@ -44,6 +44,8 @@ class Uncertainty:
         "auto" chose between it and "fisher".
     moved : bool
         Whether a share that would lie outside of its interval is moved to the nearest end of it.
+    of_regions : str or None
+        Where regions are told otherwise than cells are: "posterior or fisher", as "auto" chose.
     """
 
     level: float
@@ -53,6 +55,7 @@ class Uncertainty:
     density: Array
     _bounds: Bounds  # of weights in [0, 1]
     moved: bool = False
+    of_regions: str | None = None
 
     @property
     def width(self) -> Array:

@@ -166,7 +166,8 @@ def share_intervals(estimate: Estimate, level: float, method: str) -> ShareInter
         )
     by_method = {"auto": narrowest, "posterior": posterior, "fisher": fisher}
     found = by_method[method](estimate, level)
-    return ShareIntervals(found.method, level, found.density, found.bounds, found.moved)
+    told_by = found.of_regions or found.method
+    return ShareIntervals(told_by, level, found.density, found.bounds, found.moved)
 
 
 def check_weights(weights: ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -11,10 +11,17 @@ from client_sdk import response_table
 from ldpspatial import EM, Estimate, Field, StampChannel
 from ldpspatial.errors import InputWarning
 from ldpspatial.estimation import Robust, cell_intervals
-from ldpspatial.estimation.intervals import alone, region_share
-from ldpspatial.estimation.intervals.alone import PART, PARTS, _blocks, _cells_alone, _told
+from ldpspatial.estimation.intervals import alone, region_share, share_intervals
+from ldpspatial.estimation.intervals.alone import (
+    PART,
+    PARTS,
+    _blocks,
+    _cells_alone,
+    _cells_out_of_question,
+    _look,
+)
 from ldpspatial.estimation.intervals.doubt import CONTRADICTED, divisions, telling
-from ldpspatial.estimation.intervals.fisher import fisher
+from ldpspatial.estimation.intervals.fisher import fisher, reports_alone
 from tests.support.fields import reports
 
 Array = NDArray[np.float64]
@@ -79,9 +86,9 @@ def test_where_reports_tell_little_the_field_is_taken_as_it_is() -> None:
     assert (chosen.method, chosen.moved) == ("posterior", False)
     np.testing.assert_array_equal(chosen.lower, field.lower)
     np.testing.assert_array_equal(chosen.upper, field.upper)
-    contradicted, least = _told(centred(found), None)
-    assert not contradicted
-    assert sum(map(field.width_of, _blocks((CELLS, CELLS)))) < PART * least
+    look = _look(centred(found), None)
+    assert not look.contradicted
+    assert sum(map(field.width_of, _blocks((CELLS, CELLS)))) < PART * look.blocks
 
 
 def test_one_report_more_changes_no_method() -> None:
@@ -100,7 +107,9 @@ def test_regions_are_asked_of_the_reports_where_cells_stay_with_the_field(
     mean = centred(found)
     alone_ = cell_intervals(mean, level, "fisher")
     sure = cell_intervals(found, method="posterior"), cell_intervals(mean, method="fisher")
-    assert (chosen.method, chosen.moved) == ("posterior or fisher", True)
+    assert (chosen.method, chosen.of_regions) == ("posterior", "posterior or fisher")
+    assert chosen.moved
+    assert share_intervals(found, level, "auto").method == "posterior or fisher"
     np.testing.assert_array_equal(chosen.lower, field.lower)
     np.testing.assert_array_equal(chosen.upper, field.upper)
     rng = np.random.default_rng(3)
@@ -137,7 +146,7 @@ def test_a_field_that_the_reports_contradict_is_left_for_them() -> None:
     held: dict[str, list[bool]] = {"auto": [], "posterior": []}
     for seed in range(5):
         found = told_of_few_places(seed)
-        assert _told(centred(found), None)[0]
+        assert _look(centred(found), None).contradicted
         for method, holds in held.items():
             chosen = cell_intervals(found, method=method)
             for weights in regions:
@@ -191,7 +200,7 @@ def test_a_field_that_is_right_is_contradicted_as_seldom_as_is_said() -> None:
     for _ in range(200):
         counts = reports(truth, 100_000, rng, channel)
         known = replace(told_of_a_hill(100_000), density=truth, counts=counts, samples=samples)
-        alarms += _told(known, None)[0]
+        alarms += _look(known, None).contradicted
     assert CONTRADICTED == 1e-4
     assert alarms <= 1
 
@@ -211,6 +220,33 @@ def test_cells_are_asked_of_the_reports_where_they_tell_them() -> None:
     assert not _cells_alone(2.0, field=0.4, open_=2.1, contradicted=True)  # no answer
     assert _cells_alone(2.0, field=0.2, open_=2.0, contradicted=True)
     assert not _cells_alone(2.0, field=0.19, open_=2.0, contradicted=True)
+
+
+def test_some_cells_say_how_wide_the_reports_leave_all() -> None:
+    for found in (fitted(6.0, MANY), told_of_a_hill(100_000), told_of_few_places(0)):
+        mean = centred(found)
+        widths = 2 * 1.96 * np.sqrt(reports_alone(mean).variance).sum()
+        assert 0.5 < _look(mean, None).cells / widths < 2
+    assert _cells_out_of_question(4.1, field=0.1)
+    assert not _cells_out_of_question(3.9, field=0.1)
+    assert not _cells_out_of_question(6.5, field=1.0)
+
+
+def test_the_inverse_is_found_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = told_of_a_hill(100_000)
+    monkeypatch.setattr(alone, "MOST_WIDENED", 1.9)
+    early = cell_intervals(found)
+    asked = []
+    monkeypatch.setattr(alone, "_cells_out_of_question", lambda *_: True)
+    monkeypatch.setattr(
+        alone, "reports_alone", lambda *given: asked.append(1) or reports_alone(*given)
+    )
+    late = cell_intervals(found)
+    np.testing.assert_array_equal(late.upper, early.upper)
+    assert asked == []
+    for _ in range(2):
+        assert late.bounds(WEST) == early.bounds(WEST)
+    assert asked == [1]
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
