@@ -122,9 +122,9 @@ def estimator_options(command: Command) -> Command:
                 type=click.Choice(INTERVALS),
                 default="auto",
                 show_default=True,
-                help="95 % intervals: posterior with field, but fisher where very many reports "
-                "tell about as much alone; with others fisher to 20 cells and none beyond, "
-                "unless posterior is asked for.",
+                help="95 % intervals: posterior with field, but fisher where reports "
+                "tell about as much alone or contradict it; with others fisher to 20 cells and "
+                "none beyond, unless posterior is asked for.",
             ),
             click.option(
                 "--support",

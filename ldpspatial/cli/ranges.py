@@ -72,8 +72,8 @@ WHOLE = 0.999  # of an area in the square, beside what files round
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(COUNT_METHODS), default="auto", show_default=True,
-    help="auto is posterior, but fisher where very many reports tell about as much alone. The "
-    "method scores, for reports that are sets, is there for objects in Python only.",
+    help="auto is posterior, but fisher where reports tell about as much alone, or contradict "
+    "it. The method scores, for reports that are sets, is there for objects in Python only.",
 )  # fmt: skip
 @click.option(
     "--forged", type=Finite(1e-4, 1, max_open=True), metavar="SHARE",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 
 from client_sdk import Grid
@@ -219,7 +220,13 @@ def _played(
     ]
     backend, _ = get_active_backend()
     if backend.supports_return_generator:
-        yield from Parallel(jobs, return_as="generator_unordered", batch_size=1)(calls)
+        try:
+            yield from Parallel(jobs, return_as="generator_unordered", batch_size=1)(calls)
+        except TerminatedWorkerError as error:
+            raise InputError(
+                "jobs must be as few as memory has room for: a process that played was killed; "
+                f"finished runs are kept where the comparison has a folder, got jobs {jobs}"
+            ) from error
         return
     for start in range(0, len(calls), ROUND):
         yield from Parallel(jobs)(calls[start : start + ROUND])

@@ -47,6 +47,19 @@ class Fragile(Blur):
 
 
 @dataclass(frozen=True)
+class Killed(Blur):
+    """As where memory runs out, at epsilons above 1 as long as a file exists."""
+
+    name: ClassVar[str] = "killed"
+    trouble: str = ""
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        if epsilon > 1 and Path(self.trouble).exists():
+            os._exit(9)
+        return super().release(users, epsilon, rng)
+
+
+@dataclass(frozen=True)
 class Counting(Blur):
     """Tells a fact as NumPy counts."""
 

@@ -53,9 +53,17 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     """Return intervals of a field, or of the reports alone where these are to be asked.
 
     Shares are the means of the samples in either case, moved into intervals of the reports alone
-    where they lie outside: there the reports know better. Errors are those of :func:`posterior`.
+    where they lie outside: there the reports know better. Where a field does not take the channel
+    they alone are asked, about the estimate's own shares. Errors are those of :func:`posterior`.
     """
-    sampled = replace(estimate, samples=samples_of(estimate))
+    try:
+        samples = samples_of(estimate)
+    except InputError as no_field:
+        try:
+            return reports_alone(estimate).at(level)
+        except InputError:
+            raise no_field from None
+    sampled = replace(estimate, samples=samples)
     field = posterior(sampled, level)
     if max(field.density.shape) > FISHER_CELLS or _is_of_others(estimate, sampled.details):
         return field

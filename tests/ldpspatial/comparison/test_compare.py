@@ -32,7 +32,7 @@ from ldpspatial.errors import InputError, SolverError
 from ldpspatial.metrics import l1
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.release.non_private import NonPrivate
-from tests.support.blurs import Bare, Blur, Counting, Fragile, Frozen, Threaded
+from tests.support.blurs import Bare, Blur, Counting, Fragile, Frozen, Killed, Threaded
 
 comparing = import_module("ldpspatial.comparison.compare")  # the package has a function so named
 PLANE = Grid.plane(0, 0, 8.0, 8)
@@ -141,6 +141,17 @@ compare(people, Grid.plane(0, 0, 8, 8), [1.0], DEFAULT_RELEASES, 1, rng, jobs=1)
 assert "scipy.stats" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_process_that_is_killed_is_told_of_and_the_comparison_goes_on(tmp_path: Path) -> None:
+    trouble = tmp_path / "trouble"
+    trouble.touch()
+    killed = Killed(trouble=str(trouble))
+    with pytest.raises(InputError, match=r"a process that played was killed; .* got jobs 2"):
+        play(releases=[killed], folder=tmp_path / "runs", jobs=2)
+    trouble.unlink()
+    again = play(releases=[killed], folder=tmp_path / "runs", jobs=2)
+    assert again.select(UNTIMED) == play(releases=[killed]).select(UNTIMED)
 
 
 def test_resolutions_and_numbers_of_users() -> None:

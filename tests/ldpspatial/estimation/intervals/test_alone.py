@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import EM, Estimate, Field, StampChannel
-from ldpspatial.errors import InputWarning
+from ldpspatial.channels.dense import MatrixChannel
+from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation import Robust, cell_intervals
 from ldpspatial.estimation.intervals import alone, region_share, share_intervals
 from ldpspatial.estimation.intervals.alone import (
@@ -331,3 +332,19 @@ def test_intervals_hold_where_the_reports_are_asked_alone() -> None:
         assert chosen.method == "fisher"
         held.append((chosen.lower <= truth) & (truth <= chosen.upper))
     assert np.mean(held) > 0.92
+
+
+def test_where_no_field_takes_the_channel_the_reports_alone_are_asked() -> None:
+    """A grid that is not square, by randomised response."""
+    kept = np.full((15, 15), 1.0)
+    np.fill_diagonal(kept, np.exp(3.0))
+    channel = MatrixChannel(kept / kept.sum(0), (3, 5))
+    truth = np.arange(1.0, 16.0).reshape(3, 5) / 120
+    found = EM().fit(channel, np.round(20_000 * channel.forward(truth)))
+    north = np.zeros((3, 5))
+    north[0] = 1
+    share = region_share(found, north)
+    assert share == region_share(found, north, method="fisher")
+    assert share.lower < 15 / 120 < share.upper
+    with pytest.raises(InputError, match="with rule field"):
+        region_share(found, north, method="posterior")
