@@ -283,6 +283,12 @@ def _show(shares: RegionShares) -> None:
             "move shares by so many points; no forgery moves those of maximum likelihood by more "
             "than the last column (proved, for many reports)"
         )
+    if any(row.method != shares.method for row in shares.rows):
+        alone = sum(row.method == "fisher" for row in shares.rows)
+        click.echo(
+            f"Regions told by fisher: {alone} of {len(rows)}, the others by posterior. Files say "
+            "in their column method which"
+        )
     _tell_of_edges(shares.regions)
     if outside := sum(row.is_outside for row in shares.rows):
         click.echo(

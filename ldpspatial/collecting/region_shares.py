@@ -60,6 +60,8 @@ class RegionShare:
         How much of the share, from 0 to 1, is in cut cells that public weights divide.
     forged : RegionInfluence or None
         What forgers make of the region's share of the map, where that was asked for.
+    method : str
+        Which tells the share, one of both where those of all regions are "posterior or fisher".
     """
 
     region: Region
@@ -70,6 +72,7 @@ class RegionShare:
     touched: float
     by_public_weights: float = 0.0
     forged: RegionInfluence | None = None
+    method: str = ""
 
     @property
     def moved(self) -> tuple[float, float, float, float] | None:
@@ -100,6 +103,11 @@ class RegionTable(ABC):
     @abstractmethod
     def numbers(self) -> dict[str, list[float]]:
         """Numbers of each region by name, in every file."""
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """Words on each region by name, in every file: none."""
+        return {}
 
     @property
     @abstractmethod
@@ -165,6 +173,11 @@ class RegionShares(RegionTable):
             numbers["forged"] = [self.forged] * len(self.rows)
             numbers |= dict(zip(MOVED, map(list, zip(*moved, strict=True)), strict=True))
         return numbers
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """Which method tells each."""
+        return {"method": [row.method for row in self.rows]}
 
     @property
     def details(self) -> dict[str, list[float]]:
@@ -319,7 +332,10 @@ def _row(
     part = _part_in(cut, held * density)
     whole = float(density[(covered > 0.5) & ~cut].sum())  # others are slivers
     touched = whole + float(density[cut].sum())
-    return RegionShare(region, share, share.estimate * people, part, whole, touched)
+    return RegionShare(
+        region, share, share.estimate * people, part, whole, touched,
+        method=intervals.method_of(held),
+    )  # fmt: skip
 
 
 def write_csv(path: Path_, shares: RegionTable) -> None:
@@ -329,7 +345,8 @@ def write_csv(path: Path_, shares: RegionTable) -> None:
     as in :class:`RegionShare`, and on_map, as in :class:`ldpspatial.places.regions.Region`. With
     public weights inside cells also by_public_weights, and trust, the same in every line. Where
     forgers were asked for, forged, the same in every line, reached_down, reached_up, proven_down
-    and proven_up: by how much attacks move the share, and what no forgery passes.
+    and proven_up: by how much attacks move the share, and what no forgery passes. Last method:
+    which one tells the share.
     Of changes: name, change, lower, upper, share and share_before, as in
     :class:`ldpspatial.collecting.region_changes.RegionChange`, and on_map.
 
@@ -344,7 +361,7 @@ def write_csv(path: Path_, shares: RegionTable) -> None:
         The file cannot be written.
     """
     held = _table(shares)
-    write_regions_csv(path, held.regions, held.numbers | held.details)
+    write_regions_csv(path, held.regions, {**held.numbers, **held.details, **held.texts})
 
 
 def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
@@ -360,10 +377,10 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
     Notes
     -----
     Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``, with
-    public weights inside cells ``by_public_weights`` and ``trust``, too, and what forgers can do as
-    in :func:`write_csv`; or ``name``, ``change``, ``lower``, ``upper``, ``share`` and
-    ``share_before``. The collection has ``reports`` (their
-    number), ``level`` and ``method`` of the intervals.
+    public weights inside cells ``by_public_weights`` and ``trust``, too, what forgers can do as
+    in :func:`write_csv`, and ``method``; or ``name``, ``change``, ``lower``, ``upper``, ``share``
+    and ``share_before``. The collection has ``reports`` (their number), ``level`` and ``method`` of
+    the intervals.
 
     Raises
     ------
@@ -375,7 +392,7 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
     members = held.members
     if grid.kind == "plane":
         members["plane"] = True
-    write_regions_geojson(path, held.regions, held.numbers, members)
+    write_regions_geojson(path, held.regions, {**held.numbers, **held.texts}, members)
 
 
 def write_geopackage(path: Path_, grid: Grid, shares: RegionTable) -> None:
@@ -398,7 +415,7 @@ def write_geopackage(path: Path_, grid: Grid, shares: RegionTable) -> None:
     """
     is_geographic = instance("grid", grid, Grid).kind == "geographic"
     held = _table(shares)
-    write_regions_geopackage(path, held.regions, held.numbers, is_geographic)
+    write_regions_geopackage(path, held.regions, {**held.numbers, **held.texts}, is_geographic)
 
 
 def _table(shares: object) -> RegionTable:

@@ -197,14 +197,14 @@ def _meets(grid: Grid, south: float, west: float, north: float, east: float) -> 
 def write_regions_csv(
     path: Path_, regions: Sequence[Region], columns: Mapping[str, ArrayLike]
 ) -> None:
-    """Write a table with a line for each region: its name, then its number in every column.
+    """Write a table with a line for each region: its name, then what is in every column.
 
     Parameters
     ----------
     path : path
     regions : sequence of Region
-    columns : mapping of str to (n,) array of finite numbers
-        By the name of the column, a number for each region.
+    columns : mapping of str to (n,) array of finite numbers, or list of n str
+        By the name of the column, a number or a text for each region.
 
     Raises
     ------
@@ -212,10 +212,10 @@ def write_regions_csv(
         There is no region, a column has another length, or the file cannot be written.
     """
     file = file_path("path", path)
-    numbers = _numbers("columns", columns, check_regions(regions))
+    held = _columns("columns", columns, check_regions(regions))
     # A name of a JSON document may hold half of a surrogate pair, which UTF-8 cannot.
     names = [region.name.encode("utf-8", "replace").decode() for region in regions]
-    table = pa.table({"name": names, **numbers})
+    table = pa.table({"name": names, **held})
     with replacing(file) as stream:
         pa_csv.write_csv(table, stream)
 
@@ -233,7 +233,7 @@ def write_regions_geojson(
     path : path
     regions : sequence of Region
         One without a geometry becomes a feature without a place.
-    properties : mapping of str to (n,) array of finite numbers
+    properties : mapping of str to (n,) array of finite numbers, or list of n str
         Properties of the features beside ``name``.
     members : mapping of str to JSON value
         Further members of the collection.
@@ -245,8 +245,9 @@ def write_regions_geojson(
         file cannot be written.
     """
     file = file_path("path", path)
-    numbers = _numbers("properties", properties, check_regions(regions))
+    held = _columns("properties", properties, check_regions(regions))
     instance("members", members, dict)
+    plain = {name: values.tolist() for name, values in held.items()}
     head = _json("members", {"type": "FeatureCollection", **members})[:-1]
     features = [
         _json(
@@ -256,7 +257,7 @@ def write_regions_geojson(
                 "geometry": region.geometry,
                 "properties": {
                     "name": region.name,
-                    **{name: values[k].item() for name, values in numbers.items()},
+                    **{name: values[k] for name, values in plain.items()},
                 },
             },
         )
@@ -280,7 +281,7 @@ def write_regions_geopackage(
     path : path
     regions : sequence of Region
         One without a geometry becomes a row without a place.
-    properties : mapping of str to (n,) array of finite numbers
+    properties : mapping of str to (n,) array of finite numbers, or list of n str
         Columns beside ``name``.
     in_degrees : bool
         Whether coordinates are WGS 84; else they are of a plane that has no name.
@@ -292,9 +293,9 @@ def write_regions_geopackage(
         cannot be written, or the extra ``gis`` is missing.
     """
     file = file_path("path", path)
-    numbers = _numbers("properties", properties, check_regions(regions))
+    held = _columns("properties", properties, check_regions(regions))
     names = [region.name.encode("utf-8", "replace").decode() for region in regions]
-    columns = {"name": np.array(names, object), **numbers}
+    columns = {"name": np.array(names, object), **held}
     geometries = [region.geometry for region in regions]
     content = geopackage(geometries, columns, true_or_false("in_degrees", in_degrees))
     with replacing(file) as stream:
@@ -365,12 +366,20 @@ def _field(cell: Any) -> str:
     return "an empty field" if empty else shown(text)
 
 
-def _numbers(
+def _columns(
     field: str, given: Mapping[str, ArrayLike], regions: Sequence[Region]
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, NDArray[Any]]:
     instance(field, given, dict)
-    return {name: number_array(f"{field}: {name}", each, (len(regions),))
-            for name, each in given.items()}  # fmt: skip
+    return {name: _column(f"{field}: {name}", each, len(regions)) for name, each in given.items()}
+
+
+def _column(field: str, given: ArrayLike, n: int) -> NDArray[Any]:
+    """Return a column of n numbers, or of n texts where it is a list of texts."""
+    if isinstance(given, list) and len(given) == n and all(isinstance(each, str) for each in given):
+        texts = np.empty(n, object)
+        texts[:] = [each.encode("utf-8", "replace").decode() for each in given]
+        return texts
+    return number_array(field, given, (n,))
 
 
 def _json(field: str, value: object) -> str:

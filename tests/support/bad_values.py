@@ -95,7 +95,16 @@ NO_TABLE: Bad = (None, 3, COLLECTION, "table")
 NO_CHANNEL: Bad = (None, 3, TABLE, "channel")
 NO_ESTIMATE: Bad = (None, 3, MAP, "estimate")
 NO_REGIONS: Bad = (None, 3, "region", [], [MAP], MAP, [Region("a", MAP), 3], [Region(3, MAP)])  # type: ignore[arg-type]
-NO_COLUMNS: Bad = (None, 3, [], {"n": [1]}, {"n": [1, nan]}, {"n": ["a", "b"]}, {"n": 1})
+NO_COLUMNS: Bad = (
+    None,
+    3,
+    [],
+    {"n": [1]},
+    {"n": [1, nan]},
+    {"n": ["a"]},
+    {"n": ["a", 1]},
+    {"n": 1},
+)
 NO_USERS: Bad = (None, 3, POINTS, "users", MAP)
 CELL: Bad = (0, -1.0, nan, inf, "1", None, True, (1,), (1, 2, 3), (1, 0), (1, "a"), (1, (2, 3)))
 COUNTS: Bad = (

@@ -31,7 +31,12 @@ from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.posterior import Posterior
 from ldpspatial.estimation.intervals.doubt import contradicts, divisions, telling
 from ldpspatial.estimation.intervals.fisher import FISHER_CELLS, ReportsAlone, reports_alone
-from ldpspatial.estimation.intervals.interval import Uncertainty, scaled_bounds, standard_errors
+from ldpspatial.estimation.intervals.interval import (
+    Uncertainty,
+    scaled_bounds,
+    standard_errors,
+    unit_of,
+)
 from ldpspatial.estimation.intervals.posterior import posterior, samples_of
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.estimation.robust import Cleaned
@@ -82,8 +87,8 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
         cells = float(both.reports.at(LEVEL).width.sum())
         if _cells_alone(cells, widths, both.reports.open_at(LEVEL), look.contradicted):
             return replace(both.reports.at(level), moved=True)
-    bounds = partial(scaled_bounds, of_unit=both.of_unit)
-    return replace(field, _bounds=bounds, moved=True, of_regions=BOTH)
+    bounds = partial(scaled_bounds, of_unit=both.bounds)
+    return replace(field, _bounds=bounds, _method_of=both.method_of, moved=True, of_regions=BOTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +118,23 @@ class _Both:
         except InputError:  # the counts do not determine every cell
             return None
 
-    def of_unit(self, unit: Array) -> tuple[float, float]:
+    def bounds(self, unit: Array) -> tuple[float, float]:
         """Return the bounds of a region with weights that reach from 0 to 1."""
+        return self._teller(unit).bounds(unit)
+
+    def method_of(self, weights: Array) -> str:
+        """Return which method tells a region."""
+        if weights.min() == weights.max():  # nowhere, or everywhere: nobody needs to be asked
+            return self.field.method
+        return self._teller(unit_of(weights)).method
+
+    def _teller(self, unit: Array) -> Uncertainty:
         one = min((unit > 0).sum(), (unit < 1).sum()) == 1  # as among the intervals of cells
         if one or self.reports is None:
-            return self.field.bounds(unit)
-        surely = self.reports.at(LEVEL).width_of(unit)
-        if self.sure.width_of(unit) < self.part * surely:
-            return self.field.bounds(unit)
-        return self.reports.at(self.field.level).bounds(unit)
+            return self.field
+        if self.sure.width_of(unit) < self.part * self.reports.at(LEVEL).width_of(unit):
+            return self.field
+        return self.reports.at(self.field.level)
 
 
 def _possible(estimate: Estimate) -> NDArray[np.bool_] | None:

@@ -56,6 +56,7 @@ class Uncertainty:
     _bounds: Bounds  # of weights in [0, 1]
     moved: bool = False
     of_regions: str | None = None
+    _method_of: Callable[[Array], str] | None = None  # of weights in [0, 1]
 
     @property
     def width(self) -> Array:
@@ -93,6 +94,11 @@ class Uncertainty:
         """Return how wide the interval of a region is; arguments and errors are those of bounds."""
         lower, upper = self.bounds(weights)
         return upper - lower
+
+    def method_of(self, weights: ArrayLike) -> str:
+        """Return which method tells a region; arguments and errors are those of bounds."""
+        checked = number_array("weights", weights, self.lower.shape, "[0, 1]", bools=True)
+        return self.method if self._method_of is None else self._method_of(checked)
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """Return lower and upper bound of the share in a region with these weights of the cells.
@@ -147,14 +153,19 @@ def scaled_bounds(weights: Array, of_unit: Bounds) -> tuple[float, float]:
     hold low of everybody at least and high at most: they are scaled, and the bounds scaled back,
     which leaves the weights of whole cells as they are.
     """
-    low = float(weights.min())
-    high = float(weights.max())
+    low, high = float(weights.min()), float(weights.max())
     if low == high:  # nowhere, or everywhere
         return low, high
-    ends = of_unit((weights - low) / (high - low))
+    ends = of_unit(unit_of(weights))
     # Written so, an end of 0 is exactly low and one of 1 exactly high.
     lower, upper = (float(np.clip(low * (1 - end) + high * end, low, high)) for end in ends)
     return lower, upper
+
+
+def unit_of(weights: Array) -> Array:
+    """Return weights, not all of them equal, scaled to reach from 0 to 1."""
+    low = weights.min()
+    return np.asarray((weights - low) / (weights.max() - low))
 
 
 def share_of(density: Array, weights: Array) -> float:

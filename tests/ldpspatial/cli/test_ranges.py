@@ -110,7 +110,7 @@ def test_polygons_of_a_document(played: Path, tmp_path: Path) -> None:
     share = region_share(found, polygon(collection.grid, corners), method="fisher")
     assert only["properties"] == {
         "name": "triangle", "share": share.estimate, "lower": share.lower, "upper": share.upper,
-        "people": share.estimate * 2_000,
+        "people": share.estimate * 2_000, "method": "fisher",
     }  # fmt: skip
     again = tmp_path / "again.geojson"  # what is written can be read
     succeed("ranges", played, out, "--geojson", again, "--method", "fisher")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from client_sdk import Collection, Grid
-from ldpspatial import EM, Estimate, StampChannel, region_share
+from ldpspatial import EM, Estimate, Field, StampChannel, region_share
 from ldpspatial.collecting.region_shares import MOVED, region_shares, write_csv, write_geojson
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.forgery.influence import influence
-from ldpspatial.estimation.intervals import Interval
+from ldpspatial.estimation.intervals import Interval, alone
 from ldpspatial.files.regions import read_regions
 from ldpspatial.places.regions import Region, rectangle
 from tests.support.command_line import succeed
@@ -106,3 +106,26 @@ def test_a_sliver_of_a_cell_is_not_wholly_inside(found: Estimate) -> None:
     exact, sliver = region_shares(found, [Region(f"{w.sum()}", w) for w in weights], 0.9).rows
     assert sliver.wholly_inside == exact.wholly_inside
     assert sliver.touched == exact.touched
+
+
+def test_each_region_says_which_method_tells_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        alone, "MOST_WIDENED", 1.5
+    )  # those of cells are wider: cells stay the field's
+    hill = Collection.create("hill", Grid.plane(0, 0, 8, 8), 3.0, "disk", radius=1)
+    y, x = np.indices((8, 8)) / 8
+    density = np.exp(-((x - 0.4) ** 2 + (y - 0.6) ** 2) / 0.05)
+    channel = StampChannel(hill.table)
+    counts = np.round(1e5 * channel.forward(density / density.sum()))
+    write_npz(tmp_path / "map.npz", hill, Field().fit(channel, counts))
+    regions = write_file(
+        tmp_path, "regions.csv", "name,south,west,north,east\ncell,1,1,2,2\nmost,0,0,8,6\n"
+    )
+    out = tmp_path / "shares.csv"
+    printed = succeed("ranges", tmp_path / "map.npz", regions, "--csv", out).stdout.splitlines()
+    assert "by posterior or fisher" in printed[0]
+    assert printed[4].startswith("Regions told by fisher: 1 of 2, the others by posterior.")
+    with out.open() as stream:
+        assert [line["method"] for line in csv.DictReader(stream)] == ["posterior", "fisher"]

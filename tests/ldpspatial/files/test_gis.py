@@ -438,10 +438,13 @@ def test_a_geopackage_has_shapes_names_numbers_and_its_system(
     regions = [Region(name, np.ones((8, 8)), shape) for name, shape in shapes.items()]
     regions.append(Region("half \ud800", np.ones((8, 8))))  # without a place
     file = tmp_path / "out.gpkg"
-    write_regions_geopackage(file, regions, {"share": [0.1, 0.2, 0.3, 0.4]}, in_degrees)
-    told, _, geometries, (names, share) = pyogrio.raw.read(file, layer="regions")
+    texts = ["posterior", "fisher", "", "half \ud800"]
+    columns = {"share": [0.1, 0.2, 0.3, 0.4], "method": texts}
+    write_regions_geopackage(file, regions, columns, in_degrees)
+    told, _, geometries, (names, share, method) = pyogrio.raw.read(file, layer="regions")
     assert names.tolist() == [*NAMES, "half ?"]
     assert share.tolist() == [0.1, 0.2, 0.3, 0.4]
+    assert method.tolist() == [*texts[:3], "half ?"]
     assert geometries[3] is None
     for written, shape in zip(geometries[:3], SHAPES, strict=True):
         assert shapely.from_wkb(written).equals_exact(shape)
