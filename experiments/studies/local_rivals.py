@@ -56,7 +56,7 @@ from ldpspatial.release.release import Release
 Array = NDArray[np.float64]
 
 OURS = "recommended"
-TOWNS = (2621, 2622, 2623, 2624)  # nothing local was ever chosen on a town
+TOWNS = (2621, 2622, 2623, 2624)  # the field's prior was chosen on others of their kind
 GENERATED = tuple(town.name for town in towns(TOWNS))
 MAPS = (*SQUARES, *GENERATED)
 SIDES = (15, 32, 64)
