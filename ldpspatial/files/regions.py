@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -213,9 +213,7 @@ def write_regions_csv(
     """
     file = file_path("path", path)
     held = _columns("columns", columns, check_regions(regions))
-    # A name of a JSON document may hold half of a surrogate pair, which UTF-8 cannot.
-    names = [region.name.encode("utf-8", "replace").decode() for region in regions]
-    table = pa.table({"name": names, **held})
+    table = pa.table({"name": _texts(region.name for region in regions), **held})
     with replacing(file) as stream:
         pa_csv.write_csv(table, stream)
 
@@ -294,8 +292,7 @@ def write_regions_geopackage(
     """
     file = file_path("path", path)
     held = _columns("properties", properties, check_regions(regions))
-    names = [region.name.encode("utf-8", "replace").decode() for region in regions]
-    columns = {"name": np.array(names, object), **held}
+    columns = {"name": _texts(region.name for region in regions), **held}
     geometries = [region.geometry for region in regions]
     content = geopackage(geometries, columns, true_or_false("in_degrees", in_degrees))
     with replacing(file) as stream:
@@ -376,10 +373,13 @@ def _columns(
 def _column(field: str, given: ArrayLike, n: int) -> NDArray[Any]:
     """Return a column of n numbers, or of n texts where it is a list of texts."""
     if isinstance(given, list) and len(given) == n and all(isinstance(each, str) for each in given):
-        texts = np.empty(n, object)
-        texts[:] = [each.encode("utf-8", "replace").decode() for each in given]
-        return texts
+        return _texts(given)
     return number_array(field, given, (n,))
+
+
+def _texts(given: Iterable[str]) -> NDArray[Any]:
+    """Return texts as UTF-8 has them: in JSON one may hold half of a surrogate pair."""
+    return np.array([each.encode("utf-8", "replace").decode() for each in given], object)
 
 
 def _json(field: str, value: object) -> str:

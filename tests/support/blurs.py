@@ -42,21 +42,21 @@ class Fragile(Blur):
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         if epsilon > 1 and Path(self.trouble).exists():
-            raise SolverError("interrupted")
+            self._fail()
         return super().release(users, epsilon, rng)
+
+    def _fail(self) -> None:
+        raise SolverError("interrupted")
 
 
 @dataclass(frozen=True)
-class Killed(Blur):
-    """As where memory runs out, at epsilons above 1 as long as a file exists."""
+class Killed(Fragile):
+    """Its process is killed there, as where memory runs out."""
 
     name: ClassVar[str] = "killed"
-    trouble: str = ""
 
-    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
-        if epsilon > 1 and Path(self.trouble).exists():
-            os._exit(9)
-        return super().release(users, epsilon, rng)
+    def _fail(self) -> None:
+        os._exit(9)
 
 
 @dataclass(frozen=True)
