@@ -303,7 +303,8 @@ def best_of_others(errors: Errors) -> Array:
     return chosen
 
 
-HEADER = ("aim", "rival at its best", "error", "ratio", "within 10 %", "within a third", "worst")
+SHARES = ("ratio", "within 10 %", "within a third", "worst")  # as `summary` has them
+HEADER = ("aim", "rival at its best", "error", *SHARES)
 CHOICES: Mapping[str, Callable[[Errors], Array]] = {
     "the best of all": best_of,
     "the best of all, by the other repeats": best_of_others,
