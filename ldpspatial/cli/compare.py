@@ -245,7 +245,7 @@ def _report(table: pa.Table, metric: str) -> None:
                 curve = error_curve(runs, label, metric, part.setting)
                 shown = map(_with_interval, curve.mean, curve.lower, curve.upper)
                 at = dict(zip(curve.x.tolist(), shown, strict=True))
-                rows.append([told(curve, promise), curve.model, *(at.get(x, "") for x in places)])
+                rows.append([told(curve), curve.model, *(at.get(x, "") for x in places)])
             title = f"{METRICS[metric].label}, over {part.setting}{part.name}: {promise}"
             show_table(title, header, rows)
 

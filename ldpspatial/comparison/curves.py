@@ -20,7 +20,6 @@ from scipy.special import stdtrit
 
 from ldpspatial.comparison.promises import (
     NOTHING,
-    WITH_DELTA,
     Against,
     by_promise,
     delta_column,
@@ -260,15 +259,15 @@ def _curves(
         # Of several kinds where its claim changes; of none where error_curve says why.
         for kind, some in (by_promise(rows, against) or {NOTHING: table}).items():
             curve = error_curve(some, name, metric, against, shuffle_delta)
-            curves.append(replace(curve, release=told(curve, kind) + marks.get(kind, "")))
+            curves.append(replace(curve, release=told(curve) + marks.get(kind, "")))
     return curves
 
 
-def told(curve: Curve, kind: str) -> str:
-    """Return the name of a release, with its delta where its kind of promise has one."""
-    if WITH_DELTA not in kind:
-        return curve.release
+def told(curve: Curve) -> str:
+    """Return the name of a release, with its delta where it has one, by its claim or shuffled."""
     low, high = curve.delta.min(), curve.delta.max()
+    if not high > 0:
+        return curve.release
     return f"{curve.release} (delta {low:.2g}{f' to {high:.2g}' if high > low else ''})"
 
 

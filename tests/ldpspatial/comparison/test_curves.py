@@ -100,6 +100,11 @@ def test_shuffled_local_reports_are_read_at_the_central_epsilon(table: pa.Table)
     assert error_curve(table, "blur", "l1", "shuffled_epsilon").x.tolist() == [1.0, 4.0]
 
 
+def test_shuffled_curves_say_their_delta(table: pa.Table) -> None:
+    named = named_in(plot_error_curves(table, "l1", "shuffled_epsilon", shuffle_delta=1e-3))
+    assert {"local: dam (delta 0.001)", "central: blur"} <= set(named)
+
+
 @pytest.mark.parametrize(
     "release",
     [PlanarLaplace(), Ahead(), Hio(), Hdg(), Matched(SemGeoI(), Dam(), 8)],
