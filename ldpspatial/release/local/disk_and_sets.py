@@ -16,7 +16,8 @@ And the field is drawn towards the uniform map by what its people's own sigma is
 is made for places that are crowded somewhere; where reports tell next to nothing it makes crowds of
 noise, and squared errors are least for a flatter map.
 
-The numbers were set on six squares of Chicago and New York (docs/recommended.md).
+The numbers were set on six squares of Chicago and New York, the first of them on four made towns as
+well (docs/recommended.md).
 """
 
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ from ldpspatial.release.local.sets.subset_selection import SubsetSelection, subs
 from ldpspatial.release.release import Fact, Released
 from ldpspatial.validate import exact_epsilon, number_in
 
-BY_SIGMA = 40.0  # of it is the share of the people who report by the disk
+BY_SIGMA = 12.0  # of it is the share of the people who report by the disk
 LEAST = 1 / 16  # of the people do
 FLAT = 0.09  # sigma of the disk's people at which half of the field is left
 MOST = 0.97  # of the field is left beside sets: where it has nobody, a cell may yet be crowded
@@ -95,7 +96,7 @@ class DiskAndSets(LocalRelease):
         --------
         >>> DiskAndSets.chosen(64, 3.5, 100_000)
         DiskAndSets(share=0.0625, squared_radius=112, rule='field')
-        >>> DiskAndSets.chosen(64, 1.0, 1000).share
+        >>> DiskAndSets.chosen(64, 0.5, 1000).share
         1.0
         """
         square = disk_squared_radius(cells, epsilon, n_users)  # checks the arguments as well

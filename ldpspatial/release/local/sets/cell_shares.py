@@ -7,13 +7,16 @@ a few, a stop where everybody waits, have any factor up to that of a cell which 
 Under this prior each cell gets its posterior mean, which has the least expected squared error. The
 mean of u is 1, as both maps sum to 1, so that where sets tell nothing the expected map remains.
 
-The prior is a mixture of normals whose means are spaced evenly in log u and whose deviations are
-half of that space, so that no mean is a place where estimates are caught. Maps hardly depend on its
-three numbers, which were set on six squares of Chicago and New York. To learn the law of u from all
-cells at once (by EM) was no better: of one cell that noise has lifted it makes a crowd.
+The law of u is a mixture of normals whose means are spaced evenly in log u and whose deviations are
+half of that space, so that no mean is a place where estimates are caught. How far cells differ from
+what is expected, how many are crowded and how many empty depends on the place: eighteen laws are
+weighed by how likely each makes all shares. To learn a law freely, by EM, was no better: of one
+cell that noise has lifted it makes a crowd. The numbers were set on six squares of Chicago and New
+York and four made towns.
 """
 
-from math import log
+from itertools import product
+from math import exp, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +24,14 @@ from numpy.typing import NDArray
 from ldpspatial.release.local.sets.set_reports import on_simplex
 
 Array = NDArray[np.float64]
+Law = tuple[Array, Array]  # factors of what is expected, and their weights
 
 FACTORS = 40  # means of normals
 LEAST = 0.05  # the smallest factor but 0
-SPREAD = 0.7  # deviation of log u
-CROWDED = 0.05  # share of cells that may have any factor above 1, in proportion to 1 / u
-EMPTY = 0.05  # and of empty ones
-HALVINGS = 50
+SPREADS = (0.25, 0.5, 0.9)  # deviations of log u
+CROWDED = (0.0005, 0.05)  # shares of cells with any factor above 1, in proportion to 1 / u
+EMPTY = (0.02, 0.1, 0.4)  # shares of empty cells
+HALVINGS = 80
 AT_ONCE = 1 << 16  # cells, so that arrays stay small
 
 
@@ -57,17 +61,37 @@ def posterior_shares(shares: Array, variances: tuple[float, float], expected: Ar
     >>> posterior_shares(told, (100.0, 100.0), expected).round(1)
     array([0.4, 0.3, 0.2, 0.1])
     """
-    factors, weights = _law(1 / float(expected.min()))
-    parts = (slice(start, start + AT_ONCE) for start in range(0, shares.size, AT_ONCE))
+    most = 1 / float(expected.min())
+    found = np.zeros(shares.size)
+    highest, total = -inf, 0.0  # of the laws so far: the largest evidence, and the sum over it
+    for kind in product(SPREADS, CROWDED, EMPTY):
+        means, evidence = _under(shares, variances, expected, _law(most, *kind))
+        before, highest = highest, max(highest, evidence)
+        kept, weight = exp(before - highest), exp(evidence - highest)
+        total = total * kept + weight
+        found *= kept
+        found += weight * means
+    return on_simplex((found / total).reshape(shares.shape))
+
+
+def _under(
+    shares: Array, variances: tuple[float, float], expected: Array, law: Law
+) -> tuple[Array, float]:
+    """Return (m,) posterior means under a law of factors, and its log-evidence in nats."""
     told, here = shares.ravel(), expected.ravel()
-    found = [_means(told[at], variances, here[at], factors, weights) for at in parts]
-    return on_simplex(np.concatenate(found).reshape(shares.shape))
+    means, evidence = np.empty(told.size), 0.0
+    for start in range(0, told.size, AT_ONCE):
+        at = slice(start, start + AT_ONCE)
+        means[at], more = _means(told[at], variances, here[at], law)
+        evidence += more
+    return means, evidence
 
 
 def _means(
-    told: Array, variances: tuple[float, float], expected: Array, factors: Array, weights: Array
-) -> Array:
-    """Return the posterior means of some cells."""
+    told: Array, variances: tuple[float, float], expected: Array, law: Law
+) -> tuple[Array, float]:
+    """Return the posterior means of some cells, and the log-evidence of their shares."""
+    factors, weights = law
     noisy = told[:, np.newaxis]
     means = np.minimum(expected[:, np.newaxis] * factors, 1.0)
     step = log(factors[-1] / factors[-2])
@@ -75,21 +99,22 @@ def _means(
     near_0, near_1 = variances
     total = near_0 + means * (near_1 - near_0) + spread
     logs = np.log(weights) - 0.5 * ((noisy - means) ** 2 / total + np.log(total))
-    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
+    highest = logs.max(axis=1, keepdims=True)
+    chances = np.exp(logs - highest)
+    sums = chances.sum(axis=1, keepdims=True)
     # Under one normal a share is drawn towards its mean.
     each = means + spread / total * (noisy - means)
-    return np.asarray((chances * each).sum(axis=1))
+    return (chances / sums * each).sum(axis=1), float((highest + np.log(sums)).sum())
 
 
-def _law(most: float) -> tuple[Array, Array]:
+def _law(most: float, spread: float, crowded: float, empty: float) -> Law:
     """Return factors, from 0 to that of a cell which holds everybody, and their weights."""
     factors = np.geomspace(LEAST, max(most, 2.0), FACTORS)
-    usual = np.exp(-0.5 * ((np.log(factors) + SPREAD**2 / 2) / SPREAD) ** 2)
-    crowded = np.where(factors > 1, 1 / factors, 0.0)
-    weights = (1 - CROWDED - EMPTY) * usual / usual.sum() + CROWDED * crowded / crowded.sum()
+    usual = np.exp(-0.5 * ((np.log(factors) + spread**2 / 2) / spread) ** 2)
+    crowds = np.where(factors > 1, 1 / factors, 0.0)
+    weights = (1 - crowded - empty) * usual / usual.sum() + crowded * crowds / crowds.sum()
     factors = np.append(0.0, factors)
-    return factors, _of_mean_one(np.append(EMPTY, weights), factors)
+    return factors, _of_mean_one(np.append(empty, weights), factors)
 
 
 def _of_mean_one(weights: Array, factors: Array) -> Array:

@@ -1,5 +1,7 @@
 """Noisy shares and an expected map: posterior means against an integral, and what they bring."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +12,8 @@ from ldpspatial.release.local.sets.cell_shares import posterior_shares
 from ldpspatial.release.local.sets.set_reports import on_simplex
 
 Array = NDArray[np.float64]
+
+KINDS = tuple(product(cell_shares.SPREADS, cell_shares.CROWDED, cell_shares.EMPTY))  # of laws
 
 
 def town(side: int = 12) -> Array:
@@ -23,8 +27,9 @@ def town(side: int = 12) -> Array:
 
 
 @pytest.mark.parametrize("most", [1.5, 4.0, 225.0, 1e7])
-def test_the_law_of_factors_has_mean_1(most: float) -> None:
-    factors, weights = cell_shares._law(most)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_laws_of_factors_have_mean_1(most: float, kind: tuple[float, float, float]) -> None:
+    factors, weights = cell_shares._law(most, *kind)
     assert weights.min() > 0
     assert weights.sum() == pytest.approx(1)
     assert weights @ factors == pytest.approx(1, abs=1e-9)
@@ -33,12 +38,12 @@ def test_the_law_of_factors_has_mean_1(most: float) -> None:
 
 
 def test_each_cell_has_its_posterior_mean() -> None:
-    """Against the integral over all shares, cell by cell, before all are made a density."""
+    """And a law its evidence: against the integral over all shares, cell by cell."""
     expected = np.array([0.5, 0.3, 0.15, 0.05])
     told = np.array([0.42, 0.01, 0.3, 0.27])
     variance = 0.06**2
-    factors, weights = cell_shares._law(20.0)
-    found = cell_shares._means(told, (variance, variance), expected, factors, weights)
+    factors, weights = law = cell_shares._law(20.0, 0.7, 0.05, 0.05)
+    found, evidence = cell_shares._means(told, (variance, variance), expected, law)
     grid, step = np.linspace(-1, 2, 300_001, retstep=True)
     ratio = factors[-1] / factors[-2]
     for g, x, mean in zip(expected, told, found, strict=True):
@@ -49,6 +54,41 @@ def test_each_cell_has_its_posterior_mean() -> None:
         here = prior * stats.norm.pdf(x, grid, variance**0.5) * step
         empty = weights[0] * stats.norm.pdf(x, 0, variance**0.5)
         assert mean == pytest.approx((here @ grid) / (here.sum() + empty), rel=1e-5)
+        evidence -= np.log((here.sum() + empty) * np.sqrt(2 * np.pi))
+    assert evidence == pytest.approx(0, abs=1e-5)
+
+
+def test_laws_are_weighed_by_their_evidence() -> None:
+    truth = town()
+    told = truth + 0.004 * np.random.default_rng(4).normal(size=truth.shape)
+    variances = (1.6e-5, 1.6e-5)
+    smooth = np.full_like(truth, 1 / truth.size)
+    found = [
+        cell_shares._under(told, variances, smooth, cell_shares._law(144.0, *kind))
+        for kind in KINDS
+    ]
+    evidence = np.array([each for _, each in found])
+    weights = np.exp(evidence - evidence.max())
+    expected = np.array([means for means, _ in found]).T @ (weights / weights.sum())
+    result = posterior_shares(told, variances, smooth)
+    np.testing.assert_allclose(result, on_simplex(expected.reshape(truth.shape)), rtol=1e-12)
+
+
+def test_where_nobody_is_crowded_noise_makes_few_crowds() -> None:
+    """Mean squared errors of 40 runs; of five other sets of 40 the ratio was .27 to .29."""
+    rng = np.random.default_rng(6)
+    smooth = town()
+    smooth[2, 9] = smooth[2, 8]
+    smooth /= smooth.sum()
+    wary = cell_shares._law(float(1 / smooth.min()), 0.7, 0.05, 0.05)
+    errors = []
+    for _ in range(40):
+        told = smooth + 0.01 * rng.normal(size=smooth.shape)
+        found = posterior_shares(told, (1e-4, 1e-4), smooth)
+        one, _ = cell_shares._under(told, (1e-4, 1e-4), smooth, wary)
+        errors.append([((each - smooth.ravel()) ** 2).sum() for each in (found.ravel(), one)])
+    ours, of_one = np.mean(errors, axis=0)
+    assert ours < 0.6 * of_one
 
 
 def test_crowded_cells_vary_more() -> None:
@@ -65,7 +105,7 @@ def test_what_sets_say_counts_where_they_say_something() -> None:
     truth = town()
     expected = np.full_like(truth, 1 / truth.size)
     nothing = posterior_shares(truth + 30 * rng.normal(size=truth.shape), (900.0, 900.0), expected)
-    np.testing.assert_allclose(nothing, expected, rtol=0.01)
+    np.testing.assert_allclose(nothing, expected, rtol=0.02)
     everything = posterior_shares(truth, (1e-14, 1e-14), expected)
     np.testing.assert_allclose(everything, truth, atol=1e-6)
     for found in (nothing, everything):
@@ -96,4 +136,5 @@ def test_many_cells_are_done_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     told = truth + 0.01 * np.random.default_rng(3).normal(size=truth.shape)
     whole = posterior_shares(told, (1e-4, 2e-4), truth)
     monkeypatch.setattr(cell_shares, "AT_ONCE", 50)
-    np.testing.assert_array_equal(posterior_shares(told, (1e-4, 2e-4), truth), whole)
+    parts = posterior_shares(told, (1e-4, 2e-4), truth)
+    np.testing.assert_allclose(parts, whole, rtol=1e-12)
