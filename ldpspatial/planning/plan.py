@@ -153,7 +153,7 @@ class Plan:
     def recommended_design(self) -> Design:
         """What to collect with on that grid: what was planned, unless the other is ahead of it.
 
-        Ahead means by more than two standard errors of the paired differences of the totals. Of two
+        Ahead means by more than chance makes of the paired differences of the totals (95 %). Of two
         estimators of the same reports it is the field, unless plain EM is ahead.
         """
         return better_design(self.designs)

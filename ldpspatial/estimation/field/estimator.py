@@ -164,11 +164,12 @@ class Field(Estimator):
             One for each window. Of several, traces hold the last log-likelihood alone, so that
             ``iterations`` is 0: the steps are those of all together.
         """
-        given = list(windows) if isinstance(windows, list | tuple) else []
+        is_list = isinstance(windows, list | tuple)
+        given = list(windows) if is_list else []
         if not 0 < len(given) <= MOST_WINDOWS:
             raise InputError(
                 f"windows must be a list of 1 to {MOST_WINDOWS} arrays of counts, got "
-                f"{len(given) or shown(windows)}"
+                f"{len(given) if is_list else shown(windows)}"
             )
         checked = []
         for number, counts in enumerate(given):
