@@ -162,14 +162,14 @@ def over_best(found: Mapping[Setting, Errors]) -> str:
     rows: list[tuple[object, ...]] = []
     for kind, places in {"all": MAPS, **KINDS}.items():
         these = [errors for at, errors in found.items() if at.map in places]
-        for (aim, metrics), (by, best) in (
-            product(BY_AIM.items(), CHOSEN_BY.items()) if these else ()
-        ):
+        if not these:
+            continue
+        for (aim, metrics), (by, best) in product(BY_AIM.items(), CHOSEN_BY.items()):
             over = np.array([np.log(ratios(errors, aim=aim, best=best)) for errors in these])
             rows += [
-                (kind, len(these), aim, by, metric.upper(), *summary(over[:, at]))
-                for at, metric in ((METRICS.index(metric), metric) for metric in metrics)
-                if by == HINDSIGHT or AIMS[metric] == aim
+                (kind, len(these), aim, by, m.upper(), *summary(over[:, METRICS.index(m)]))
+                for m in metrics
+                if by == HINDSIGHT or AIMS[m] == aim
             ]
     header = ("maps", "settings", "aim", "rival chosen by", "error", *SHARES)
     return markdown(header, rows)
