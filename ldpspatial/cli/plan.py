@@ -11,6 +11,7 @@ from ldpspatial.cli.options import MECHANISM_HELP, SIDE_KM, Numbers, centred_gri
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.field.estimator import FIELD
 from ldpspatial.planning.designs import Design
 from ldpspatial.planning.grid_size import with_ring
 from ldpspatial.planning.plan import Plan
@@ -161,6 +162,8 @@ def _write(out: Path, center: tuple[float, float], name: str, result: Plan, ring
     made = Collection.create(name, grid, result.epsilon, mechanism, squared_radius=squared)
     write_document(out, made.to_json())
     click.echo(f"Written to {out}: {made.digest}")
+    if best.rule != FIELD:
+        click.echo(f"Pass --estimator {best.rule} to what reads it: by default that is {FIELD}.")
     if ring:
         _write_area(_area_file(out), area)
 

@@ -361,7 +361,7 @@ def write_csv(path: Path_, shares: RegionTable) -> None:
         The file cannot be written.
     """
     held = _table(shares)
-    write_regions_csv(path, held.regions, {**held.numbers, **held.details, **held.texts})
+    write_regions_csv(path, held.regions, _columns(held))
 
 
 def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
@@ -376,11 +376,8 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
 
     Notes
     -----
-    Features have the properties ``name``, ``share``, ``lower``, ``upper`` and ``people``, with
-    public weights inside cells ``by_public_weights`` and ``trust``, too, what forgers can do as
-    in :func:`write_csv`, and ``method``; or ``name``, ``change``, ``lower``, ``upper``, ``share``
-    and ``share_before``. The collection has ``reports`` (their number), ``level`` and ``method`` of
-    the intervals.
+    Features have the columns of :func:`write_csv` as properties. The collection has ``reports``
+    (their number), ``level`` and ``method`` of the intervals.
 
     Raises
     ------
@@ -392,13 +389,13 @@ def write_geojson(path: Path_, grid: Grid, shares: RegionTable) -> None:
     members = held.members
     if grid.kind == "plane":
         members["plane"] = True
-    write_regions_geojson(path, held.regions, {**held.numbers, **held.texts}, members)
+    write_regions_geojson(path, held.regions, _columns(held), members)
 
 
 def write_geopackage(path: Path_, grid: Grid, shares: RegionTable) -> None:
     """Write the regions with their shares, or changes, as layer ``regions`` of a GeoPackage.
 
-    Its columns are those of :func:`write_geojson`. Coordinates of a geographic grid are WGS 84,
+    Its columns are those of :func:`write_csv`. Coordinates of a geographic grid are WGS 84,
     and those of a plane have no named system.
 
     Parameters
@@ -415,11 +412,16 @@ def write_geopackage(path: Path_, grid: Grid, shares: RegionTable) -> None:
     """
     is_geographic = instance("grid", grid, Grid).kind == "geographic"
     held = _table(shares)
-    write_regions_geopackage(path, held.regions, {**held.numbers, **held.texts}, is_geographic)
+    write_regions_geopackage(path, held.regions, _columns(held), is_geographic)
 
 
 def _table(shares: object) -> RegionTable:
     return instance("shares", shares, RegionTable)  # type: ignore[type-abstract]
+
+
+def _columns(held: RegionTable) -> dict[str, list[float] | list[str]]:
+    """Return what a file says of each region, whatever its format."""
+    return {**held.numbers, **held.details, **held.texts}
 
 
 def part_of(area: ArrayLike, covered: Array) -> Array:

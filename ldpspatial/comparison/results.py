@@ -159,6 +159,7 @@ def _of_one_kind(
         for against in _readings(setting, shuffle_delta)
     }
     replaced = readings.get("replacement_epsilon")
+    shuffled = readings.get("shuffled_epsilon")
     for k, x in enumerate(curve.x.tolist()):
         yield {
             "release": label,
@@ -169,7 +170,7 @@ def _of_one_kind(
             **{str(against): at.get(x, NO_PROMISE)[0] for against, at in readings.items()},
             "claim_delta": float(curve.delta[k]),
             "replacement_delta": None if replaced is None else replaced.get(x, NO_PROMISE)[1],
-            "shuffle_delta": shuffle_delta,
+            "shuffle_delta": None if shuffled is None else shuffled.get(x, NO_PROMISE)[1],
             "mean": float(curve.mean[k]),
             "lower": float(curve.lower[k]),
             "upper": float(curve.upper[k]),

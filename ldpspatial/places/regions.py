@@ -27,6 +27,7 @@ MOST_LATITUDE, MOST_LONGITUDE = 90.0, 360.0
 MOST_PLANE = 1e12  # plane squares end at 3e8
 KINDS = ("Polygon", "MultiPolygon")
 LEAST_CORNERS = 3
+NO_AREA = 1e-9  # of the rectangle around it: corners on one line have more than 0 by rounding
 CUT = 1e-3  # cells of which less is out, or in beside whole ones, are not cut: files round edges
 
 
@@ -422,6 +423,9 @@ def _check_shape(shapely: Any, shape: Any, limits: tuple[float, float]) -> None:
     if not shape.is_valid:
         reason = shapely.is_valid_reason(shape).split("[")[0].strip().lower()
         raise InputError(f"geometry must not cross or touch itself, got one with: {reason}")
+    box = shapely.box(*shape.bounds).area
+    if shape.area <= NO_AREA * box:
+        raise InputError(f"geometry must have an area, got a {shape.geom_type} without")
 
 
 def _in_cells(shapely: Any, grid: Grid, shape: Any) -> Any:

@@ -10,7 +10,8 @@ cells differ from it is what the sets say (:mod:`ldpspatial.release.local.sets.c
 How many report by the disk depends on sigma, the standard deviation of a cell's share if everybody
 reported by sets, which follows from cells, epsilon and users. Where sigma is small, sets tell every
 cell, and few people are enough for what they do not tell. Where it is large, sets could only tell a
-cell that holds most of the people: all report by the disk.
+cell that holds most of the people: all report by the disk. So they do where it is a single cell,
+which tells as much of each cell as sets do.
 
 And the field is drawn towards the uniform map by what its people's own sigma is. The field's prior
 is made for places that are crowded somewhere; where reports tell next to nothing it makes crowds of
@@ -101,7 +102,7 @@ class DiskAndSets(LocalRelease):
         """
         square = disk_squared_radius(cells, epsilon, n_users)  # checks the arguments as well
         sigma = sqrt(subset_variances(cells**2, n_users, float(epsilon))[0])
-        share = min(max(BY_SIGMA * sigma, LEAST), 1.0) if cells > 1 else 1.0
+        share = min(max(BY_SIGMA * sigma, LEAST), 1.0) if square > 0 else 1.0
         if share < 1:
             square = disk_squared_radius(cells, epsilon, max(round(share * n_users), 1))
         return cls(share, square, rule)

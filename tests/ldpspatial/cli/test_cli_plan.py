@@ -275,3 +275,11 @@ def test_half_a_series_is_refused() -> None:
     assert refusal(*SMALL, "--windows", 7, "--answers", 8) == (
         "--answers must be at most windows, 7, got 8"
     )
+
+
+def test_an_estimator_that_no_document_carries_is_told_to_be_passed(tmp_path: Path) -> None:
+    where = ("--center", "48.0,11.0", "--name", "noon", "--cells", 8, "--mechanism", "dam")
+    asked = (*SMALL[:6], 3000, *SMALL[7:])
+    told = run(*asked, *where, "--out", tmp_path / "dam.json").stdout
+    assert "estimate with --estimator em: " in told
+    assert "Pass --estimator em to what reads it: by default that is field.\n" in told

@@ -110,8 +110,11 @@ def test_polygons_of_a_document(played: Path, tmp_path: Path) -> None:
     share = region_share(found, polygon(collection.grid, corners), method="fisher")
     assert only["properties"] == {
         "name": "triangle", "share": share.estimate, "lower": share.lower, "upper": share.upper,
-        "people": share.estimate * 2_000, "method": "fisher",
+        "people": share.estimate * 2_000, "method": "fisher", "on_map": 1.0,
+        **{name: only["properties"][name] for name in ("in_cut_cells", "wholly_inside", "touched")},
     }  # fmt: skip
+    inside, touched = (only["properties"][name] for name in ("wholly_inside", "touched"))
+    assert 0 < inside < share.estimate < touched < 1
     again = tmp_path / "again.geojson"  # what is written can be read
     succeed("ranges", played, out, "--geojson", again, "--method", "fisher")
     assert again.read_bytes() == out.read_bytes()

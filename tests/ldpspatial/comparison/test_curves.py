@@ -346,3 +346,13 @@ def test_a_part_for_each_value_of_what_else_varies() -> None:
     ]
     assert [row["replacement_epsilon"] for row in rows] == [2.0, 4.0]
     assert [row["shuffled_epsilon"] for row in rows] == [2.0, 4.0]
+    assert [row["shuffle_delta"] for row in rows] == [0.0, 0.0]  # not local, and not shuffled
+
+
+def test_tables_have_the_delta_of_each_curve_that_is_shuffled(table: pa.Table) -> None:
+    deltas = {
+        row["release"]: row["shuffle_delta"]
+        for part in parts(table)
+        for row in curve_rows(part, "l1", 1e-3)
+    }
+    assert (deltas["dam"], deltas["blur"]) == (1e-3, 0.0)

@@ -215,6 +215,7 @@ def test_degrees_out_of_range_are_refused() -> None:
     [
         ([(1, 1), (3, 3), (1, 3), (3, 1)], "cross or touch itself, got one with: self-inter"),
         ([(1, 1), (2, 2), (3, 3)], "cross or touch itself"),
+        ([(35.69, 9.7), (35.7, 9.71), (35.71, 9.72)], "must have an area"),
         ([(1, 1), (2, 2)], "at least 3 corners"),
         ([(1, 1, 1), (2, 2, 2), (1, 2, 3)], r"shape \(corners, 2\), got int64 of shape \(3, 3\)"),
         ([(1, 1), (2, float("nan")), (3, 1)], r"finite numbers, got nan at \[1, 1\]"),

@@ -33,7 +33,13 @@ def everywhere(n: int, side: int = 15) -> UserCells:
 
 @pytest.mark.parametrize(
     ("cells", "epsilon", "users", "share"),
-    [(64, 0.5, 1000, 1.0), (32, 0.1, 10_000, 1.0), (15, 5.0, 1_000_000, LEAST), (1, 5.0, 10, 1.0)],
+    [
+        (64, 0.5, 1000, 1.0),
+        (32, 0.1, 10_000, 1.0),
+        (15, 5.0, 1_000_000, LEAST),
+        (1, 5.0, 10, 1.0),
+        (15, 9.0, 1000, 1.0),
+    ],
 )
 def test_all_report_by_the_disk_where_sets_tell_nothing_and_few_where_they_tell_all(
     cells: int, epsilon: float, users: int, share: float
@@ -47,10 +53,19 @@ def test_all_report_by_the_disk_where_sets_tell_nothing_and_few_where_they_tell_
 
 def test_the_share_falls_with_users_and_with_epsilon() -> None:
     by_users = [DiskAndSets.chosen(32, 1.0, n).share for n in (10**2, 10**3, 10**4, 10**5, 10**12)]
-    by_epsilon = [DiskAndSets.chosen(32, e, 10_000).share for e in (0.1, 1.0, 2.0, 5.0, 20.0)]
+    by_epsilon = [DiskAndSets.chosen(32, e, 10_000).share for e in (0.1, 1.0, 2.0, 5.0, 8.0)]
     for shares in (by_users, by_epsilon):
         assert shares == sorted(shares, reverse=True)
         assert (shares[0], shares[-1]) == (1.0, LEAST)
+
+
+def test_where_reports_are_cells_nobody_is_lost() -> None:
+    """At eps 20 nearly every report of a single cell is the own one: the map is that of all."""
+    users = crowd(1000)
+    release = DiskAndSets.chosen(15, 20.0, 1000)
+    assert (release.share, release.squared_radius) == (1, 0)
+    found = release.release(users, 20.0, np.random.default_rng(4)).density
+    assert np.abs(found - users.density).sum() < 1e-3
 
 
 def test_it_claims_what_every_local_report_does() -> None:
