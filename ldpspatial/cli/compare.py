@@ -1,5 +1,8 @@
 """``compare``: error curves of local, distributed and central releases on the same people."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
 from ldpspatial.privacy.shuffling import amplified_epsilon
+from ldpspatial.release.local import Matched
 from ldpspatial.release.parameters import described
 from ldpspatial.release.registry import find_releases, releases
 from ldpspatial.release.release import Release
@@ -40,6 +44,10 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
         rows[name] = str(release.claim(1.0))
         if told := described(release):
             rows[name] += f"\n      {told}"
+    rows[Matched.name] = (
+        "a local release at the local privacy of another one, with its own claim\n"
+        "      inner=NAME, to=NAME, cells=N, all three to be given"
+    )
     show("Releases, what they promise at epsilon 1, and their parameters with defaults", rows)
     context.exit()
 
@@ -160,8 +168,9 @@ def compare(**options: Any) -> None:
     inputs = {"POINTS": options["points"], "--releases": options["release_file"]}
     check_kept("--out", [out / name for name in (*TABLES, RUNS, SETTINGS)], inputs)
     wanted = _wanted(options["names"], options["release_file"])
-    check_labels(out, wanted)
-    with progress("read positions") as (stage, advance):
+    with _folder_is_out():
+        check_labels(out, wanted)
+    with progress("read positions") as (stage, advance), _folder_is_out():
         with blamed("POINTS", options["points"], **COLUMNS):
             people = read_points(
                 options["points"], options["lat"], options["lon"], options["user"],
@@ -201,6 +210,15 @@ def compare(**options: Any) -> None:
     if outside:
         click.echo(f"Outside the square: {outside} of all positions, all that {absent} users have.")
     click.echo(f"Written to {out}: " + ", ".join(path.name for path in written))
+
+
+@contextmanager
+def _folder_is_out() -> Iterator[None]:
+    """Let errors within call the folder of runs as it was typed."""
+    try:
+        yield
+    except InputError as error:
+        raise error.retold(lambda told: re.sub("^folder ", "--out ", told)) from None
 
 
 def _wanted(names: tuple[str, ...], file: Path | None) -> dict[str, Release]:
@@ -272,7 +290,7 @@ def _say_what_is_held_apart(table: pa.Table, mixed: bool) -> None:
         line += " --mixed draws them into one figure as well, and marks each curve."
     if any("geo-indistinguishability" in kind for kind in kinds):
         line += (
-            " In Python, ldpspatial.release.local.Matched runs a local release at the local "
+            " --release matched:inner=NAME,to=NAME,cells=N runs a local release at the local "
             "privacy of another."
         )
     click.echo(line)

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -67,13 +68,10 @@ class RunFolder:
 
     def rows(self) -> dict[str, Row]:
         """Return the finished runs by key; a line that a crash cut off is taken away."""
-        file = self.path / RUNS
-        if not file.exists():
-            return {}
-        data = file.read_bytes()
+        data = _lines_in(self.path)
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
-            with file.open("r+b") as stream:
+            with (self.path / RUNS).open("r+b") as stream:
                 stream.truncate(len(whole))
         return dict(self._row(number, line) for number, line in enumerate(whole.splitlines(), 1))
 
@@ -204,11 +202,21 @@ def with_earlier(path: str | os.PathLike[str], table: pa.Table) -> pa.Table:
 
 def _finished(path: str | os.PathLike[str]) -> list[Row]:
     """Return the rows of a folder in the order in which they came, or none where it is new."""
-    file = file_path("folder", path, "folder") / RUNS
-    if not file.exists():
-        return []
-    lines = file.read_bytes().split(b"\n")[:-1]  # a crash may have cut off what follows
+    data = _lines_in(file_path("folder", path, "folder"))
+    lines = data.split(b"\n")[:-1]  # a crash may have cut off what follows
     return [json.loads(line)["row"] for line in lines]
+
+
+def _lines_in(folder: Path) -> bytes:
+    """Return what is in the file of runs, nothing where there is none."""
+    try:
+        return (folder / RUNS).read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InputError(
+            f"folder must be one whose {RUNS} can be read, got {str(folder)!r}: {error.strerror}"
+        ) from None
 
 
 def earlier_root(path: str | os.PathLike[str]) -> str | None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ldpspatial.errors import InputError
-from ldpspatial.release.parameters import label_of, split, with_parameters
-from ldpspatial.release.registry import find_releases, releases
+from ldpspatial.release.parameters import split
+from ldpspatial.release.registry import find_releases, releases, with_values
 from ldpspatial.release.release import Release
 from ldpspatial.validate import file_path, shown
 
@@ -64,11 +64,9 @@ def _entry(entry: object) -> tuple[str, Release]:
     if not isinstance(entry, Mapping) or not isinstance(entry.get(NAME), str):
         raise InputError(f"a release must be a text or an object with {NAME!r}, got {shown(entry)}")
     name, written = split(entry[NAME])
-    ((_, usual),) = find_releases([name]).items()
     given = [(key, value) for key, value in entry.items() if key not in (NAME, LABEL)]
-    values = [*written, *given]
-    release = with_parameters(usual, name, values)
-    label = entry.get(LABEL, label_of(release, name, usual, [asked for asked, _ in values]))
+    own, release = with_values(name, [*written, *given])
+    label = entry.get(LABEL, own)
     if not isinstance(label, str) or not label:
         raise InputError(f"{LABEL} must be a text, got {shown(label)}")
     if not label.isprintable():

@@ -1,16 +1,18 @@
 """All releases by name, and a table of what each promises."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import MappingProxyType
 
 from ldpspatial.errors import InputError
 from ldpspatial.extensions import extension, extension_names
 from ldpspatial.release import central, distributed, local
+from ldpspatial.release.local import Matched
 from ldpspatial.release.non_private import NonPrivate
-from ldpspatial.release.parameters import label_of, split, with_parameters
+from ldpspatial.release.parameters import Parameter, Text, label_of, split, with_parameters
 from ldpspatial.release.release import Release
+from ldpspatial.validate import shown
 
 ENTRY_POINTS = "ldpspatial.releases"
 
@@ -71,7 +73,8 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     A name may be ``module:Name``, of a release that nobody registered, and be followed by
     parameters: ``sparse-emd:keep=200``. The label then tells those that are not the usual ones, by
     the names that they were given, as it does of a release that is given itself. Of other packages,
-    only what is asked for is loaded.
+    only what is asked for is loaded. ``matched:inner=sem-geo-i,to=dam,cells=15`` is a release at
+    the local privacy of another one (:class:`ldpspatial.release.local.Matched`).
 
     Raises
     ------
@@ -110,14 +113,60 @@ def _labelled(
     if isinstance(given, Release):
         return label_of(given), _dataclass(given)
     name, values = split(given)
+    if name == Matched.name:
+        return _matched(values)
     before, colon, rest = name.partition(":")
     if colon and before in ours:
         raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
     release = ours.get(name) or _extension(name)
     if release is None:
-        raise InputError(f"releases must be of {', '.join(names)}, or module:Name, got {given!r}")
+        raise InputError(
+            f"releases must be of {', '.join([*names, Matched.name])}, or module:Name, "
+            f"got {given!r}"
+        )
     changed = with_parameters(_dataclass(release), name, values) if values else _dataclass(release)
     return label_of(changed, name, release, [asked for asked, _ in values]), changed
+
+
+def with_values(name: str, values: Sequence[tuple[str, object]]) -> tuple[str, Release]:
+    """Return a release by its name, with other values of some parameters, and its label.
+
+    Errors are those of :func:`find_releases`.
+    """
+    if name == Matched.name:
+        return _matched(values)
+    ((_, usual),) = find_releases([name]).items()
+    release = with_parameters(usual, name, values)
+    return label_of(release, name, usual, [asked for asked, _ in values]), release
+
+
+def _matched(values: Sequence[tuple[str, object]]) -> tuple[str, Release]:
+    """Return a release matched to another, all three of its parameters given, and its label.
+
+    It is none of :func:`releases`: what it claims is what the release inside claims.
+    """
+    rules = {"inner": str, "to": str, "cells": int}
+    given: dict[str, object] = {}
+    try:
+        for asked, value in values:
+            if asked not in rules:
+                raise InputError(f"parameters must be of {', '.join(rules)}, got {shown(asked)}")
+            if asked in given:
+                raise InputError(f"{asked} must be given once, got it twice")
+            parameter = Parameter(asked, None, "", (rules[asked],), (), False)
+            given[asked] = (
+                parameter.read(value.text) if isinstance(value, Text) else parameter.taken(value)
+            )
+        if missing := [field for field in rules if field not in given]:
+            raise InputError(
+                f"{' and '.join(missing)} must be given, as in "
+                f"{Matched.name}:inner=sem-geo-i,to=dam,cells=15"
+            )
+        inner, to = (next(iter(find_releases([str(given[f])]).values())) for f in ("inner", "to"))
+        found = Matched(inner, to, given["cells"])  # type: ignore[arg-type]  # it checks them
+    except InputError as error:
+        raise InputError(f"release {Matched.name}: {error}") from None
+    return found.label, found
 
 
 def _dataclass(release: Release) -> Release:

@@ -100,11 +100,11 @@ def test_a_finished_folder_takes_more_and_is_told_as_a_whole(points: Path, tmp_p
     assert (
         "Held apart, as no conversion leads from one to the other: geo-indistinguishability per "
         "cell, per user: planar-laplace; differential privacy, per user: dam, laplace. --mixed "
-        "draws them into one figure as well, and marks each curve. In Python, "
-        "ldpspatial.release.local.Matched runs a local release at the local privacy of another."
+        "draws them into one figure as well, and marks each curve. --release "
+        "matched:inner=NAME,to=NAME,cells=N runs a local release at the local privacy of another."
     ) in apart
     shown = succeed(*start, *more, "--mixed").stdout
-    assert "laplace. In Python, ldpspatial.release.local.Matched" in shown
+    assert "laplace. --release matched:inner=NAME" in shown
     assert "mean squared error, over epsilon: geo-indistinguishability per cell" in shown
     with (out / "curves.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -232,8 +232,18 @@ def test_positions_that_results_would_replace_are_refused(
 
 
 def test_a_folder_of_something_else_is_left_alone(points: Path, tmp_path: Path) -> None:
-    assert "folder must be new, empty" in refusal(*asked(points, tmp_path))
+    assert "--out must be new, empty" in refusal(*asked(points, tmp_path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_runs_that_cannot_be_read_are_told_by_the_name_of_the_option(
+    points: Path, tmp_path: Path
+) -> None:
+    succeed(*asked(points, tmp_path / "out"))
+    (tmp_path / "out" / "runs.jsonl").unlink()
+    (tmp_path / "out" / "runs.jsonl").mkdir()
+    told = refusal(*asked(points, tmp_path / "out"))
+    assert told.startswith("--out must be one whose runs.jsonl can be read, got ")
 
 
 def test_settings_tell_what_the_runs_are_of(points: Path, tmp_path: Path) -> None:

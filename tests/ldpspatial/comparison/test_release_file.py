@@ -9,7 +9,7 @@ from ldpspatial.comparison.release_file import read_releases
 from ldpspatial.errors import InputError
 from ldpspatial.release.central import SparseEmd
 from ldpspatial.release.distributed import AdaptiveHierarchical
-from ldpspatial.release.local import Recommended
+from ldpspatial.release.local import Dam, KRr, Matched, Recommended, SemGeoI
 
 
 def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
@@ -20,6 +20,8 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         {"release": "sparse-emd", "w": 7},
         {"release": "recommended", "rule": "em", "n_users": None},
         {"release": "adaptive-hierarchical", "calibration": 1, "label": "adaptive, c = 1"},
+        "matched:inner=sem-geo-i,to=dam,cells=8",
+        {"release": "matched", "inner": "k-rr", "to": "dam", "cells": 8, "label": "k-rr as dam"},
     ]))  # fmt: skip
     found = read_releases(file)
     assert found == {
@@ -28,6 +30,8 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         "sparse-emd:w=7": SparseEmd(keep=7),
         "recommended:rule=em": Recommended(rule="em"),
         "adaptive, c = 1": AdaptiveHierarchical(calibration=1.0),
+        "sem-geo-i matched to dam": Matched(SemGeoI(), Dam(), 8),
+        "k-rr as dam": Matched(KRr(), Dam(), 8),
     }
     assert repr(found["adaptive, c = 1"]) == repr(AdaptiveHierarchical(calibration=1.0))
 

@@ -56,6 +56,31 @@ def test_a_release_with_a_label_of_its_own_keeps_it() -> None:
     assert label_of(Matched(SemGeoI(), Dam(), 8)) == "sem-geo-i matched to dam"
 
 
+def test_a_release_matched_to_another_is_named() -> None:
+    found = find_releases(["matched:inner=sem-geo-i,to=dam,cells=8", "dam"])
+    assert found == {"sem-geo-i matched to dam": Matched(SemGeoI(), Dam(), 8), "dam": Dam()}
+    with pytest.raises(InputError, match="different labels"):
+        find_releases([Matched(SemGeoI(), Dam(), 8), "matched:inner=sem-geo-i,to=dam,cells=9"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("matched", "release matched: inner and to and cells must be given, as in matched:inner="),
+        ("matched:inner=dam,to=dam", "release matched: cells must be given"),
+        ("matched:inner=dam,to=dam,cells=no", "cells must be a whole number, got 'no'"),
+        ("matched:inner=dam,to=dam,cells=0", "release matched: cells must"),
+        ("matched:inner=dam,to=dam,to=huem,cells=3", "to must be given once"),
+        ("matched:inner=dam,to=none such,cells=3", "release matched: releases must be of"),
+        ("matched:inner=laplace,to=dam,cells=3", "release matched: inner must be"),
+        ("matched:inner=dam,to=dam,cells=3,w=3", "parameters must be of inner, to, cells, got 'w'"),
+    ],
+)
+def test_a_release_matched_to_another_is_named_wholly(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        find_releases([text])
+
+
 def test_settings_of_one_release_stand_side_by_side() -> None:
     wanted = ["sparse-emd", SparseEmd(keep=200), "sparse-emd:w=3"]
     assert list(find_releases(wanted)) == ["sparse-emd", "sparse-emd:keep=200", "sparse-emd:w=3"]
