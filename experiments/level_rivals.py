@@ -57,6 +57,6 @@ CENTRAL_RIVALS: Mapping[str, Mapping[str, Release]] = MappingProxyType(
             },
             **{f"privelet, depth {depth}": Wavelets(depth, "tensor") for depth in (4, 5, 6)},
         },
-        "sparse emd": {f"w = {keep}": SparseEmd(keep) for keep in (20, 80, 320)},
+        "sparse emd": {f"w = {keep}": SparseEmd(keep) for keep in (20, 80, 160, 320, 640)},
     }
 )

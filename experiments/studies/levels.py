@@ -10,7 +10,7 @@ drawn after tuning had ended.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import click
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from rich.progress import Progress, TaskID
 
-from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
+from experiments.cities import HELD_BACK, MORE, SQUARES, TUNED, City, cities
 from experiments.generated import write_page
 from experiments.level_rivals import CENTRAL_RIVALS
 from experiments.setup import COUNT, Selection, Study, begun_with
@@ -35,6 +35,7 @@ from ldpspatial.release.distributed import (
     Cohort,
     DistributedLevels,
     Hierarchical,
+    SparseEmdSums,
     SpatialDecomposition,
 )
 from ldpspatial.release.level_sums import Aim
@@ -46,11 +47,14 @@ Array = NDArray[np.float64]
 METRICS = ("w2", "l1", "mse")
 AIMS: Mapping[str, Aim] = {"w2": "distance", "l1": "cells", "mse": "cells"}
 BLOCKS = 64  # W2 is measured between cells, or between so many blocks a side where cells are more
-# Seeds, first looked at when a rule was settled: the first six with rules before that of today.
-TOWNS = (2601, 2602, 2603, 2604, 2605, 2606, 2621, 2622, 2623, 2624)
+# Seeds, first looked at when a rule was settled: all but the last four with rules before that of
+# today.
+TOWNS = (2601, 2602, 2603, 2604, 2605, 2606, 2621, 2622, 2623, 2624, 2671, 2672, 2673, 2674)
 NEW = 4  # of the towns, the last ones: looked at with the rule of today alone
 NEAR = 1.1
 FAR = 4 / 3
+ASKED: tuple[Literal["once", "every round"], ...] = ("once", "every round")
+WIDTHS = (20, 80, 320)  # of sparse EMD: nodes kept on a level
 COHORT = Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)
 CENTRAL = "central-levels"
 DISTRIBUTED = "distributed-levels"
@@ -62,9 +66,11 @@ FAMILIES: Mapping[str, Mapping[str, Mapping[str, Release]]] = {
     DISTRIBUTED: {
         DISTRIBUTED: {aim: DistributedLevels(COHORT, aim) for aim in get_args(Aim)},
         "adaptive hierarchical": {
-            f"c = {c:g}": AdaptiveHierarchical(COHORT, calibration=c, asked="every round")
+            f"c = {c:g}, {asked}": AdaptiveHierarchical(COHORT, calibration=c, asked=asked)
+            for asked in ASKED
             for c in (0.1, 0.3, 1.0, 3.0)
         },
+        "sparse emd over sums": {f"w = {keep}": SparseEmdSums(COHORT, keep) for keep in WIDTHS},
         "adaptive grid": {f"c2 = {c:g}": AdaptiveGrid(COHORT, c2=c) for c in (5.0, 10.0, 20.0)},
         "hierarchical": {"": Hierarchical(COHORT)},
         "spatial decomposition": {"": SpatialDecomposition(COHORT)},
@@ -94,13 +100,15 @@ class Setting(NamedTuple):
 GENERATED = tuple(town.name for town in towns(TOWNS))
 KINDS: Mapping[str, Sequence[str]] = {
     "cities held back": HELD_BACK,
+    "cities never used before": tuple(MORE),
     "generated towns": GENERATED[:-NEW],
     "towns never used before": GENERATED[-NEW:],
     "cities tuned on": TUNED,
 }
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 SOME = ("austin", "tokyo", "town 2603", "town 2604")
 PARTS = (
-    Part((*HELD_BACK, *GENERATED), (64,), (1_000, 10_000, 100_000), (0.1, 0.5, 5.0), repeats=2),
+    Part((*HELD_BACK, *MORE, *GENERATED), (64,), (1_000, 10_000, 100_000), EPSILONS, repeats=2),
     Part(SOME, (32, 256), (1_000, 10_000, 100_000), (0.5,), repeats=1),
     Part(SOME, (64,), (1_000_000,), (0.1, 5.0), repeats=1),
 )
@@ -124,7 +132,7 @@ Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
     "--map",
     "names",
     cls=Selection,
-    type=click.Choice([*SQUARES, *GENERATED]),
+    type=click.Choice([*SQUARES, *MORE, *GENERATED]),
     multiple=True,
     help="Cities and generated towns.",
 )
@@ -199,7 +207,7 @@ def _shown_by(bar: Progress, task: TaskID) -> Callable[[int, int], None]:
 
 def _people(part: Part, data: Path, seed: int) -> Iterator[tuple[str, int, UserCells]]:
     """Yield for each map and side of a part the map's name, the side, and its people."""
-    real = cities(data, tuple(name for name in part.maps if name in SQUARES))
+    real = cities(data, tuple(name for name in part.maps if name not in GENERATED))
     invented = [town for town in towns(TOWNS) if town.name in part.maps]
     places: list[City | Town] = [*real, *invented]
     for place in places:

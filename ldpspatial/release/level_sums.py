@@ -14,6 +14,10 @@ alone. No one division of epsilon is good for everything, so a release has an *a
 - Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
   of epsilon goes into a second measurement of the level.
 
+- Clients in the distributed model fail, others in each round. Where all of epsilon would go to
+  single cells, one part in ``WIDE`` asks the nodes of level ``LEAST`` as well, so that wide areas
+  are counted twice.
+
 In the central model another rule takes its place where people are some and not many
 (:mod:`ldpspatial.release.central.shaped_levels`).
 
@@ -33,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.estimation.levels import NoisyLevel
+from ldpspatial.estimation.levels.balanced import BELOW
 from ldpspatial.places.quadtree import Quadtree
 
 Array = NDArray[np.float64]
@@ -45,6 +50,7 @@ FEW = 700.0
 LEAST = 2  # the first level at least: sixteen nodes
 DIVIDED = 2.0
 WORTH = 0.5
+WIDE = 10
 
 
 def planned(
@@ -89,6 +95,21 @@ def first_level(people_per_noise: float, depth: int) -> int:
     return min(max(wanted, LEAST), depth)
 
 
+def of_wide_areas(first: int, parts: Sequence[int], depth: int) -> int:
+    """Return the millionths for the nodes of level ``LEAST`` where all are for single cells.
+
+    Nothing on maps whose areas on that level are too small to be told apart from their cells.
+
+    Examples
+    --------
+    >>> of_wide_areas(6, [1_000_000], 6), of_wide_areas(5, [800_000, 200_000], 6)
+    (100000, 0)
+    >>> of_wide_areas(4, [1_000_000], 4)
+    0
+    """
+    return sum(parts) // WIDE if first == depth >= LEAST + BELOW else 0
+
+
 def budget_parts(micro: int, levels: int) -> list[int]:
     """Divide millionths: four fifths to the first level, the rest evenly to those below it.
 
@@ -106,7 +127,7 @@ def budget_parts(micro: int, levels: int) -> list[int]:
 
 
 def measure(
-    tree: Quadtree, whole: NoisyLevel, first: int, parts: Sequence[int], ask: Ask
+    tree: Quadtree, whole: NoisyLevel, first: int, parts: Sequence[int], ask: Ask, wide: int = 0
 ) -> list[NoisyLevel]:
     """Ask level after level.
 
@@ -120,14 +141,18 @@ def measure(
     parts : sequence of int
         Millionths for this level and those below it.
     ask : callable
+    wide : int
+        Millionths for all nodes of level ``LEAST``, above the first one, 0 to ask none.
 
     Returns
     -------
     list of NoisyLevel
-        From level 0 on; those above the first are not measured.
+        From level 0 on; those above the first are not measured, but for wide areas.
     """
     found = [whole]
     found += [NoisyLevel.unmeasured(level, tree.numbers(level)) for level in range(1, first)]
+    if wide:
+        found[LEAST] = ask(LEAST, tree.numbers(LEAST), wide)
     nodes = tree.numbers(first)
     left = sum(parts)
     for level, part in enumerate(parts, start=first):

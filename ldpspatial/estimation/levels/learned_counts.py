@@ -23,6 +23,7 @@ Counts far above the noise are taken as they are. The numbers were set on six ci
 (docs/experiments/levels.md).
 """
 
+from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
@@ -53,7 +54,13 @@ MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which seven tenths of i
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 
 
-def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array) -> Array:
+def learned_counts(
+    tree: Quadtree,
+    level: NoisyLevel,
+    sums: Sequence[Array],
+    variances: Sequence[Array],
+    people: Array,
+) -> Array:
     """Return the people of each node, as many in all as before.
 
     Parameters
@@ -61,8 +68,9 @@ def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array
     tree : Quadtree
     level : NoisyLevel
         All of its nodes.
-    sums : (m,) array
-        Of the nodes, with noise at most that of the level.
+    sums, variances : sequences of arrays
+        Least squares of all nodes from level 0 to this one, of which the last one's noise is at
+        most that of the level.
     people : (m,) array
         What shares told, not negative.
     """
@@ -76,14 +84,14 @@ def learned_counts(tree: Quadtree, level: NoisyLevel, sums: Array, people: Array
     ordered = np.argsort(around(tree, level, people), kind="stable")
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
         mean, median, doubt[group] = posterior(
-            sums[group], level.variance, level.per_person, level.step
+            sums[-1][group], level.variance, level.per_person, level.step
         )
         found[group] = median if signal >= MANY else (mean + people[group]) / 2
     found = _adding_up(found, total)
-    # Where clients draw the noise, in whole people, no gain was measured.
-    if signal < MANY or level.per_person or level.step:
+    if signal < MANY:
         return found
-    return balanced(found, sums, level.variance - doubt, level.nodes, level.level)
+    noise = len(found) * level.variance + level.per_person * total
+    return balanced(found, noise, float(doubt.sum()), level.nodes, sums, variances)
 
 
 def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:

@@ -193,7 +193,8 @@ def _down(
     whole = _finest_whole(tree, levels)
     for step, level in enumerate(levels):
         if step == whole:
-            people = learned_counts(tree, level, sums[step], people)
+            known = slice(step + 1)
+            people = learned_counts(tree, level, sums[known], variances[known], people)
         areas = _areas(tree, level)
         divided = np.zeros(len(people), bool)
         if step < len(children):

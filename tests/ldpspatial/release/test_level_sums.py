@@ -27,6 +27,7 @@ from ldpspatial.release.level_sums import (
     budget_parts,
     first_level,
     measure,
+    of_wide_areas,
     planned,
 )
 from ldpspatial.release.registry import find_releases
@@ -140,6 +141,29 @@ def test_crowds_are_followed_and_empty_places_are_not() -> None:
     found = measure(tree, whole, 2, budget_parts(1_000_000, 5), asked)
     assert [len(level.nodes) for level in found] == [1, 4, 16, 8, 8, 8, 8]
     assert sum(micro for _, _, micro in asked.calls) == 1_000_000
+
+
+@given(st.integers(1, 20_000_000), st.integers(5, 9))
+def test_wide_areas_are_asked_once_more_beside_single_cells(micro: int, depth: int) -> None:
+    wide = of_wide_areas(depth, [micro], depth)
+    assert 9 * wide <= micro - wide
+    tree = Quadtree((32, 32))
+    asked = Asked(tree, np.ones((32, 32)))
+    whole = NoisyLevel(0, np.array([0]), np.array([1024.0]), 0.0)
+    found = measure(tree, whole, 5, [micro - wide], asked, wide)
+    assert [level.level for level in found] == list(range(6))
+    calls = [(level, len(nodes), each) for level, nodes, each in asked.calls]
+    assert calls == [(2, 16, wide)] * (wide > 0) + [(5, 1024, micro - wide)]
+    assert [bool(np.isfinite(level.variance)) for level in found[1:5]] == [
+        False,
+        wide > 0,
+        *2 * [False],
+    ]
+
+
+def test_wide_areas_are_not_asked_where_they_say_nothing_new() -> None:
+    assert of_wide_areas(4, [100], 4) == 0  # sixteen cells each
+    assert of_wide_areas(5, [80, 20], 6) == 0  # coarser nodes are asked already
 
 
 def test_where_nobody_crowds_the_rest_makes_the_level_surer() -> None:

@@ -8,13 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.estimation.levels.learned_counts import MOSTLY_NONE
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
-from ldpspatial.release.level_sums import Aim, measure, planned
+from ldpspatial.release.level_sums import Aim, measure, of_wide_areas, planned
 from ldpspatial.validate import MICRO, one_of
 
 
@@ -96,7 +97,10 @@ class DistributedLevels(OneVisit):
             # None where so many fail that every sum is withheld.
             noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
             first, parts = planned(sqrt(2) * clients / noise, micro, tree.depth, self.aim)
-            levels = measure(tree, whole, first, parts, ask)
+            wide = 0
+            if self.aim == "distance" and noise**2 >= MOSTLY_NONE:
+                wide = of_wide_areas(first, parts, tree.depth)
+            levels = measure(tree, whole, first, [parts[0] - wide, *parts[1:]], ask, wide)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {

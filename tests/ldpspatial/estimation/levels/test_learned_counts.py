@@ -152,9 +152,22 @@ def test_where_nothing_can_be_learned_people_stay_as_they_are() -> None:
     people = rng.random(64)
     for variance, given in ((np.inf, people), (0.0, people), (1e9, people), (1.0, 0 * people)):
         level = NoisyLevel(3, nodes, sums, variance)
-        assert learned_counts(tree, level, sums, given) is given
+        assert learned_counts(tree, level, [sums], [sums], given) is given
     few = NoisyLevel(2, tree.numbers(2), sums[:16], 1.0)
-    assert learned_counts(tree, few, sums[:16], people[:16]).tolist() == people[:16].tolist()
+    told = learned_counts(tree, few, [sums[:16]], [sums[:16]], people[:16])
+    assert told.tolist() == people[:16].tolist()
+
+
+def of_levels(tree: Quadtree, sums: Array, variance: float) -> tuple[list[Array], list[Array]]:
+    """Return sums of all nodes of each level and their variances, from those of the finest one."""
+    nodes = tree.numbers(tree.depth)
+    places = [
+        np.searchsorted(tree.numbers(level), nodes >> 2 * (tree.depth - level))
+        for level in range(tree.depth + 1)
+    ]
+    every = np.full(len(nodes), variance)
+    both = [(np.bincount(at, sums), np.bincount(at, every)) for at in places]
+    return [of[0] for of in both], [of[1] for of in both]
 
 
 @pytest.mark.parametrize("value", [-1e9, -1.0, 0.0, 1e-9, 1.0, 1e12])
@@ -167,7 +180,7 @@ def test_any_sums_give_people(value: float, variance: float, per_person: float) 
     for sums in (np.full(len(nodes), value), np.where(nodes == nodes[5], value, 0.0)):
         for people in (np.ones(len(nodes)), np.maximum(sums, 0.0)):
             level = NoisyLevel(4, nodes, sums, variance, per_person)
-            found = learned_counts(tree, level, sums, people)
+            found = learned_counts(tree, level, *of_levels(tree, sums, variance), people)
             assert found.min() >= 0
             assert found.sum() == pytest.approx(people.sum())
 
@@ -191,7 +204,7 @@ def test_maps_are_sound_on_both_sides_of_the_longest_law(counted: float, beyond:
     level = NoisyLevel(5, tree.numbers(5), sums, variance, 1 / counted - 1, 1 / counted)
     every = np.ones((1, len(sums)), bool)
     nearest = nearest_shares(sums[np.newaxis], np.array([float(truth.sum())]), every)[0]
-    found = learned_counts(tree, level, sums, nearest)
+    found = learned_counts(tree, level, *of_levels(tree, sums, variance), nearest)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(truth.sum())
     error, other = (((each - truth) ** 2).mean() for each in (found, nearest))
