@@ -14,6 +14,7 @@ from experiments.studies.accuracy import accuracy
 from experiments.studies.attack_power import attack_power
 from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
+from experiments.studies.campaigns import campaigns
 from experiments.studies.city_intervals import city_intervals
 from experiments.studies.claims import claims
 from experiments.studies.cohorts import cohorts
@@ -55,6 +56,7 @@ OWN = (
     authors,
     benchmarks,
     better_default,
+    campaigns,
     city_intervals,
     claims,
     cohorts,

@@ -16,15 +16,28 @@ from ldpspatial.cli.options import grid_options, make_grid
 from ldpspatial.cli.output import result_folder, show, show_table
 from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.cli.series import Length, Moment
+from ldpspatial.collecting.region_shares import (
+    RegionShares,
+    level_region_shares,
+    write_csv,
+    write_geojson,
+)
 from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.intervals import Interval
+from ldpspatial.estimation.intervals.levels import level_intervals
+from ldpspatial.files.regions import read_regions
 
 if TYPE_CHECKING:
+    from ldpspatial.release.release import Released
     from ldpspatial.service.rounds.accounts import RoundAccount
     from ldpspatial.service.store import Store
 
 MILLION = 10**6
-MAP_FILES = ("campaign.json", "density.npy", "heatmap.png", "summary.json")
+MAP_FILES = (
+    "campaign.json", "density.npy", "lower.npy", "upper.npy", "regions.csv", "regions.geojson",
+    "heatmap.png", "summary.json",
+)  # fmt: skip
 document_argument = click.argument("document", metavar="CAMPAIGN", type=click.Path(path_type=Path))
 
 
@@ -155,10 +168,18 @@ def directory(store: str, document: Path, most: int) -> None:
               help="How many people are expected in all rounds together.")  # fmt: skip
 @click.option("--tolerated", type=float, default=0.1, show_default=True,
               help="Share of a sum's people who may fail.")  # fmt: skip
-@click.option("--calibration", type=float, default=0.1, show_default=True,
-              help="Noise beside a mean count; 1 suits concentrated maps.")  # fmt: skip
-def open_(store: str, document: Path, key: bytes, people: int, **options: float) -> None:
+@click.option("--release", default="distributed-levels", show_default=True,
+              metavar="NAME[:PARAMETER=VALUE]", help="What sums are for, see below.")  # fmt: skip
+def open_(
+    store: str, document: Path, key: bytes, people: int, tolerated: float, release: str
+) -> None:
     """Put CAMPAIGN into STORE; "ldpspatial serve" runs its rounds.
+
+    \b
+    Releases that rounds collect:
+      distributed-levels           where people are, with intervals: the recommended one
+      distributed-levels:aim=cells how many there are in single cells
+      adaptive-hierarchical:c=0.1  a histogram that grows where people are, without intervals
 
     \b
     Example:
@@ -168,19 +189,17 @@ def open_(store: str, document: Path, key: bytes, people: int, **options: float)
     campaign = _read(document)
 
     async def act(opened: "Store") -> int:
-        from ldpspatial.release.distributed.adaptive.campaign_plan import (  # noqa: PLC0415
-            CampaignPlan,
-        )
+        from ldpspatial.release.distributed.campaigns import campaign_plan  # noqa: PLC0415
         from ldpspatial.service.rounds.server import open_campaign  # noqa: PLC0415
 
         await _with_tables(opened)
-        await open_campaign(opened.database, campaign, key, people, **options)
-        return CampaignPlan(campaign, people, **options).threshold
+        await open_campaign(opened.database, campaign, key, people, tolerated, release)
+        return campaign_plan(campaign, people, tolerated, release).threshold
 
     threshold = with_store(store, act)
     click.echo(f"Open: {campaign.digest}")
     cohort = people / campaign.rounds
-    if cohort * (1 - options["tolerated"]) < threshold:
+    if cohort * (1 - tolerated) < threshold:
         click.echo(
             f"Warning: a round has about {cohort:.0f} people, and a sum needs {threshold}, whoever "
             "fails on the way: with fewer --clients or --rounds more rounds come to sums",
@@ -233,9 +252,28 @@ def status(store: str, digest: str) -> None:
 @store_argument
 @click.argument("digest")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the map.")
+@click.option("--regions", type=click.Path(path_type=Path),
+              help="File of regions: tell the share of the people in each.")  # fmt: skip
+@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
+              show_default=True, help="How often one interval is to hold.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace an earlier map there.")
-def map_(store: str, digest: str, out: Path, overwrite: bool) -> None:
+def map_(
+    store: str, digest: str, out: Path, regions: Path | None, level: float, overwrite: bool
+) -> None:
     """Make the map of a campaign from the sums that it has come to, with its claim.
+
+    \b
+    Writes into --out:
+      campaign.json      the campaign's document
+      density.npy        the share of the people in each cell, first row in the south
+      lower.npy, upper.npy
+                         ends of an interval for each, about the people who were counted
+      heatmap.png        the map
+      summary.json       the claim, and how many were asked and counted
+      regions.csv, regions.geojson
+                         with --regions: shares of the people, with intervals
+    A campaign that grows a histogram has no intervals: its noise is known, but not what nodes that
+    were not divided hide.
 
     \b
     Example:
@@ -254,16 +292,46 @@ def map_(store: str, digest: str, out: Path, overwrite: bool) -> None:
     campaign, found = with_store(store, act)
     from ldpspatial.plotting.heat_map import save_figure, window_maps_figure  # noqa: PLC0415
 
-    with result_folder(out, overwrite, results=MAP_FILES) as folder:
+    shares = _shares(campaign, found, regions, level)
+    inputs = [] if regions is None else [regions]
+    with result_folder(out, overwrite, inputs, MAP_FILES) as folder:
         (folder / "campaign.json").write_text(campaign.to_json(), encoding="utf-8")
         np.save(folder / "density.npy", found.density)
+        if found.levels is not None:
+            sure = level_intervals(found.levels, level)
+            np.save(folder / "lower.npy", sure.lower)
+            np.save(folder / "upper.npy", sure.upper)
+        if shares is not None:
+            write_csv(folder / "regions.csv", shares)
+            write_geojson(folder / "regions.geojson", campaign.grid, shares)
         figure = window_maps_figure(campaign.grid, {campaign.name: found.density})
         save_figure(figure, folder / "heatmap.png")
         claim = {**dataclasses.asdict(found.claim), "conditions": list(found.claim.conditions)}
-        summary = {"campaign": campaign.digest, "claim": claim, **found.facts}
+        summary = {"campaign": campaign.digest, "claim": claim, "level": level, **found.facts}
         write_json(folder / "summary.json", summary)
     show(campaign.name, {"claim": str(found.claim)})
+    if shares is not None:
+        rows = [[row.region.name, *_in_words(row.share)] for row in shares.rows]
+        show_table("Shares of the people", ["region", "share", f"interval of {level:.0%}"], rows)
     click.echo(f"Written to {out}")
+
+
+def _shares(
+    campaign: Campaign, found: "Released", regions: Path | None, level: float
+) -> RegionShares | None:
+    """Return the shares of the regions in a file, where one is given."""
+    if regions is None:
+        return None
+    if found.levels is None:
+        raise InputError(
+            "--regions must be left out of a campaign that grows a histogram: it has no intervals"
+        )
+    with blamed("--regions", regions):
+        return level_region_shares(found.levels, read_regions(regions, campaign.grid), level)
+
+
+def _in_words(share: Interval) -> tuple[str, str]:
+    return f"{share.estimate:.2%}", f"{share.lower:.2%} to {share.upper:.2%}"
 
 
 def _read(document: Path) -> Campaign:

@@ -14,6 +14,8 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.forgery.influence import RegionInfluence, influence
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.area import people_in_area
+from ldpspatial.estimation.intervals.interval import Uncertainty, interval_of, share_of
+from ldpspatial.estimation.intervals.levels import level_intervals
 from ldpspatial.estimation.intervals.regions import (
     METHODS,
     ShareIntervals,
@@ -21,6 +23,7 @@ from ldpspatial.estimation.intervals.regions import (
     share_intervals,
 )
 from ldpspatial.estimation.intervals.trust import learned_trust
+from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.regions import (
     write_regions_csv,
@@ -127,7 +130,7 @@ class RegionShares(RegionTable):
     Attributes
     ----------
     n : int
-        Reports.
+        Reports, or the people who were counted.
     level : float
         Probability with which one interval covers the truth (each by itself, not all at once).
     method : str
@@ -289,6 +292,61 @@ def region_shares(
     return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all, trust, forged)
 
 
+def level_region_shares(
+    found: LevelMap, regions: Sequence[Region], level: float = 0.95
+) -> RegionShares:
+    """Return the share of the people in each region of a map of noisy sums, with intervals.
+
+    Parameters
+    ----------
+    found : LevelMap
+        ``Released.levels`` of a distributed or central release.
+    regions : sequence of Region
+    level : float in (0, 1)
+
+    Returns
+    -------
+    RegionShares
+        By method "levels" (:func:`ldpspatial.level_intervals`): about the people who were counted,
+        of whom all or none may be in the part of a cell that a region cuts. ``n`` is how many they
+        are, by the sums.
+
+    Raises
+    ------
+    InputError
+        A bad argument.
+    """
+    sure = level_intervals(found, level)
+    check_regions(regions)
+    weights = [check_weights(region.weights, sure.density.shape) for region in regions]
+    intervals = _LevelShares(sure)
+    rows = [
+        _row(region, each, each, intervals, found.people)
+        for region, each in zip(regions, weights, strict=True)
+    ]
+    return RegionShares(max(round(found.people), 0), level, sure.method, tuple(rows))
+
+
+@dataclass(frozen=True)
+class _LevelShares:
+    """Intervals of a map of noisy sums, which allow for people in cut cells themselves."""
+
+    sure: Uncertainty
+
+    @property
+    def density(self) -> Array:
+        return self.sure.density
+
+    def of(self, weights: Array, area: Array) -> Interval:
+        del area  # the people of cut cells may be anywhere
+        share = share_of(self.density, weights)
+        return interval_of(share, *self.sure.bounds(weights), moved=self.sure.moved)
+
+    def method_of(self, weights: Array) -> str:
+        del weights
+        return self.sure.method
+
+
 @dataclass(frozen=True)
 class _Division:
     """How cut cells are divided: by public weights as far as these are trusted, else by area."""
@@ -323,7 +381,11 @@ def _area(
 
 
 def _row(
-    region: Region, covered: Array, held: Array, intervals: ShareIntervals, people: float
+    region: Region,
+    covered: Array,
+    held: Array,
+    intervals: ShareIntervals | _LevelShares,
+    people: float,
 ) -> RegionShare:
     """Return what is told of a region that covers, and holds of the people, parts of cells."""
     density = intervals.density

@@ -42,6 +42,7 @@ from ldpspatial.places.quadtree import Quadtree
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> what was measured
 Aim = Literal["distance", "cells"]
 
@@ -164,12 +165,27 @@ def measure(
             break
         # The noise of a sum is in inverse proportion to its epsilon.
         deviation = sqrt(asked.variance) * part / parts[level - first + 1]
-        crowded = asked.sums > DIVIDED * deviation
-        if not crowded.any() or asked.sums[crowded].sum() < WORTH * asked.sums.sum():
+        crowded = nodes_to_divide(asked, deviation)
+        if crowded is None:
             found[-1] = averaged(asked, ask(level, asked.nodes, left))
             break
         nodes = tree.numbers_below(level + 1, asked.nodes[crowded])
     return found
+
+
+def nodes_to_divide(asked: NoisyLevel, deviation: float) -> Bools | None:
+    """Return which nodes of a level are divided; None where the next level is not worth its cost.
+
+    Parameters
+    ----------
+    asked : NoisyLevel
+    deviation : float
+        Of the noise of a sum on the next level.
+    """
+    crowded: Bools = asked.sums > DIVIDED * deviation
+    if not crowded.any() or asked.sums[crowded].sum() < WORTH * asked.sums.sum():
+        return None
+    return crowded
 
 
 def averaged(one: NoisyLevel, other: NoisyLevel) -> NoisyLevel:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.rounds import Campaign
+from ldpspatial.release.distributed.campaigns import RECOMMENDED
 from ldpspatial.service.rounds.directory import open_directory
 from ldpspatial.service.rounds.server import RoundServer, open_campaign
 from tests.support.round_devices import HERE, START, a_campaign, a_device, joined
@@ -31,12 +32,15 @@ class Clock:
 
 
 async def opened(
-    folder: Path, campaign: Campaign = CAMPAIGN, location: str | None = None
+    folder: Path,
+    campaign: Campaign = CAMPAIGN,
+    location: str | None = None,
+    release: str = RECOMMENDED,
 ) -> tuple[Mortal, bytes]:
     """Open the campaign in a new store; return it with the public key of its directory."""
     database = await a_database(folder, location)
     directory = await open_directory(database, campaign.digest, 100)
-    await open_campaign(database, campaign, directory, people=24, tolerated=0.2)
+    await open_campaign(database, campaign, directory, people=24, tolerated=0.2, release=release)
     return database, directory
 
 

@@ -25,7 +25,12 @@ from math import ceil
 from client_sdk.rounds import Campaign, RoundDocument
 from client_sdk.rounds.shared import Step, check_directory, check_seat_request
 from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.adaptive.campaign_plan import CampaignPlan, SessionSum
+from ldpspatial.release.distributed.campaigns import (
+    RECOMMENDED,
+    CampaignPlan,
+    SessionSum,
+    campaign_plan,
+)
 from ldpspatial.release.release import Released
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.failure_log import FailureLog
@@ -257,13 +262,13 @@ class RoundServer:
 
     async def _loaded(self, digest: str) -> Running:
         sql = (
-            "SELECT document, directory, people, tolerated_ppm, calibration_ppm "
+            "SELECT document, directory, people, tolerated_ppm, release "
             "FROM round_campaigns WHERE digest = $1"
         )
-        types = (str, bytes, int, int, int)
-        ((text, directory, *numbers),) = await rows_of(self._database, types, sql, digest)
+        types = (str, bytes, int, int, str)
+        ((text, directory, *how),) = await rows_of(self._database, types, sql, digest)
         check_document(self._database, text, digest)
-        plan = await plan_of(self._database, text, tuple(numbers))
+        plan = await plan_of(self._database, text, *how)
         running = Running(plan.campaign, directory, plan)
         sql = "SELECT document, state FROM round_rounds WHERE campaign = $1 AND state <> $2"
         for document, state in await rows_of(self._database, (str, str), sql, digest, OVER):
@@ -430,7 +435,7 @@ def session_sizes(people: int, threshold: int, most: int) -> list[int]:
 
 async def open_campaign(
     database: Database, campaign: Campaign, directory: bytes, people: int,
-    tolerated: float = 0.1, calibration: float = 0.1,
+    tolerated: float = 0.1, release: str = RECOMMENDED,
 ) -> None:  # fmt: skip
     """Put a campaign into a store, whose rounds a server then runs.
 
@@ -441,8 +446,8 @@ async def open_campaign(
     campaign : Campaign
     directory : bytes, 32
         Public key of the directory that clients trust.
-    people, tolerated, calibration
-        As of `CampaignPlan`; shares are rounded to millionths.
+    people, tolerated, release
+        As of `campaign_plan`; shares are rounded to millionths, and a release is a text.
 
     Raises
     ------
@@ -452,14 +457,14 @@ async def open_campaign(
     instance("campaign", campaign, Campaign)
     with input_errors():
         check_directory(directory)
-    CampaignPlan(campaign, people, tolerated, calibration)  # or it says why not
+    instance("release", release, str)
+    campaign_plan(campaign, people, tolerated, release)  # or it says why not
     row = (
-        campaign.digest, campaign.to_json(), directory, people, round(tolerated * MICRO),
-        round(calibration * MICRO),
+        campaign.digest, campaign.to_json(), directory, people, round(tolerated * MICRO), release
     )  # fmt: skip
     sql = (
-        "INSERT INTO round_campaigns (digest, document, directory, people, tolerated_ppm, "
-        "calibration_ppm) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"
+        "INSERT INTO round_campaigns (digest, document, directory, people, tolerated_ppm, release) "
+        "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"
     )
     try:
         await database.run([Statement(sql, [row], expected=1)])
@@ -467,11 +472,12 @@ async def open_campaign(
         raise InputError("campaign must be new, but the store has it") from None
 
 
-async def plan_of(database: Database, text: str, numbers: tuple[int, int, int]) -> CampaignPlan:
+async def plan_of(
+    database: Database, text: str, people: int, tolerated_ppm: int, release: str
+) -> CampaignPlan:
     """Return the plan of a campaign with the sums of all its rounds that are over."""
-    people, tolerated, calibration = numbers
     campaign = Campaign.from_json(text)
-    plan = CampaignPlan(campaign, people, tolerated / MICRO, calibration / MICRO)
+    plan = campaign_plan(campaign, people, tolerated_ppm / MICRO, release)
     sql = "SELECT number FROM round_rounds WHERE campaign = $1 AND state = $2 ORDER BY number"
     for (number,) in await rows_of(database, (int,), sql, campaign.digest, OVER):
         sql = (
@@ -491,13 +497,10 @@ async def released(database: Database, digest: str) -> tuple[Campaign, Released]
     InputError
         The store has no such campaign.
     """
-    sql = (
-        "SELECT document, people, tolerated_ppm, calibration_ppm FROM round_campaigns "
-        "WHERE digest = $1"
-    )
-    rows = await rows_of(database, (str, int, int, int), sql, digest)
+    sql = "SELECT document, people, tolerated_ppm, release FROM round_campaigns WHERE digest = $1"
+    rows = await rows_of(database, (str, int, int, str), sql, digest)
     if not rows:
         raise InputError(f"digest must be of a campaign that the store has, got {digest!r}")
     check_document(database, rows[0][0], digest)
-    plan = await plan_of(database, rows[0][0], rows[0][1:])
+    plan = await plan_of(database, *rows[0])
     return plan.campaign, plan.released()

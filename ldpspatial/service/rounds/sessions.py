@@ -30,7 +30,7 @@ from client_sdk.rounds.shared import (
     SharesOut,
     Step,
 )
-from ldpspatial.release.distributed.adaptive.campaign_plan import Ints, SessionSum
+from ldpspatial.release.distributed.campaigns.plan import Ints, SessionSum
 from ldpspatial.release.distributed.sums.secure_aggregation import AbortedError, Server
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.rounds.tables import rows_of

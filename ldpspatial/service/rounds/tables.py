@@ -8,7 +8,7 @@ from client_sdk.rounds import Campaign
 from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement, StoreError
 from ldpspatial.service.tables import checked
 
-VERSION = 2
+VERSION = 3
 
 TABLES = (
     "CREATE TABLE round_store (version {whole} NOT NULL)",
@@ -17,10 +17,10 @@ TABLES = (
     "most {whole} NOT NULL)",
     "CREATE TABLE round_identities (campaign TEXT NOT NULL, number {whole} NOT NULL, "
     "identity {bytes} NOT NULL, UNIQUE (campaign, identity), UNIQUE (campaign, number))",
-    # people, tolerated_ppm and calibration_ppm are those of the plan.
+    # people, tolerated_ppm and release are those of the plan.
     "CREATE TABLE round_campaigns (digest TEXT NOT NULL UNIQUE, document TEXT NOT NULL, "
     "directory {bytes} NOT NULL, people {whole} NOT NULL, tolerated_ppm {whole} NOT NULL, "
-    "calibration_ppm {whole} NOT NULL)",
+    "release TEXT NOT NULL)",
     # state is gathering, summing or over; came is how many asked for seats, once these are dealt.
     "CREATE TABLE round_rounds (campaign TEXT NOT NULL, number {whole} NOT NULL, "
     "document TEXT NOT NULL, state TEXT NOT NULL, came {whole} NOT NULL DEFAULT 0, "

@@ -1,6 +1,7 @@
 """``rounds``: from a new campaign to its map, as an operator does it."""
 
 import asyncio
+import csv
 import json
 from pathlib import Path
 
@@ -31,13 +32,14 @@ def campaign_of(store: Path) -> Campaign:
     return Campaign.from_json(store.with_name("campaign.json").read_text())
 
 
-def opened(store: Path) -> str:
+def opened(store: Path, *release: str) -> str:
     """Open the campaign, with a directory in the same store; return its digest."""
     document = store.with_name("campaign.json")
     told = succeed("rounds", "directory", store, document, "--most", 1000).output
     key = told.removeprefix("Directory: ").strip()
     assert len(bytes.fromhex(key)) == KEY_BYTES
-    told = succeed("rounds", "open", store, document, "--directory", key, "--people", 300).output
+    start = ("rounds", "open", store, document, "--directory", key, "--people", 300)
+    told = succeed(*start, *release).output
     digest = campaign_of(store).digest
     assert told == f"Open: {digest}\n"
     return digest
@@ -60,14 +62,14 @@ def test_who_expects_too_few_people_for_sums_is_told(store: Path) -> None:
     assert "Warning: a round has about 33 people, and a sum needs 90" in told.stderr
 
 
-def hold_a_round(store: Path, digest: str) -> None:
+def hold_a_round(store: Path, digest: str, length: int = 64) -> None:
     """Put a round with one sum into the store, as the service does: all are in the north-east."""
 
     async def act() -> None:
         held = await open_store(store)
         statements = new_session(digest, 1, {number: bytes(100) for number in range(95)})
         name = statements[0].rows[0][0]
-        total = packed(np.array([0, 0, 0, 90], dtype=np.int64))
+        total = packed(np.array([0] * (length - 1) + [90], dtype=np.int64))
         await held.database.run([
             Statement("INSERT INTO round_rounds (campaign, number, document, state) "
                       "VALUES ($1, 1, '', 'over')", [(digest,)]),
@@ -111,14 +113,72 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     told = succeed("rounds", "map", store, digest, "--out", out).output
     assert "distributed differential privacy, epsilon 2, per user" in told
     assert {path.name for path in out.iterdir()} == {
-        "campaign.json", "density.npy", "heatmap.png", "summary.json",
+        "campaign.json", "density.npy", "lower.npy", "upper.npy", "heatmap.png", "summary.json",
     }  # fmt: skip
-    density = np.load(out / "density.npy")
-    assert density[4:, 4:].sum() == pytest.approx(1)
+    density, lower, upper = (np.load(out / f"{n}.npy") for n in ("density", "lower", "upper"))
+    assert density[7, 7] == pytest.approx(1)
+    assert 0.5 < lower[7, 7] < density[7, 7] <= upper[7, 7] <= 1
+    assert lower[0, 0] == 0 < upper[0, 0]
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["claim"]["epsilon"], summary["survivors"]) == (2.0, 90)
     assert "new or empty folder" in refusal("rounds", "map", store, digest, "--out", out)
     succeed("rounds", "map", store, digest, "--out", out, "--overwrite")
+
+
+def test_regions_are_told_with_intervals(store: Path, tmp_path: Path) -> None:
+    digest = opened(store)
+    hold_a_round(store, digest)
+    grid = campaign_of(store).grid
+    south, west = grid.center(0, 0)  # middles of the outermost cells
+    north, east = grid.center(7, 7)
+    regions = tmp_path / "regions.csv"
+    middle = (south + north) / 2
+    regions.write_text(
+        "name,south,west,north,east\n"
+        f"south,{south},{west},{middle},{east}\n"
+        f"north,{middle},{west},{2 * north - middle},{east + 1}\n"
+    )
+    out = tmp_path / "map"
+    start = ("rounds", "map", store, digest, "--regions", regions, "--level", 0.9)
+    told = succeed(*start, "--out", out).output
+    assert "interval of 90%" in told
+    with (out / "regions.csv").open() as stream:
+        rows = {row["name"]: row for row in csv.DictReader(stream)}
+    assert float(rows["north"]["share"]) == pytest.approx(1)
+    assert 0.5 < float(rows["north"]["lower"]) < 1
+    assert float(rows["south"]["upper"]) < 0.5
+    assert rows["south"]["method"] == "levels"
+    found = json.loads((out / "regions.geojson").read_text())
+    assert (found["level"], found["reports"]) == (0.9, 90)
+    away = refusal(*start[:-3], tmp_path / "none.csv", "--out", tmp_path / "other")
+    assert away.startswith("--regions ")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_histogram_has_a_map_without_intervals(store: Path, tmp_path: Path) -> None:
+    digest = opened(store, "--release", "adaptive-hierarchical:c=1")
+    hold_a_round(store, digest, length=4)
+    out = tmp_path / "map"
+    succeed("rounds", "map", store, digest, "--out", out)
+    assert np.load(out / "density.npy")[4:, 4:].sum() == pytest.approx(1)
+    assert not (out / "lower.npy").exists()
+    told = refusal("rounds", "map", store, digest, "--out", out, "--regions", tmp_path / "x.csv")
+    assert told.startswith("--regions must be left out of a campaign that grows a histogram")
+
+
+@pytest.mark.parametrize(
+    ("release", "why"),
+    [
+        ("laplace", "release must be distributed-levels or adaptive-hierarchical, got 'laplace'"),
+        ("nowhere:Thing", "release must be distributed-levels or adaptive-hierarchical, got 'nowh"),
+        ("distributed-levels:aim=people", "aim must be distance or cells"),
+        ("adaptive-hierarchical:asked=every round", "asked must be once"),
+    ],
+)
+def test_only_what_rounds_collect_is_opened(store: Path, release: str, why: str) -> None:
+    document = store.with_name("campaign.json")
+    start = ("rounds", "open", store, document, "--directory", "2" * 64, "--people", 300)
+    assert why in refusal(*start, "--release", release)
 
 
 def test_what_cannot_be_opened_is_refused(store: Path, tmp_path: Path) -> None:

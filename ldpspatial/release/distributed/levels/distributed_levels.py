@@ -15,6 +15,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
+from ldpspatial.release.distributed.sums.cohort import NoisySum
 from ldpspatial.release.level_sums import Aim, measure, of_wide_areas, planned
 from ldpspatial.validate import MICRO, one_of
 
@@ -77,17 +78,7 @@ class DistributedLevels(OneVisit):
             inside = leaves >> 2 * (tree.depth - level)
             seen = self.cohort.sum(answers(inside, nodes), micro / MICRO, 1, rng)
             survivors.append(seen.survivors)
-            if not seen.survivors:
-                return NoisyLevel.unmeasured(level, nodes)
-            # Survivors, at random among all, stand in for those who fail in this round.
-            scale = clients / seen.survivors
-            sums = seen.counts.astype(np.float64) * scale
-            variance = (seen.deviation * scale) ** 2
-            one = noise_deviation(micro / MICRO, 1) ** 2
-            # Of k times the noise of a shard (3 + 1 / one) / k, which is discrete Laplace noise's;
-            # more than 3 is in its atoms, for which there is the step.
-            excess = min((3 * one + 1) / max(seen.deviation**2, 1 / 3), 3.0)
-            return NoisyLevel(level, nodes, sums, variance, scale - 1, step=scale, excess=excess)
+            return noisy_level(level, nodes, seen, clients, micro / MICRO)
 
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         budget = Budget(epsilon)
@@ -98,7 +89,7 @@ class DistributedLevels(OneVisit):
             noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
             first, parts = planned(sqrt(2) * clients / noise, micro, tree.depth, self.aim)
             wide = 0
-            if self.aim == "distance" and noise**2 >= MOSTLY_NONE:
+            if self.aim == "distance" and asks_wide_areas(noise):
                 wide = of_wide_areas(first, parts, tree.depth)
             levels = measure(tree, whole, first, [parts[0] - wide, *parts[1:]], ask, wide)
         found = combined(tree, levels)
@@ -110,6 +101,46 @@ class DistributedLevels(OneVisit):
             "survivors": min(survivors, default=clients),
         }
         return Published(found.density, micro / MICRO, facts, found)
+
+
+def asks_wide_areas(deviation: float) -> bool:
+    """Tell whether a part of epsilon for wide areas is worth what single cells lose by it.
+
+    Where most noise is 0, a tenth of epsilon more makes it rarer by a third and more.
+
+    Parameters
+    ----------
+    deviation : float
+        Of the noise of all of epsilon, in people.
+    """
+    return deviation**2 >= MOSTLY_NONE
+
+
+def noisy_level(level: int, nodes: Ints, seen: NoisySum, people: int, epsilon: float) -> NoisyLevel:
+    """Return what sums over some people tell of all: survivors, at random, stand in for the others.
+
+    Parameters
+    ----------
+    level : int
+    nodes : (m,) int64 array
+        Ascending.
+    seen : NoisySum
+        In the order of the nodes.
+    people : int
+        Whom the sums are to stand for, ``seen.survivors`` at least.
+    epsilon : float > 0
+        Of these sums.
+    """
+    if not seen.survivors:
+        return NoisyLevel.unmeasured(level, nodes)
+    scale = people / seen.survivors
+    sums = seen.counts.astype(np.float64) * scale
+    one = noise_deviation(epsilon, 1) ** 2
+    # Of k times the noise of a shard (3 + 1 / one) / k, which is discrete Laplace noise's;
+    # more than 3 is in its atoms, for which there is the step.
+    excess = min((3 * one + 1) / max(seen.deviation**2, 1 / 3), 3.0)
+    variance = (seen.deviation * scale) ** 2
+    return NoisyLevel(level, nodes, sums, variance, scale - 1, step=scale, excess=excess)
 
 
 def answers(inside: Ints, nodes: Ints) -> sparse.csr_array:

@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk import Device
 from client_sdk.rounds import Ask, Campaign, Participant, Step, Told
-from ldpspatial.release.distributed.adaptive import campaign_plan
+from ldpspatial.release.distributed.campaigns import plan
 from ldpspatial.service.database import Statement
 from ldpspatial.service.rounds.accounts import accounts
 from tests.support.round_campaigns import CAMPAIGN, PEOPLE, Clock, opened, people, started
@@ -184,7 +184,7 @@ def test_on_a_circle_too_and_each_device_asks_for_its_neighbours_alone(
         rounds=1, most_clients=12, least_honest=3, micro_epsilon=12_000_000, sensitivity=1,
         server="honest",
     )  # fmt: skip
-    monkeypatch.setattr(campaign_plan, "ALL_NEIGHBOURS", 0)
+    monkeypatch.setattr(plan, "ALL_NEIGHBOURS", 0)
 
     async def run() -> None:
         play = Play(tmp_path, clock, "answer", campaign)

@@ -1,45 +1,23 @@
-"""The plan of a campaign: which tree each round asks by, and the map of the sums."""
+"""A campaign that grows a histogram: which tree each round asks by, and the map of the sums."""
 
 import numpy as np
 import pytest
 
 from client_sdk import CollectionError
-from client_sdk.rounds import RoundDocument
 from ldpspatial.errors import InputError
-from ldpspatial.release.distributed.adaptive.campaign_plan import CampaignPlan, Ints, SessionSum
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
-from ldpspatial.release.distributed.noise.polya import sum_of_shares
-from ldpspatial.release.distributed.sums.secure_sum import encode
+from ldpspatial.release.distributed.campaigns import HistogramPlan, SessionSum
+from tests.support.campaign_sums import played, summed
 from tests.support.crowds import crowd
 from tests.support.round_devices import a_campaign
 
 CAMPAIGN = a_campaign(rounds=20, most_clients=100, least_honest=50, sensitivity=1, most_length=400)
 
 
-def summed(document: RoundDocument, cells: Ints, rng: np.random.Generator) -> SessionSum:
-    """Return what a secure sum of people in these cells comes to, by the device's own rule."""
-    vectors = [document.asked.vector(3, *divmod(cell, 8)) for cell in cells.tolist()]
-    noise = sum_of_shares(
-        len(cells), document.honest, document.micro_epsilon / 1e6, document.length, rng
-    )
-    total = encode(np.sum(vectors, axis=0, dtype=np.int64) + noise, 1 << document.bits)
-    return SessionSum(len(cells), len(cells), total)
-
-
-def played(plan: CampaignPlan, cells: Ints, rng: np.random.Generator) -> list[RoundDocument]:
-    """Let each person take part in a round, as many in each."""
-    documents = []
-    for number, cohort in enumerate(np.array_split(rng.permutation(cells), 20), start=1):
-        document = plan.document(number)
-        documents.append(document)
-        plan.take([summed(document, cohort, rng)])
-    return documents
-
-
 def test_cohorts_are_asked_until_enough_people_were_heard() -> None:
     people = crowd(1900, 8, 1)
     cells = people.visits.indices.astype(np.int64)
-    plan = CampaignPlan(CAMPAIGN, 1900, tolerated=0.2)
+    plan = HistogramPlan(CAMPAIGN, 1900, tolerated=0.2)
     documents = played(plan, cells, np.random.default_rng(2))
     assert plan.rounds_taken == 20
     # 109 people are wanted for four squares: two cohorts of 95. Then 435 for sixteen, five of them.
@@ -61,16 +39,16 @@ def test_cohorts_are_asked_until_enough_people_were_heard() -> None:
 def test_the_plan_follows_from_the_sums_alone() -> None:
     cells = crowd(950, 8, 3).visits.indices.astype(np.int64)
     rng = np.random.default_rng(4)
-    plan = CampaignPlan(CAMPAIGN, 950, tolerated=0.2)
+    plan = HistogramPlan(CAMPAIGN, 950, tolerated=0.2)
     kept: list[list[SessionSum]] = []
     for number, cohort in enumerate(np.array_split(cells, 20), start=1):
-        again = CampaignPlan(CAMPAIGN, 950, tolerated=0.2)
+        again = HistogramPlan(CAMPAIGN, 950, tolerated=0.2)
         for sums in kept:
             again.take(sums)
         document = again.document(number)
         assert document == plan.document(number)
         # Every third cohort comes to nothing, and every fifth was not held.
-        found = summed(document, cohort, rng)
+        found = summed(document, cohort, 8, rng)
         sums = [] if number % 5 == 0 else [found]
         if number % 3 == 0:
             sums = [SessionSum(len(cohort), 0, None)]
@@ -81,7 +59,7 @@ def test_the_plan_follows_from_the_sums_alone() -> None:
 
 def test_more_people_than_were_expected_do_no_harm() -> None:
     cells = crowd(1900, 8, 5).visits.indices.astype(np.int64)
-    plan = CampaignPlan(CAMPAIGN, 300, tolerated=0.2)
+    plan = HistogramPlan(CAMPAIGN, 300, tolerated=0.2)
     documents = played(plan, cells, np.random.default_rng(6))
     assert len({d.asked for d in documents}) <= 3
     assert sum(map(int, str(plan.released().facts["asked"]).split())) == 1900
@@ -90,12 +68,12 @@ def test_more_people_than_were_expected_do_no_harm() -> None:
 def test_vectors_stay_as_short_as_the_campaign_says() -> None:
     short = a_campaign(rounds=20, most_clients=100, least_honest=50, sensitivity=1, most_length=10)
     cells = crowd(1900, 8, 7).visits.indices.astype(np.int64)
-    plan = CampaignPlan(short, 1900, tolerated=0.2)
+    plan = HistogramPlan(short, 1900, tolerated=0.2)
     assert {d.length for d in played(plan, cells, np.random.default_rng(8))} == {4}
 
 
 def test_a_campaign_without_a_sum_gives_the_uniform_map() -> None:
-    plan = CampaignPlan(CAMPAIGN, 100)
+    plan = HistogramPlan(CAMPAIGN, 100)
     for _ in range(20):
         plan.take([SessionSum(90, 0, None)])
     found = plan.released()
@@ -106,7 +84,7 @@ def test_a_campaign_without_a_sum_gives_the_uniform_map() -> None:
 
 def test_the_claim_names_those_who_may_collude_alike_everywhere() -> None:
     campaign = a_campaign(most_clients=100, least_honest=50, sensitivity=1, colluding_ppm=50_000)
-    plan = CampaignPlan(campaign, 1000, tolerated=0.2)
+    plan = HistogramPlan(campaign, 1000, tolerated=0.2)
     assert plan.document(1).honest == 75
     conditions = " ".join(plan.released().claim.conditions)
     assert "at most 5 % of a shard's clients omit or reveal their noise" in conditions
@@ -115,12 +93,12 @@ def test_the_claim_names_those_who_may_collude_alike_everywhere() -> None:
 
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="people must be a whole number from 1"):
-        CampaignPlan(CAMPAIGN, 0)
+        HistogramPlan(CAMPAIGN, 0)
     with pytest.raises(InputError, match=r"tolerated must leave more than the 10 clients"):
-        CampaignPlan(a_campaign(colluding_ppm=100_000, sensitivity=1), 100, tolerated=0.95)
+        HistogramPlan(a_campaign(colluding_ppm=100_000, sensitivity=1), 100, tolerated=0.95)
     with pytest.raises(CollectionError, match="honest must be at least 50"):
-        CampaignPlan(a_campaign(least_honest=50, colluding_ppm=100_000), 100, tolerated=0.42)
-    plan = CampaignPlan(CAMPAIGN, 100)
+        HistogramPlan(a_campaign(least_honest=50, colluding_ppm=100_000), 100, tolerated=0.42)
+    plan = HistogramPlan(CAMPAIGN, 100)
     for number in (0, 2):
         with pytest.raises(InputError, match="number must be that of the next round"):
             plan.document(number)
@@ -132,10 +110,10 @@ def test_of_thousands_each_has_some_dozens_of_neighbours_if_the_server_is_truste
     limits = {"most_clients": 10_000, "least_honest": 5000, "sensitivity": 1}
     for server, degree in (("any", 9999), ("honest", 70)):
         campaign = a_campaign(**limits, colluding_ppm=100_000, server=server)
-        plan = CampaignPlan(campaign, 10_000, tolerated=0.1)
+        plan = HistogramPlan(campaign, 10_000, tolerated=0.1)
         document = plan.document(1)
         document.verify(campaign)
         assert (document.server, document.degree) == (server, degree)
         assert ("circle" in plan.released().claim.conditions[-1]) == (server == "honest")
     small = a_campaign(most_clients=100, least_honest=50, sensitivity=1, server="honest")
-    assert CampaignPlan(small, 100, tolerated=0.2).document(1).degree == 99
+    assert HistogramPlan(small, 100, tolerated=0.2).document(1).degree == 99
