@@ -48,7 +48,7 @@ LEAD_S = 8  # for the server to start before the first round
 def play_rounds(
     people: int, number: int, seconds: int, epsilon: float, failing: float, kills: int, seed: int
 ) -> None:
-    """Play a campaign of an adaptive histogram: devices with ledgers, a server, the map.
+    """Play a campaign of the recommended levels: devices with ledgers, a server, the map.
 
     Everybody draws one of the rounds, enrols with the directory, and answers the five steps of a
     secure sum with a position of a synthetic city. The server is killed on the way, and started
@@ -144,7 +144,7 @@ async def opened(store: Path, campaign: Campaign, people: int) -> bytes:
     made = await make_store(store)
     await make_round_tables(made.database)
     directory = await open_directory(made.database, campaign.digest, 2 * people)
-    await open_campaign(made.database, campaign, directory, people, TOLERATED, calibration=1.0)
+    await open_campaign(made.database, campaign, directory, people, TOLERATED)
     await made.close()
     return directory
 

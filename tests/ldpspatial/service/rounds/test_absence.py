@@ -331,7 +331,7 @@ def test_a_store_that_cannot_be_read_is_not_taken_for_one_without_rounds(
             with pytest.raises(StoreError, match="connection was lost"):
                 await has_rounds(database)
         await database.run([Statement("UPDATE round_store SET version = 1")])
-        with pytest.raises(StoreError, match="must be of version 2, got 1: open new campaigns"):
+        with pytest.raises(StoreError, match="must be of version 3, got 1: open new campaigns"):
             await has_rounds(database)
         await database.run([Statement("DROP TABLE round_store")])
         assert not await has_rounds(database)
