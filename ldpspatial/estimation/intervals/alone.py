@@ -13,9 +13,10 @@ narrow and wrong. The reports alone (:mod:`.fisher`) need no prior and hold on e
 - else leaves cells to the field, and of each region asks the reports alone if the field's interval
   is more than .6 or .3 times as wide.
 
-The first is told by conjugate gradients, and of some cells how wide the reports leave them, so
-that the inverse of the information is found only where it is needed. The numbers were chosen on
-four squares of two cities, with a look at maps unlike any city, and hold on others
+Widths of the field's are held against theirs without :mod:`.crowds`, which are nothing that it is
+sure of. The first is told by conjugate gradients, and of some cells how wide the reports leave
+them, so that the inverse of the information is found only where it is needed. The numbers were
+chosen on four squares of two cities, with a look at maps unlike any city, and hold on others
 (docs/experiments/region-intervals.md).
 """
 
@@ -76,7 +77,7 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
     inside = _possible(sampled)
     look = _look(centred, inside)
     part = PART_CONTRADICTED if look.contradicted else PART
-    sure = field if level == LEVEL else posterior(sampled, LEVEL)
+    sure = posterior(sampled, LEVEL, crowded=False)
     if not sum(map(sure.width_of, _blocks(field.density.shape))) >= part * look.blocks:
         return field
     both = _Both(field, sure, partial(reports_alone, centred, inside), part)
@@ -98,7 +99,8 @@ class _Both:
     Attributes
     ----------
     field, sure : Uncertainty
-        The field's, and those at LEVEL.
+        The field's, and those at LEVEL without the crowds that no report shows: what it is sure of
+        by itself is held against the reports.
     ask : callable
         Returns what the reports tell; seconds on 64 cells a side.
     part : float

@@ -9,6 +9,9 @@ cells, (sum w f)^2 / sum (w f)^2, of the region or of all that is not in it, whe
 The numbers were found on six squares of two cities, the 3 with a look at five others, and hold on
 these (docs/experiments/region-intervals.md). They are no theorem: a map unlike all of these, such
 as one with everybody in a few cells, may lie outside more often.
+
+Of regions of more than one cell the upper end is moved by what a crowd may be that few reports do
+not show (:mod:`.crowds`).
 """
 
 import warnings
@@ -22,6 +25,7 @@ from ldpspatial.channels.reach import disk_radius
 from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.posterior import UNTRUSTED
+from ldpspatial.estimation.intervals.crowds import Crowds
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     is_conditional,
@@ -71,8 +75,11 @@ def samples_of(estimate: Estimate) -> Array:
     return np.asarray(found.samples)
 
 
-def posterior(estimate: Estimate, level: float) -> Uncertainty:
-    """Return intervals from samples; errors are those of :func:`samples_of`."""
+def posterior(estimate: Estimate, level: float, crowded: bool = True) -> Uncertainty:
+    """Return intervals from samples; errors are those of :func:`samples_of`.
+
+    ``crowded``: whether those of regions reach as far up as a crowd may that no report shows.
+    """
     samples = samples_of(estimate)
     mean = samples.mean(0)
     flat = samples.reshape(len(samples), -1)
@@ -81,6 +88,7 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
     errors = standard_errors(level)
     farther = errors / standard_errors(read)
     patches = Patches(mean, RADIUS * disk_radius(estimate.channel))
+    crowds = Crowds(samples)
 
     def of_unit(unit: Array) -> tuple[float, float]:
         inside = effective_cells(unit * mean)
@@ -89,10 +97,14 @@ def posterior(estimate: Estimate, level: float) -> Uncertainty:
             lower, upper = of_unit(1 - unit)
             return 1 - upper, 1 - lower
         share = np.float64(share_of(mean, unit))
-        reach = farther * (np.quantile(flat @ unit.ravel(), ends) - share)
+        shares = flat @ unit.ravel()
+        reach = farther * (np.quantile(shares, ends) - share)
         open_ = errors * float(np.sqrt(patches.variance(unit)))
         drawn = _drawn_out(share, reach[0], reach[1], open_, inside)
-        return float(drawn[0]), float(drawn[1])
+        lower, upper = float(drawn[0]), float(drawn[1])
+        if crowded and np.count_nonzero(unit) > 1:  # a cell's interval is the same as a region's
+            upper = min(upper + farther * crowds.reach(shares, read), 1.0)
+        return lower, upper
 
     reach = farther * (np.quantile(samples, ends, axis=0) - mean)
     of_cells = errors * np.sqrt(patches.of_cells())

@@ -23,6 +23,7 @@ from ldpspatial.estimation.intervals.alone import (
 )
 from ldpspatial.estimation.intervals.doubt import CONTRADICTED, divisions, telling
 from ldpspatial.estimation.intervals.fisher import fisher, reports_alone
+from ldpspatial.estimation.intervals.posterior import posterior
 from tests.support.fields import reports
 
 Array = NDArray[np.float64]
@@ -89,7 +90,8 @@ def test_where_reports_tell_little_the_field_is_taken_as_it_is() -> None:
     np.testing.assert_array_equal(chosen.upper, field.upper)
     look = _look(centred(found), None)
     assert not look.contradicted
-    assert sum(map(field.width_of, _blocks((CELLS, CELLS)))) < PART * look.blocks
+    sure = posterior(found, 0.95, crowded=False)
+    assert sum(map(sure.width_of, _blocks((CELLS, CELLS)))) < PART * look.blocks
 
 
 def test_one_report_more_changes_no_method() -> None:
@@ -107,7 +109,7 @@ def test_regions_are_asked_of_the_reports_where_cells_stay_with_the_field(
     chosen, field = (cell_intervals(found, level, method) for method in ("auto", "posterior"))
     mean = centred(found)
     alone_ = cell_intervals(mean, level, "fisher")
-    sure = cell_intervals(found, method="posterior"), cell_intervals(mean, method="fisher")
+    sure = posterior(found, 0.95, crowded=False), cell_intervals(mean, method="fisher")
     assert (chosen.method, chosen.of_regions) == ("posterior", "posterior or fisher")
     assert chosen.moved
     assert share_intervals(found, level, "auto").method == "posterior or fisher"
