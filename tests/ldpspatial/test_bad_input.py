@@ -1153,6 +1153,19 @@ DOCUMENTED = {
         },
         {"regions": "regions region_weights", "area": "area regions"},
     ),
+    "collecting.region_shares.level_region_shares": Row(
+        region_shares.level_region_shares,
+        lambda _: {
+            "found": LEVELS,
+            "regions": [regions.Region("south", np.ones(LEVELS.density.shape) / 2)],
+        },
+        {
+            "found": (None, "levels", 3, MAP),
+            "regions": (*NO_REGIONS, [regions.Region("other grid", np.ones((7, 7)))]),
+            "level": number(0, 1, -1, 95),
+        },
+        {"regions": "regions region_weights"},
+    ),
     "collecting.region_changes.region_changes": Row(
         region_changes.region_changes,
         lambda _: {
