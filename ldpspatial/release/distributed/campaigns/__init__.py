@@ -59,7 +59,7 @@ def campaign_plan(
     >>> plan = campaign_plan(campaign, people=2000, tolerated=0.2)
     >>> first = plan.document(1)
     >>> first.asked, first.clients, first.threshold, first.honest
-    (Asked(levels=(2,), nodes=()), 100, 80, 75)
+    (Asked(levels=(3,), nodes=()), 100, 80, 75)
     """
     known = (DistributedLevels.name, AdaptiveHierarchical.name)
     found: Release | None = None
