@@ -297,22 +297,26 @@ def map_(
     with result_folder(out, overwrite, inputs, MAP_FILES) as folder:
         (folder / "campaign.json").write_text(campaign.to_json(), encoding="utf-8")
         np.save(folder / "density.npy", found.density)
+        held = {}
         if found.levels is not None:
             sure = level_intervals(found.levels, level)
             np.save(folder / "lower.npy", sure.lower)
             np.save(folder / "upper.npy", sure.upper)
+            held = {"interval_level": level}
         if shares is not None:
             write_csv(folder / "regions.csv", shares)
             write_geojson(folder / "regions.geojson", campaign.grid, shares)
         figure = window_maps_figure(campaign.grid, {campaign.name: found.density})
         save_figure(figure, folder / "heatmap.png")
         claim = {**dataclasses.asdict(found.claim), "conditions": list(found.claim.conditions)}
-        summary = {"campaign": campaign.digest, "claim": claim, "level": level, **found.facts}
+        summary = {"campaign": campaign.digest, "claim": claim, **held, **found.facts}
         write_json(folder / "summary.json", summary)
     show(campaign.name, {"claim": str(found.claim)})
     if shares is not None:
         rows = [[row.region.name, *_in_words(row.share)] for row in shares.rows]
-        show_table("Shares of the people", ["region", "share", f"interval of {level:.0%}"], rows)
+        show_table(
+            "Shares of the people", ["region", "share", f"interval of {100 * level:g} %"], rows
+        )
     click.echo(f"Written to {out}")
 
 

@@ -84,8 +84,6 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     """
     if isinstance(wanted, str):
         wanted = [wanted]
-    ours = _ours()
-    names = [*ours, *extension_names(ENTRY_POINTS, ours)]
     if not isinstance(wanted, Iterable):
         raise InputError(f"releases must be names or releases, got {wanted!r}")
     pairs = wanted.items() if isinstance(wanted, Mapping) else ((None, each) for each in wanted)
@@ -94,7 +92,10 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
         for each in (own or "", given):
             if not isinstance(each, (str, Release)):
                 raise InputError(f"releases must be names or releases, got {each!r}")
-        label, release = _labelled(given, ours, names)
+        if isinstance(given, Release):
+            label, release = label_of(given), _dataclass(given)
+        else:
+            label, release = with_values(*split(given))
         label = own or label
         if label in found:
             raise InputError(f"releases must have different labels, got {label!r} twice")
@@ -106,37 +107,22 @@ def find_releases(wanted: "Iterable[str | Release] | Mapping[str, Release]") -> 
     return found
 
 
-def _labelled(
-    given: "str | Release", ours: Mapping[str, Release], names: Iterable[str]
-) -> tuple[str, Release]:
-    """Return a release that is given itself, by its name, or as ``module:Name``; and its label."""
-    if isinstance(given, Release):
-        return label_of(given), _dataclass(given)
-    name, values = split(given)
-    if name == Matched.name:
-        return _matched(values)
-    before, colon, rest = name.partition(":")
-    if colon and before in ours:
-        raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
-    release = ours.get(name) or _extension(name)
-    if release is None:
-        raise InputError(
-            f"releases must be of {', '.join([*names, Matched.name])}, or module:Name, "
-            f"got {given!r}"
-        )
-    changed = with_parameters(_dataclass(release), name, values) if values else _dataclass(release)
-    return label_of(changed, name, release, [asked for asked, _ in values]), changed
-
-
 def with_values(name: str, values: Sequence[tuple[str, object]]) -> tuple[str, Release]:
-    """Return a release by its name, with other values of some parameters, and its label.
+    """Return the label of a release, and the release by its name with other values of parameters.
 
     Errors are those of :func:`find_releases`.
     """
     if name == Matched.name:
         return _matched(values)
-    ((_, usual),) = find_releases([name]).items()
-    release = with_parameters(usual, name, values)
+    ours = _ours()
+    before, colon, rest = name.partition(":")
+    if colon and before in ours:
+        raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
+    usual = ours.get(name) or _extension(name)
+    if usual is None:
+        known = [*ours, *extension_names(ENTRY_POINTS, ours), Matched.name]
+        raise InputError(f"releases must be of {', '.join(known)}, or module:Name, got {name!r}")
+    release = with_parameters(_dataclass(usual), name, values) if values else _dataclass(usual)
     return label_of(release, name, usual, [asked for asked, _ in values]), release
 
 

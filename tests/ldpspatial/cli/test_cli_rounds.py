@@ -121,6 +121,7 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     assert lower[0, 0] == 0 < upper[0, 0]
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["claim"]["epsilon"], summary["survivors"]) == (2.0, 90)
+    assert (summary["interval_level"], summary["level"]) == (0.95, 3)
     assert "new or empty folder" in refusal("rounds", "map", store, digest, "--out", out)
     succeed("rounds", "map", store, digest, "--out", out, "--overwrite")
 
@@ -141,7 +142,7 @@ def test_regions_are_told_with_intervals(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "map"
     start = ("rounds", "map", store, digest, "--regions", regions, "--level", 0.9)
     told = succeed(*start, "--out", out).output
-    assert "interval of 90%" in told
+    assert "interval of 90 %" in told
     with (out / "regions.csv").open() as stream:
         rows = {row["name"]: row for row in csv.DictReader(stream)}
     assert float(rows["north"]["share"]) == pytest.approx(1)
