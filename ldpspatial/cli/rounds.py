@@ -12,7 +12,7 @@ from client_sdk import Grid
 from client_sdk.rounds import Campaign
 from ldpspatial.cli.documents import blamed, read_document
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
-from ldpspatial.cli.options import grid_options, make_grid
+from ldpspatial.cli.options import Finite, grid_options, make_grid
 from ldpspatial.cli.output import result_folder, show, show_table
 from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.cli.series import Length, Moment
@@ -75,7 +75,7 @@ def rounds() -> None:
 @grid_options
 @click.option("--cells", type=int, default=64, show_default=True,
               help="Cells along a side, a power of two.")  # fmt: skip
-@click.option("--epsilon", type=click.FloatRange(1 / MILLION, 20), required=True,
+@click.option("--epsilon", type=Finite(1 / MILLION, 20), required=True,
               help="What one person loses at most.")  # fmt: skip
 @click.option("--start", type=Moment(), required=True, help="When the first round opens.")
 @click.option("--every", type=Length(), required=True,
@@ -84,7 +84,7 @@ def rounds() -> None:
               help="Number of rounds, each of other people.")  # fmt: skip
 @click.option("--clients", type=int, default=100, show_default=True,
               help="Most people of one secure sum.")  # fmt: skip
-@click.option("--colluding", type=float, default=0.1, show_default=True,
+@click.option("--colluding", type=Finite(0, 1, max_open=True), default=0.1, show_default=True,
               help="Share of them who may collude with the server.")  # fmt: skip
 @click.option("--least", type=int, default=None,
               help="Fewest honest people of a sum; by default half of --clients.")  # fmt: skip
@@ -127,7 +127,8 @@ def new(name: str, out: Path, **options: Any) -> None:
     write_document(out, made.to_json())
     show(made.name, {
         "id": made.digest,
-        "epsilon": f"{options['epsilon']:g} of each person, in one of {made.rounds} rounds",
+        "epsilon": f"{made.micro_epsilon / MILLION:g} of each person, "
+        f"in one of {made.rounds} rounds",
         "sums": f"of at most {clients} people, who send at most {made.most_length} numbers each",
     })  # fmt: skip
     click.echo(f"Written to {out}")
@@ -166,7 +167,7 @@ def directory(store: str, document: Path, most: int) -> None:
               help="Public key of the directory.")  # fmt: skip
 @click.option("--people", type=click.IntRange(1), required=True,
               help="How many people are expected in all rounds together.")  # fmt: skip
-@click.option("--tolerated", type=float, default=0.1, show_default=True,
+@click.option("--tolerated", type=Finite(0, 1, max_open=True), default=0.1, show_default=True,
               help="Share of a sum's people who may fail.")  # fmt: skip
 @click.option("--release", default="distributed-levels", show_default=True,
               metavar="NAME[:PARAMETER=VALUE]", help="What sums are for, see below.")  # fmt: skip
@@ -254,7 +255,7 @@ def status(store: str, digest: str) -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the map.")
 @click.option("--regions", type=click.Path(path_type=Path),
               help="File of regions: tell the share of the people in each.")  # fmt: skip
-@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
+@click.option("--level", type=Finite(0, 1, min_open=True, max_open=True), default=0.95,
               show_default=True, help="How often one interval is to hold.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace an earlier map there.")
 def map_(

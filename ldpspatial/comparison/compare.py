@@ -22,6 +22,7 @@ from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS, check_metrics
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.one_thread import in_one_thread
 from ldpspatial.places.users import Positions, UserCells, user_cells
+from ldpspatial.release.local import Matched
 from ldpspatial.release.registry import find_releases
 from ldpspatial.release.release import Release
 from ldpspatial.validate import (
@@ -169,7 +170,7 @@ def compare_people(
             raise InputError(
                 f"users must be at most {least}, the number of those inside the map, got {number}"
             )
-    named = find_releases(releases)
+    named = _for_sides(find_releases(releases), people)
     if jobs is not None:
         jobs = processes("jobs", jobs)
     data = str(data)
@@ -198,6 +199,14 @@ def compare_people(
         if progress is not None:
             progress(done, len(runs))
     return table_of(rows[run.key] for run in runs)
+
+
+def _for_sides(named: Mapping[str, Release], sides: Iterable[int]) -> Mapping[str, Release]:
+    """Refuse releases that run on maps of another side alone, before any run."""
+    for release, side in product(named.values(), sides):
+        if isinstance(release, Matched):
+            release.check_side(side)
+    return named
 
 
 def _is_measured(row: Row | None, scoring: Scoring) -> bool:

@@ -72,7 +72,7 @@ def wanted_epsilon(
     >>> [round(wanted_epsilon(0.1, 10_000, 4**i, cohort, 1, 1), 3) for i in (1, 2, 3)]
     [0.011, 0.045, 0.181]
     """
-    shards = len(cohort.shards(clients))
+    shards = cohort.shard_count(clients)
     deviation = calibration * clients / (2 * length * sqrt(shards))
     return epsilon_for(scale * deviation, sensitivity)
 
@@ -102,7 +102,7 @@ def wanted_people(
     in_one = 2 * length * noise_deviation(epsilon, sensitivity) / (calibration * scale)
     people = max(in_one, float(LEAST_MEAN * length))
     while people <= most:
-        shards = len(cohort.shards(max(ceil(people), 1)))
+        shards = cohort.shard_count(max(ceil(people), 1))
         if in_one * sqrt(shards) <= people:
             break
         people = in_one * sqrt(shards)
@@ -113,7 +113,7 @@ def split_threshold(
     clients: int, epsilon: float, cohort: Cohort, scale: int, sensitivity: int
 ) -> float:
     """Return two standard deviations of a count's noise at an epsilon, in people."""
-    shards = len(cohort.shards(clients))
+    shards = cohort.shard_count(clients)
     return 2 * sqrt(shards) * noise_deviation(epsilon, sensitivity) / scale
 
 

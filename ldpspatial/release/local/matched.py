@@ -22,6 +22,7 @@ from ldpspatial.release.local.coordinates.square_wave import SquareWave
 from ldpspatial.release.local.geo.planar_laplace import RATES, PlanarLaplace
 from ldpspatial.release.local.geo.sem_geo_i import SemGeoI, least_epsilon
 from ldpspatial.release.local.local_release import LocalRelease, square_side
+from ldpspatial.release.parameters import label_of
 from ldpspatial.release.release import Fact, Released
 from ldpspatial.validate import (
     MAX_EPSILON,
@@ -106,7 +107,7 @@ class Matched(LocalRelease):
     @property
     def label(self) -> str:
         """What tables call it: which release, matched to which."""
-        return f"{self.inner.name} matched to {self.to.name}"
+        return f"{label_of(self.inner)} matched to {label_of(self.to)}"
 
     @input_errors()
     def match(self, epsilon: float) -> Match:
@@ -143,7 +144,7 @@ class Matched(LocalRelease):
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Run the release inside on users whose cells are known."""
         match = self.match(epsilon)
-        self._check_side(square_side(self.name, users))
+        self.check_side(square_side(self.name, users))
         return self._of(match.inner.release(users, match.epsilon, rng), epsilon)
 
     def run(
@@ -153,10 +154,11 @@ class Matched(LocalRelease):
         check_generator(rng)
         instance("grid", grid, Grid)
         match = self.match(epsilon)
-        self._check_side(grid.cells)
+        self.check_side(grid.cells)
         return self._of(match.inner.run(points, grid, match.epsilon, rng), epsilon)
 
-    def _check_side(self, side: int) -> None:
+    def check_side(self, side: int) -> None:
+        """Refuse a map of another side than that on which it is matched."""
         if side != self.cells:
             raise InputError(
                 f"the map must have {self.cells} x {self.cells} cells, on which {self.label} is "

@@ -218,8 +218,11 @@ class RoundApi:
         return session, seat
 
     def _running(self, request: Request) -> Running:
-        running = self._rounds.running(_digest(request))
+        digest = _digest(request)
+        running = self._rounds.running(digest)
         if running is None:
+            if self._rounds.is_unloaded(digest):
+                raise Problem(503, "The campaign cannot be run for now.", headers=AGAIN)
             raise Problem(404, "There is no campaign of this digest.")
         return running
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 
+from client_sdk import ClientError
 from client_sdk.rounds import Campaign, RoundDocument
 from client_sdk.rounds.shared import Step, check_directory, check_seat_request
 from ldpspatial.errors import InputError
@@ -36,7 +37,7 @@ from ldpspatial.service.database import ChangedStoreError, Database, Statement, 
 from ldpspatial.service.failure_log import FailureLog
 from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, unpacked
 from ldpspatial.service.rounds.tables import check_document, forgotten, only_who_asked, rows_of
-from ldpspatial.validate import input_errors, instance
+from ldpspatial.validate import input_errors, instance, number_in
 
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
@@ -141,6 +142,7 @@ class RoundServer:
         self._database = database
         self._now = now
         self._campaigns: dict[str, Running] = {}
+        self._unloaded: set[str] = set()
         self._sessions: dict[str, Session] = {}
         self._ticking = asyncio.Lock()
         self._failures = FailureLog()
@@ -151,7 +153,12 @@ class RoundServer:
             self._database, (str,), "SELECT digest FROM round_campaigns"
         ):
             if digest not in self._campaigns:
-                self._campaigns[digest] = await self._loaded(digest)
+                try:
+                    self._campaigns[digest] = await self._loaded(digest)
+                except (InputError, ClientError) as error:
+                    # Of another version, say: the others go on, and its people are told to wait.
+                    self._failures.tell(f"campaign {digest} cannot be loaded: {error}")
+                    self._unloaded.add(digest)
 
     async def run(self) -> None:
         """Move on what is due, for ever; a store that does not do it is tried again."""
@@ -186,6 +193,10 @@ class RoundServer:
     def running(self, digest: str) -> Running | None:
         """Return a campaign."""
         return self._campaigns.get(digest)
+
+    def is_unloaded(self, digest: str) -> bool:
+        """Tell whether the store has a campaign that could not be loaded."""
+        return digest in self._unloaded and digest not in self._campaigns
 
     def session(self, name: str) -> Session | None:
         """Return a session of a round that runs."""
@@ -458,10 +469,10 @@ async def open_campaign(
     with input_errors():
         check_directory(directory)
     instance("release", release, str)
-    campaign_plan(campaign, people, tolerated, release)  # or it says why not
-    row = (
-        campaign.digest, campaign.to_json(), directory, people, round(tolerated * MICRO), release
-    )  # fmt: skip
+    number_in("tolerated", tolerated, "[0, 1)")
+    tolerated_ppm = round(tolerated * MICRO)
+    campaign_plan(campaign, people, tolerated_ppm / MICRO, release)  # as it will be loaded
+    row = campaign.digest, campaign.to_json(), directory, people, tolerated_ppm, release
     sql = (
         "INSERT INTO round_campaigns (digest, document, directory, people, tolerated_ppm, release) "
         "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING"

@@ -236,6 +236,16 @@ def test_a_folder_of_something_else_is_left_alone(points: Path, tmp_path: Path) 
     assert [entry.name for entry in tmp_path.iterdir()] == ["people.csv"]
 
 
+def test_a_release_matched_on_other_maps_is_refused_before_any_run(
+    points: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    told = refusal(*asked(points, out, "--release", "matched:inner=k-rr,to=dam,cells=15"))
+    assert "k-rr matched to dam is matched" in told
+    assert "cells" in told
+    assert not (out / "runs.jsonl").exists()
+
+
 def test_runs_that_cannot_be_read_are_told_by_the_name_of_the_option(
     points: Path, tmp_path: Path
 ) -> None:

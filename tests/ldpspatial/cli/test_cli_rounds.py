@@ -208,6 +208,37 @@ def test_what_cannot_be_opened_is_refused(store: Path, tmp_path: Path) -> None:
     assert digest == campaign_of(store).digest
 
 
+def test_numbers_that_are_none_are_refused_and_epsilon_is_told_as_the_document_has_it(
+    store: Path, tmp_path: Path
+) -> None:
+    start = ("rounds", "new", "x", "--plane", "0,0,8", "--start", "2030-01-01T11:00Z", "--every",
+             "1h", "--cells", 8, "--out", tmp_path / "x.json")  # fmt: skip
+    for option, value in (
+        ("--epsilon", "nan"),
+        ("--epsilon", "inf"),
+        ("--colluding", "nan"),
+        ("--colluding", "inf"),
+        ("--colluding", "-0.1"),
+    ):
+        epsilon = () if option == "--epsilon" else ("--epsilon", 1)
+        told = refusal(*start, *epsilon, option, value)
+        assert f"Invalid value for '{option}': {value}" in told
+    told = succeed(*start, "--epsilon", "0.0000015").output
+    assert "2e-06 of each person" in told
+    digest = opened(store, "--release", "adaptive-hierarchical")
+    told = refusal("rounds", "map", store, digest, "--out", tmp_path / "m", "--level", "nan")
+    assert "Invalid value for '--level': nan" in told
+
+
+def test_what_is_stored_of_a_campaign_is_what_was_checked(store: Path) -> None:
+    """At most 81 of 100 honest: a share that rounds to a tenth leaves 80, and is refused."""
+    path = store.with_name("least.json")
+    succeed("rounds", "new", *NEW, "--least", 81, "--out", path)
+    start = ("rounds", "open", store, path, "--directory", "2" * 64, "--people", 300)
+    told = refusal(*start, "--tolerated", "0.0999999999")
+    assert "honest must be at least 81" in told
+
+
 def test_a_back_up_holds_sums_and_nothing_that_people_sent(store: Path, tmp_path: Path) -> None:
     digest = opened(store)
     hold_a_round(store, digest)

@@ -59,6 +59,8 @@ def test_a_release_with_a_label_of_its_own_keeps_it() -> None:
 def test_a_release_matched_to_another_is_named() -> None:
     found = find_releases(["matched:inner=sem-geo-i,to=dam,cells=8", "dam"])
     assert found == {"sem-geo-i matched to dam": Matched(SemGeoI(), Dam(), 8), "dam": Dam()}
+    found = find_releases(["matched:inner=sem-geo-i:size=2,to=dam,cells=8"])
+    assert list(found) == ["sem-geo-i:size=2 matched to dam"]
     with pytest.raises(InputError, match="different labels"):
         find_releases([Matched(SemGeoI(), Dam(), 8), "matched:inner=sem-geo-i,to=dam,cells=9"])
 

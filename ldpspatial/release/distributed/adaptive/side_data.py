@@ -119,7 +119,7 @@ class SideData:
         trace = self.rounds_of(users, positive, epsilon, rng)
         final = last_revealed(trace)
         tree = final.tree
-        shards = len(self.histogram.cohort.shards(final.asked))
+        shards = self.histogram.cohort.shard_count(final.asked)
         has, has_not = final.counts.reshape(-1, 2).T
         proportion, lower, upper = proportion_interval(
             has, has_not, final.deviation, self.confidence, shards
@@ -169,7 +169,7 @@ class SideData:
         """Split and remove by the widths that the best round still possible would allow."""
         tree = step.tree
         ahead = step.best / step.asked  # people in it for each that was asked now
-        shards = len(self.histogram.cohort.shards(step.best))
+        shards = self.histogram.cohort.shard_count(step.best)
         # The adaptive threshold is two deviations of the least noise that is still possible.
         deviation = ahead * step.threshold / 2
         has, has_not = ahead * step.counts.reshape(-1, 2).T

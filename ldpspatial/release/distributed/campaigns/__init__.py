@@ -7,7 +7,6 @@ from ldpspatial.release.distributed.campaigns.histogram_plan import HistogramPla
 from ldpspatial.release.distributed.campaigns.levels_plan import LevelsPlan
 from ldpspatial.release.distributed.campaigns.plan import CampaignPlan, SessionSum
 from ldpspatial.release.distributed.levels.distributed_levels import DistributedLevels
-from ldpspatial.release.parameters import split
 from ldpspatial.release.registry import find_releases
 from ldpspatial.release.release import Release
 
@@ -40,8 +39,8 @@ def campaign_plan(
         Share of a session's clients that may fail.
     release : str or Release
         `DistributedLevels` or `AdaptiveHierarchical`, or a text such as "distributed-levels",
-        "distributed-levels:aim=cells" or "adaptive-hierarchical:c=1". Its cohort, rounds and depth
-        are those of the campaign.
+        "distributed-levels:aim=cells" or "adaptive-hierarchical:c=1". Cohort, rounds and depth are
+        those of the campaign, and must be left out.
 
     Raises
     ------
@@ -64,7 +63,7 @@ def campaign_plan(
     known = (DistributedLevels.name, AdaptiveHierarchical.name)
     found: Release | None = None
     # Of a text only these are looked up: nothing that a store names is loaded.
-    if not isinstance(release, str) or split(release)[0] in known:
+    if not isinstance(release, str) or release.partition(":")[0] in known:
         (found,) = find_releases([release]).values()
     if isinstance(found, DistributedLevels):
         return LevelsPlan(campaign, people, tolerated, found)

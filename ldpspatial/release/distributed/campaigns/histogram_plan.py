@@ -27,12 +27,13 @@ class HistogramPlan(CampaignPlan):
     campaign, people, tolerated
         As of `CampaignPlan`.
     histogram : AdaptiveHierarchical
-        Its cohort, rounds and depth are those of the campaign.
+        With cohort, rounds and depth of its class: those of the campaign take their place.
 
     Raises
     ------
     InputError
-        A bad argument, or a histogram that asks people more than once.
+        A bad argument, a cohort, rounds or depth of its own, or a histogram that asks people more
+        than once.
     client_sdk.ClientError
         The campaign allows no such round.
     """
@@ -45,7 +46,7 @@ class HistogramPlan(CampaignPlan):
         histogram: AdaptiveHierarchical | None = None,
     ) -> None:
         super().__init__(campaign, people, tolerated)
-        given = AdaptiveHierarchical() if histogram is None else histogram
+        given = self._left_open(histogram or AdaptiveHierarchical(), "cohort", "rounds", "depth")
         if given.asked != "once":
             raise InputError(f"asked must be once, as each person has one round, got {given.asked}")
         self._histogram = replace(

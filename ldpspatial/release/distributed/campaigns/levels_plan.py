@@ -60,12 +60,13 @@ class LevelsPlan(CampaignPlan):
     campaign, people, tolerated
         As of `CampaignPlan`.
     levels : DistributedLevels
-        Its cohort is that of the campaign.
+        With the cohort of its class: that of the campaign takes its place.
 
     Raises
     ------
     InputError
-        A bad argument, or single cells are asked for and the campaign's vectors are too short.
+        A bad argument, a cohort of its own, or single cells are asked for and the campaign's
+        vectors are too short.
     client_sdk.ClientError
         The campaign allows no such round.
     """
@@ -78,7 +79,7 @@ class LevelsPlan(CampaignPlan):
         levels: DistributedLevels | None = None,
     ) -> None:
         super().__init__(campaign, people, tolerated)
-        given = DistributedLevels() if levels is None else levels
+        given = self._left_open(levels or DistributedLevels(), "cohort")
         self._levels = replace(given, cohort=self.cohort)
         self._tree = Quadtree((campaign.grid.cells,) * 2, even=True)
         self._parts: list[int] = []  # rounds of the first level and of those below it
@@ -169,10 +170,10 @@ class LevelsPlan(CampaignPlan):
         # A sum over k cohorts has k times the variance, and stands for k times as many people.
         deviation = sqrt(asked.variance * self._parts[here] / below)
         divided = nodes_to_divide(asked, deviation)
-        if divided is None:
+        most = self.campaign.most_length // 4
+        if divided is None or not most:
             turn.rounds = self.campaign.rounds - sum(each.rounds for each in self._turns[:-1])
             return
-        most = self.campaign.most_length // 4
         if divided.sum() > most:  # those of the most people
             order = np.argsort(np.where(divided, -asked.sums, np.inf), kind="stable")
             divided = np.isin(np.arange(len(divided)), order[:most])

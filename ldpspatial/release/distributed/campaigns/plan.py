@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from ldpspatial.release.distributed.sums.secure_sum import decode
 from ldpspatial.release.release import Release, Released
 from ldpspatial.validate import MICRO, number_in, whole_number
 
+Kind = TypeVar("Kind", bound=Release)
 Ints = NDArray[np.int64]
 MILLION = 10**6
 MOST_PEOPLE = 1 << 32
@@ -142,6 +143,16 @@ class CampaignPlan(ABC):
             threshold=self.threshold, colluding=self.colluding, neighbours=self.neighbours,
             server=self.campaign.server,
         )  # fmt: skip
+
+    def _left_open(self, release: Kind, *fields: str) -> Kind:
+        """Return a release that leaves fields as its class has them, for the campaign to fill."""
+        usual = type(release)()
+        for name in fields:
+            if getattr(release, name) != getattr(usual, name):
+                raise InputError(
+                    f"{name} must be left to the campaign, got {getattr(release, name)!r}"
+                )
+        return release
 
     def _claim(self, release: Release, *more: str) -> PrivacyClaim:
         """Return a release's claim with more conditions, and what rounds rest on."""

@@ -122,10 +122,26 @@ class Cohort:
         >>> Cohort(shard_size=4).shards(10)
         [4, 3, 3]
         """
+        return [size for size, number in self.shard_sizes(clients) for _ in range(number)]
+
+    def shard_sizes(self, clients: int) -> list[tuple[int, int]]:
+        """Return each size of a shard, larger first, and how many shards have it.
+
+        Examples
+        --------
+        >>> Cohort(shard_size=4).shard_sizes(10), Cohort(shard_size=4).shard_sizes(8)
+        ([(4, 1), (3, 2)], [(4, 2)])
+        """
         total = whole_number("clients", clients, 1, MAX_CLIENTS)
-        number = -(-total // int(self.shard_size))
+        number = self.shard_count(total)
         small, larger = divmod(total, number)
-        return [small + 1] * larger + [small] * (number - larger)
+        sizes = [(small + 1, larger), (small, number - larger)]
+        return [each for each in sizes if each[1]]
+
+    def shard_count(self, clients: int) -> int:
+        """Return how many shards there are."""
+        total = whole_number("clients", clients, 1, MAX_CLIENTS)
+        return -(-total // int(self.shard_size))
 
     def threshold(self, clients: int) -> int:
         """Return t, the fewest survivors of a shard of that many clients for which it is revealed.
@@ -155,9 +171,8 @@ class Cohort:
         variance, in a shard that is revealed.
         """
         check_epsilon(epsilon)
-        sizes, numbers = np.unique(self.shards(clients), return_counts=True)
         shares = 0.0
-        for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
+        for size, number in self.shard_sizes(clients):
             # E[V; V >= t] for binomial V of n and p is n p P(V' >= t - 1), V' of n - 1 and p. That
             # chance is an incomplete beta function: scipy.stats takes as long to load as a run.
             stays = 1 - self.drop_out
@@ -186,8 +201,10 @@ class Cohort:
             "the number of clients is public, and who fails, which does not depend on the data",
         ]
         if clients is not None:
-            sizes = self.shards(clients)
-            conditions.append(f"{len(sizes)} disjoint shards of at most {sizes[0]} clients")
+            most = self.shard_sizes(clients)[0][0]
+            conditions.append(
+                f"{self.shard_count(clients)} disjoint shards of at most {most} clients"
+            )
         return PrivacyClaim("distributed", epsilon, neighbours="zero", conditions=(*conditions,))
 
     @property

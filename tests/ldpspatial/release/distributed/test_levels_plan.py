@@ -115,6 +115,11 @@ def test_rounds_without_a_sum_leave_a_map(silent: range) -> None:
 
 def test_vectors_are_no_longer_than_the_campaign_says() -> None:
     cells = cells_of(1900, 32, 9)
+    for longest in (1, 2, 3):  # no room for the children of any node
+        plan = LevelsPlan(campaign(32, 20.0, longest), 1900, tolerated=0.2)
+        documents = played(plan, cells, np.random.default_rng(10))
+        assert {document.asked for document in documents} == {Asked(levels=(0,))}
+        assert plan.released().density.sum() == pytest.approx(1)
     for longest in (4, 70, 300):
         plan = LevelsPlan(campaign(32, 20.0, longest), 1900, tolerated=0.2)
         documents = played(plan, cells, np.random.default_rng(10))
@@ -169,6 +174,12 @@ def test_intervals_hold_the_people_who_were_heard() -> None:
     assert np.mean(held["bands"]) > 0.91
 
 
+def test_any_number_of_people_may_be_expected() -> None:
+    """Four thousand million of them: shards are counted and not listed."""
+    for kind in (LevelsPlan, HistogramPlan):
+        assert kind(campaign(), 2**32, tolerated=0.2).document(1).round == 1
+
+
 def test_a_campaign_collects_what_it_is_told() -> None:
     for release, kind in (
         ("distributed-levels", LevelsPlan),
@@ -180,5 +191,16 @@ def test_a_campaign_collects_what_it_is_told() -> None:
     for wrong in ("laplace", "nowhere:Thing", "distributed-levels:keep=3"):
         with pytest.raises(InputError, match=r"release must be|release distributed-levels"):
             campaign_plan(campaign(), 1900, 0.2, wrong)
+    for own, field in (
+        ("distributed-levels:shard_size=7", "cohort"),
+        ("adaptive-hierarchical:drop_out=0.2", "cohort"),
+        ("adaptive-hierarchical:rounds=3", "rounds"),
+        ("adaptive-hierarchical:depth=3", "depth"),
+    ):
+        with pytest.raises(InputError, match=f"{field} must be left to the campaign"):
+            campaign_plan(campaign(), 1900, 0.2, own)
+    for text in ("distributed-levels:", "distributed-levels:aim"):
+        with pytest.raises(InputError, match="parameters must be name=value"):
+            campaign_plan(campaign(), 1900, 0.2, text)
     with pytest.raises(InputError, match="asked must be once"):
         campaign_plan(campaign(), 1900, 0.2, "adaptive-hierarchical:asked=every round")

@@ -1,6 +1,7 @@
 """Nobody is late because the server was: killed, standing still, without its store, or behind."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,10 +12,10 @@ from starlette.applications import Starlette
 
 from client_sdk.rounds import Ask, Step
 from ldpspatial.service.database import Statement, StoreError
-from ldpspatial.service.rounds.server import RoundServer, Running
+from ldpspatial.service.rounds.server import RoundServer, Running, open_campaign
 from ldpspatial.service.rounds.tables import has_rounds
 from tests.support.round_campaigns import CAMPAIGN, PEOPLE, Clock, opened, people, started
-from tests.support.round_devices import START
+from tests.support.round_devices import START, a_campaign
 from tests.support.round_sessions import Mortal, Players, a_database, a_session, play
 from tests.support.round_visits import Visitor, app_of, call
 
@@ -373,3 +374,34 @@ def test_a_process_that_another_one_overtook_sends_nobody_away(scene: Scene) -> 
         await scene.database.close()
 
     asyncio.run(run())
+
+
+def test_a_campaign_that_cannot_be_loaded_stops_no_other(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its people are told to come again, not that there is no such campaign."""
+    other = a_campaign(rounds=2, most_clients=PEOPLE, least_honest=3)
+
+    async def run() -> None:
+        database, directory = await opened(tmp_path)
+        await open_campaign(database, other, directory, people=24, tolerated=0.2)
+        sql = "UPDATE round_campaigns SET release = 'of later times' WHERE digest = $1"
+        await database.run([Statement(sql, [(CAMPAIGN.digest,)])])
+        rounds = await started(database, clock)
+        await rounds.tick()
+        assert rounds.running(CAMPAIGN.digest) is None
+        running = rounds.running(other.digest)
+        assert running is not None
+        assert running.document is not None
+        app = app_of(database, rounds)
+        for digest, status in ((CAMPAIGN.digest, 503), (other.digest, 200), ("0" * 64, 404)):
+            assert (await call(app, Ask("GET", f"/rounds/{digest}"))).status == status
+        await database.run([Statement(sql.replace("of later times", "distributed-levels"),
+                                      [(CAMPAIGN.digest,)])])  # fmt: skip
+        await rounds.tick()
+        assert (await call(app, Ask("GET", f"/rounds/{CAMPAIGN.digest}"))).status == 200
+        await database.close()
+
+    with caplog.at_level(logging.ERROR, "ldpspatial"):
+        asyncio.run(run())
+    assert f"campaign {CAMPAIGN.digest} cannot be loaded: release must be" in caplog.text
