@@ -39,15 +39,16 @@ def played(
     """
     keys = {json.dumps(case): case for case in setup.some(cases)}
     store = RunFolder(setup.out / FOLDER, {"study": setup.name}, str(setup.seed))
-    rows = store.rows()
-    missing = [key for key in keys if key not in rows]
-    with setup.pool() as pool:
-        found = pool.map(play, (keys[key] for key in missing))
-        for key, results in zip(
-            missing, tracked(found, setup.name, total=len(missing)), strict=True
-        ):
-            rows[key] = {"results": [asdict(each) for each in results]}  # type: ignore[call-overload]
-            store.add(key, rows[key])
+    with store.held():
+        rows = store.rows()
+        missing = [key for key in keys if key not in rows]
+        with setup.pool() as pool:
+            found = pool.map(play, (keys[key] for key in missing))
+            for key, results in zip(
+                missing, tracked(found, setup.name, total=len(missing)), strict=True
+            ):
+                rows[key] = {"results": [asdict(each) for each in results]}  # type: ignore[call-overload]
+                store.add(key, rows[key])
     return [
         result(**{name: _whole(value) for name, value in fields.items()})
         for key in keys

@@ -1,6 +1,7 @@
 """What experiments with runs of their own ask for, and where their results go."""
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 from experiments.generated import generated, write_page
 from experiments.sources import data_option
 from experiments.tables import DOCS
+from ldpspatial.comparison.workers import end_with
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.plotting.heat_map import save_figure
 from ldpspatial.validate import processes
@@ -103,7 +105,9 @@ class Setup:
     def pool(self) -> ProcessPoolExecutor:
         """Return as many processes as --jobs asks for."""
         jobs = processes("--jobs", self.jobs)
-        return ProcessPoolExecutor(None if jobs == -1 else jobs)
+        return ProcessPoolExecutor(
+            None if jobs == -1 else jobs, initializer=end_with, initargs=(os.getpid(),)
+        )
 
     def publish(self, text: str, shown: Mapping[str, Figure], kept: Mapping[str, Figure]) -> None:
         """Print the text; save figures; with --write put the text and ``shown`` into docs.

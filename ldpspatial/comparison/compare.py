@@ -1,11 +1,10 @@
 """Releases x epsilons x people -> a tidy table: a row for every run."""
 
-import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -19,6 +18,7 @@ from client_sdk import Grid
 from ldpspatial.comparison.folder import RunFolder, table_of
 from ldpspatial.comparison.runs import SCHEMA, TRUTHS, Row, Run, Scoring, play, versions
 from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS, check_metrics
+from ldpspatial.comparison.workers import end_with, keep_loaded
 from ldpspatial.errors import InputError, LdpSpatialError
 from ldpspatial.one_thread import in_one_thread
 from ldpspatial.places.users import Positions, UserCells, user_cells
@@ -113,7 +113,7 @@ def compare(
     Raises
     ------
     InputError
-        A bad argument, or a folder that holds something else.
+        A bad argument, or a folder that holds something else, or in which somebody else plays.
 
     Examples
     --------
@@ -188,16 +188,17 @@ def compare_people(
         Run(label, release, epsilon, number, side, repeat, data, root)
         for side, number, (label, release), epsilon, repeat in settled
     ]
-    rows = store.rows() if store else {}
-    missing = [run for run in runs if not _is_measured(rows.get(run.key), scoring)]
-    done = len(runs) - len(missing)
-    for key, row in _played(missing, people, scoring, jobs, rows):
-        rows[key] = row
-        done += 1
-        if store:
-            store.add(key, row)
-        if progress is not None:
-            progress(done, len(runs))
+    with store.held() if store else nullcontext():
+        rows = store.rows() if store else {}
+        missing = [run for run in runs if not _is_measured(rows.get(run.key), scoring)]
+        done = len(runs) - len(missing)
+        for key, row in _played(missing, people, scoring, jobs, rows):
+            rows[key] = row
+            done += 1
+            if store:
+                store.add(key, row)
+            if progress is not None:
+                progress(done, len(runs))
     return table_of(rows[run.key] for run in runs)
 
 
@@ -245,20 +246,12 @@ def _play_for(
     caller: int, run: Run, people: UserCells, scoring: Scoring, earlier: Row | None
 ) -> Keyed:
     """Play a run for the process of that number, which may be this one or another."""
+    if os.getpid() != caller:
+        end_with(caller)
     found = _play(run, people, scoring, earlier)
     if os.getpid() != caller:
-        _settle()
+        keep_loaded()
     return found
-
-
-@cache
-def _settle() -> None:
-    """Let collections of garbage pass over all that a process has loaded by its first run's end.
-
-    Joblib collects in its processes once a second: a twentieth of their time, but for this.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 @in_one_thread  # so that equal seeds give equal rows, on however many cores

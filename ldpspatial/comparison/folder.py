@@ -4,13 +4,15 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from ldpspatial.comparison.runs import SCHEMA, Row
 from ldpspatial.errors import InputError
+from ldpspatial.files.folder_lock import locked
 from ldpspatial.release.release import Release
 from ldpspatial.validate import file_path
 
@@ -65,6 +67,28 @@ class RunFolder:
             raise InputError(
                 f"folder must be one that can be written, got {str(path)!r}: {error.strerror}"
             ) from None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out: they would play the same runs, and cut lines off at the end.
+
+        Raises
+        ------
+        InputError
+            Somebody else plays in the folder. Where folders cannot be locked nobody is seen.
+        """
+        try:
+            lock = locked(self.path, wait=False)
+        except BlockingIOError:
+            raise InputError(
+                "folder must be one that nothing else plays in, and another comparison does in "
+                f"{self.path}: wait for its end, or take a new folder"
+            ) from None
+        try:
+            yield
+        finally:
+            if lock is not None:
+                os.close(lock)
 
     def rows(self) -> dict[str, Row]:
         """Return the finished runs by key; a line that a crash cut off is taken away."""

@@ -1,8 +1,8 @@
 """Folders in which a command works until its result is whole, and what killed commands left.
 
-The process that makes such a folder holds a lock on it (flock), which ends with the process,
-however that ends. So the next command in the same place knows which ones nobody works in any more,
-and removes them. Other machines may not see such a lock on a file system that they share, so the
+The process that makes such a folder holds a lock on it (:mod:`.folder_lock`), which ends with the
+process. So the next command in the same place knows which ones nobody works in any more, and
+removes them. Other machines may not see such a lock on a file system that they share, so the
 folder's name says on which machine, since which start of it, it was made, and those of others are
 left alone. Where a folder cannot be locked (Windows, most network file systems), none is removed.
 """
@@ -17,10 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from ldpspatial.files.folder_lock import locked
 
 UNFINISHED = re.compile(r"\.ldpspatial-([0-9a-f]{8})-[0-9a-f]{16}\.part")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # one for all containers of a machine, as locks
@@ -76,16 +73,8 @@ def _machine() -> str:
 
 def _locked(folder: Path, wait: bool) -> int | None:
     """Return a descriptor that locks a folder, or None where somebody has it or nobody can."""
-    if fcntl is None:
-        return None
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return descriptor
+    with suppress(BlockingIOError):
+        return locked(folder, wait)
     return None
 
 

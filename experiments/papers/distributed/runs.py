@@ -197,16 +197,19 @@ def play_all(place: Place, settings: Sequence[Setting], setup: Setup, folder: st
     root = np.random.default_rng(setup.seed).bytes(16).hex()
     kept = {"place": place.name, "digest": place.digest}
     store = RunFolder(setup.out / folder, kept, root)
-    rows = store.rows()
-    wanted = [(s, repeat) for s in settings for repeat in range(setup.repeats)]
-    missing = [(s, repeat) for s, repeat in wanted if _key(s, repeat) not in rows]
-    calls = [delayed(_played)(place, s, repeat, store.root) for s, repeat in missing]
-    with Progress() as bar:
-        task = bar.add_task(place.name, total=len(calls))
-        for key, row in Parallel(setup.jobs, return_as="generator_unordered", batch_size=1)(calls):
-            rows[key] = row
-            store.add(key, row)
-            bar.advance(task)
+    with store.held():
+        rows = store.rows()
+        wanted = [(s, repeat) for s in settings for repeat in range(setup.repeats)]
+        missing = [(s, repeat) for s, repeat in wanted if _key(s, repeat) not in rows]
+        calls = [delayed(_played)(place, s, repeat, store.root) for s, repeat in missing]
+        with Progress() as bar:
+            task = bar.add_task(place.name, total=len(calls))
+            for key, row in Parallel(setup.jobs, return_as="generator_unordered", batch_size=1)(
+                calls
+            ):
+                rows[key] = row
+                store.add(key, row)
+                bar.advance(task)
     return Runs([rows[_key(s, repeat)] for s, repeat in wanted])
 
 

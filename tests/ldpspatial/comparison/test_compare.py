@@ -29,6 +29,7 @@ from ldpspatial.comparison.folder import (
 )
 from ldpspatial.comparison.runs import SCHEMA
 from ldpspatial.errors import InputError, SolverError
+from ldpspatial.files import folder_lock
 from ldpspatial.metrics import l1
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.release.non_private import NonPrivate
@@ -365,6 +366,17 @@ def test_of_two_that_begin_a_folder_at_once_one_gives_the_seed(
     assert [each.name for each in tmp_path.iterdir()] == [SETTINGS]
     with pytest.raises(InputError, match="data is 'x'"):
         RunFolder(tmp_path, {"data": "y"}, "own")
+
+
+@pytest.mark.skipif(folder_lock.fcntl is None, reason="folders have no locks there")
+def test_nobody_plays_in_a_folder_in_which_somebody_plays(tmp_path: Path) -> None:
+    first = play(folder=tmp_path)
+    with (
+        RunFolder(tmp_path, {}, "any").held(),
+        pytest.raises(InputError, match=r"another comparison does in .*: wait"),
+    ):
+        play(folder=tmp_path)
+    assert play(folder=tmp_path) == first
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ldpspatial.files import unfinished
+from ldpspatial.files import folder_lock, unfinished
 from ldpspatial.files.unfinished import UNFINISHED, _machine, remove_left, unfinished_folder
 
 LEFT = f".ldpspatial-{_machine()}-0123456789abcdef.part"
 
-needs_locks = pytest.mark.skipif(unfinished.fcntl is None, reason="nothing tells what was left")
+needs_locks = pytest.mark.skipif(folder_lock.fcntl is None, reason="nothing tells what was left")
 
 
 def left_in(place: Path) -> Path:
@@ -67,7 +67,7 @@ def test_what_another_machine_works_in_is_left_alone(
 
 
 def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfinished, "fcntl", None)
+    monkeypatch.setattr(folder_lock, "fcntl", None)
     left = left_in(tmp_path)
     with unfinished_folder(tmp_path) as folder:
         assert set(tmp_path.iterdir()) == {left, folder}
