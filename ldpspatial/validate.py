@@ -239,15 +239,16 @@ def number_array(
         )
     numbers: Array
     if given.dtype == np.float64:
-        numbers = given.copy("K")  # the same order in memory, so that sums round alike
+        # The same order in memory, so that sums round alike. What nobody can change is kept.
+        numbers = given if where is None and _is_frozen(given) else given.copy("K")
     else:
         with np.errstate(over="ignore"):  # what is beyond float64 is infinite, and refused
             numbers = given.astype(np.float64)
     if where is not None:
         numbers[~where] = 0.0
-    good = _within(numbers, interval)
-    if not good.all():
-        bad = ~good
+    ends = (numbers.min(), numbers.max()) if numbers.size else ()  # NaN where one is
+    if not all(_within(end, interval) for end in ends):
+        bad = ~_within(numbers, interval)
         rule = "finite numbers" if interval == FINITE else f"numbers in {interval}"
         at = ", ".join(map(str, np.argwhere(bad)[0]))
         first = float(numbers[bad][0])
@@ -348,6 +349,16 @@ def _ends(interval: str) -> tuple[float, float]:
     """Return the ends of an interval as it is written in the code."""
     low, high = map(float, interval[1:-1].split(","))
     return low, high
+
+
+def _is_frozen(array: NDArray[Any]) -> bool:
+    """Tell whether nobody can write to the memory of an array."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return owner is None
 
 
 def _is_shape(found: tuple[int, ...], wanted: tuple[int | str, ...]) -> bool:

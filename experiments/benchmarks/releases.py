@@ -1,4 +1,4 @@
-"""Speed of the central and distributed releases."""
+"""Speed of releases: the central and distributed ones, and all of many people."""
 
 from fractions import Fraction
 from functools import partial
@@ -21,7 +21,8 @@ USERS, VISITS = 200, 40
 DRAWS = 100_000
 SCALE = 10**6, 453_083
 EVERYBODY, FINE = 10_000_000, 1024
-MANY = [(model, aim) for model in ("central", "distributed") for aim in ("distance", "cells")]
+MANY = [("local", "distance")]
+MANY += [(model, aim) for model in ("central", "distributed") for aim in ("distance", "cells")]
 HEADER = ["what", "ldpspatial", "alternative", "ratio"]
 
 

@@ -278,3 +278,21 @@ def test_processes_are_as_many_as_are_named_or_one_a_core() -> None:
     for bad in (0, -2, 1.5, True, "1", 1 << 17):
         with pytest.raises(InputError, match=f"^jobs must be 1 or more, or -1 .*, got {bad!r}"):
             processes("jobs", bad)
+
+
+def test_an_array_that_nobody_can_write_to_is_kept_and_any_other_is_copied() -> None:
+    values = np.arange(6.0).reshape(2, 3).copy()
+    view = values[:, 1:]
+    view.flags.writeable = False  # and yet what it shows may change
+    for given in (values, view, values.astype(np.float32)):
+        found = number_array("values", given)
+        assert not np.shares_memory(found, given)
+        assert found.flags.writeable
+    values.flags.writeable = False
+    assert np.shares_memory(number_array("values", values[:, 1:]), values)
+    kept = number_array("values", values, where=values > 1)
+    assert not np.shares_memory(kept, values)
+    with pytest.raises(
+        InputError, match=r"values must hold numbers in \[0, 4\], got 5.0 at \[1, 2\]"
+    ):
+        number_array("values", values, interval="[0, 4]")

@@ -200,11 +200,11 @@ class Field(Estimator):
                 stacklevel=4,
             )
         estimates = []
-        for number, (counts, maps) in enumerate(
-            zip(windows, found.maps.swapaxes(0, 1), strict=True)
-        ):
+        for number, counts in enumerate(windows):
             samples = None if found.samples is None else found.samples[:, number]
-            density = self._point_of(maps, operators, known.where(operators))
+            density = self._point_of(
+                found.mean[number], found.blocks[:, number], operators, known.where(operators)
+            )
             likelihood = float(_log_likelihood(channel, counts, density))
             trace = (*(found.trace[:-1] if len(windows) == 1 else ()), likelihood)
             estimates.append(
@@ -216,11 +216,10 @@ class Field(Estimator):
             )  # fmt: skip
         return tuple(estimates)
 
-    def _point_of(self, maps: Array, operators: Stack, where: Mask) -> Array:
-        """Return what is made of (S, d, d) samples; within a block, as their mean has it."""
-        mean = maps.mean(0)
+    def _point_of(self, mean: Array, maps: Array, operators: Stack, where: Mask) -> Array:
+        """Return what is made of (S, k, k) maps by block; inside, as the (d, d) mean has it."""
         blocks = operators.gathered(mean)
-        point = POINTS[self.point](operators.gathered(maps), where)
+        point = POINTS[self.point](maps, where)
         ratio = np.divide(point, blocks, out=np.zeros_like(point), where=blocks > 0)
         by_cell = ratio.repeat(operators.block, axis=0).repeat(operators.block, axis=1)
         return _normal(mean * by_cell[: len(mean), : len(mean)])

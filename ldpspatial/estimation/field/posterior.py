@@ -36,7 +36,7 @@ MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the wav
 FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
 SHORT = 0.04  # step of a chain, below which it mixes slowly
 MOST_ANEW, ANEW = 8, 12  # chains that go on anew; trajectories of a stage, or of half the visits
-STACK = 32  # maps that are looked at together
+STACK = 2_000_000  # cells of maps that are looked at together
 
 
 @dataclass(frozen=True)
@@ -153,16 +153,19 @@ class Found:
 
     Attributes
     ----------
-    maps : (S, W, d, d) array
-        Expected shares by cell of those who reported, one for each sample of the posterior.
+    mean : (W, d, d) array
+        Mean of the expected shares by cell of those who reported.
+    blocks : (S, W, k, k) array
+        The expected shares by block, one map for each sample of the posterior.
     samples : (S, W, d, d) array or None
-        The same drawn: whole numbers of users over their number. None for the map alone.
+        Those by cell drawn: whole numbers of users over their number. None for the map alone.
     posterior : Posterior
     trace : tuple of float
         Mean log-likelihood of the chains after each trajectory, of all windows together.
     """
 
-    maps: Array
+    mean: Array
+    blocks: Array
     samples: Array | None
     posterior: Posterior
     trace: tuple[float, ...]
@@ -219,18 +222,20 @@ def sample(
         maps = every[chosen]
     else:
         maps, posterior = _handed_over(model, around, start, posterior)
-    whole = [_histograms(channel, operators, known, *each) for each in zip(
-        counts, maps.swapaxes(0, 1), strict=True)]  # fmt: skip
-    expected = np.stack(whole, axis=1)
+    users = np.empty((len(maps), len(counts), *channel.input_shape))
+    for window, each in enumerate(counts):
+        _expect(channel, operators, known, each, maps[:, window], users[:, window])
+    mean, blocks = users.mean(0), np.array(operators.gathered(users))
     outside = max(gain_of_outside(channel, each, known.support) for each in counts)
     posterior = replace(posterior, outside=outside)
     if alone:
         verdict = MAP if _moved(samples) else posterior.verdict
-        return Found(expected, None, replace(posterior, verdict=verdict), tuple(trace))
-    drawn = [_drawn(each, int(n), rng) for each, n in zip(whole, model.n.ravel(), strict=True)]
-    users = np.stack(drawn, axis=1)
-    digest = hashlib.sha256(users.tobytes()).hexdigest()
-    return Found(expected, users, replace(posterior, fit=digest), tuple(trace))
+        return Found(mean, blocks, None, replace(posterior, verdict=verdict), tuple(trace))
+    for window, n in enumerate(model.n.ravel()):  # in place: on wide grids they take gigabytes
+        _draw(users[:, window], int(n), rng)
+    users.flags.writeable = False  # so that an estimate needs no copy
+    posterior = replace(posterior, fit=hashlib.sha256(users.data).hexdigest())
+    return Found(mean, blocks, users, posterior, tuple(trace))
 
 
 def _walked(
@@ -338,10 +343,10 @@ def _correlation(prior: FieldPrior, memory: float) -> float:
     return float(np.diag(covariance, 1).mean() / np.diag(covariance).mean())
 
 
-def _histograms(
-    channel: Channel, operators: Stack, known: Known, counts: Array, maps: Array
-) -> Array:
-    """Return the expected histograms by cell of those who reported, given maps by block.
+def _expect(
+    channel: Channel, operators: Stack, known: Known, counts: Array, maps: Array, found: Array
+) -> None:
+    """Write the expected histograms by cell of those who reported, given maps by block.
 
     That is one step of EM from each map. It tells apart the cells of a block as far as these
     reports do, for which the map is constant on it.
@@ -349,32 +354,28 @@ def _histograms(
     fine = operators.by_cell(channel)
     counted = fine.counted(counts)
     empty = np.where(fine.support, 0.0, 1.0)
-    found = np.empty((len(maps), *channel.input_shape))
-    for first in range(0, len(maps), STACK):
-        densities = known.inside(operators, maps[first : first + STACK])
+    together = max(1, STACK // found[0].size)
+    for first in range(0, len(maps), together):
+        densities = known.inside(operators, maps[first : first + together])
         reports = np.maximum(fine.forward(densities), LEAST) + empty
         stepped = densities * fine.adjoint(counted / reports)
-        found[first : first + STACK] = stepped / stepped.sum((1, 2), keepdims=True)
-    return found
+        found[first : first + together] = stepped / stepped.sum((1, 2), keepdims=True)
 
 
-def _drawn(maps: Array, n: int, rng: np.random.Generator) -> Array:
-    """Return shares of n users drawn from (S, d, d) maps.
+def _draw(maps: Array, n: int, rng: np.random.Generator) -> None:
+    """Write shares of n users drawn from (S, d, d) maps into these.
 
     A cell of which a map expects half a user holds none or one. Given the reports, users are less
     at random than independent draws: intervals of these are as wide as needed, or wider.
     """
-    flat = maps.reshape(len(maps), -1)
-    drawn = np.empty_like(flat)
-    fullest = int(flat.mean(0).argmax())  # drawn last: what rounds goes there
+    fullest = int(maps.mean(0).argmax())  # drawn last: what rounds goes there
     ends = [fullest, -1]
-    for shares, users in zip(flat, drawn, strict=True):
-        ordered = shares.copy()
+    for users in maps:
+        ordered = users.flatten()
         ordered[ends] = ordered[ends[::-1]]
-        users[:] = rng.multinomial(n, ordered)
-        users[ends] = users[ends[::-1]]
-    drawn /= n
-    return drawn.reshape(maps.shape)
+        drawn = rng.multinomial(n, ordered)
+        drawn[ends] = drawn[ends[::-1]]
+        users[:] = (drawn / n).reshape(users.shape)
 
 
 def _handed_over(

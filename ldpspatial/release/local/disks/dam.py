@@ -65,8 +65,8 @@ class DiskRelease(LocalRelease):
         claim = self.claim(epsilon)
         side = square_side(self.name, users)
         table = self.table(side, epsilon)
-        at = np.divmod(users.one_cell_each(rng), side)
-        found = estimate(StampChannel(table), play(table, *at, rng), self.rule)
+        counts = play(table, *np.divmod(users.one_cell_each(rng), side), rng)
+        found = estimate(StampChannel(table), counts, self.rule)
         return Released(
             found.density,
             claim,
