@@ -32,6 +32,8 @@ EPSILONS = (1.0, 2.0, 3.5)
 RECTANGLES = 100
 DISCS = 40
 POLYGONS = 20
+DISTRICTS = 20
+WIDEST_TURN = 2.8  # between corners of a star: with a wider one its centre may lie outside
 PEAKS = 0.05  # the fullest twentieth of the cells
 COLUMNS = ("cells", "peaks", "rectangles", "discs", "polygons", "polygon width", "over fisher's",
            "polygon error", "over that of EM")  # fmt: skip
@@ -205,13 +207,48 @@ def polygons(city: City, rng: np.random.Generator) -> Iterable[Array]:
         centre = anyone if found % 2 else rng.random(2)
         corners = int(rng.integers(5, 20))
         turns = np.sort(rng.random(corners)) * 2 * np.pi
-        if np.diff([*turns, turns[0] + 2 * np.pi]).max() > 2.8:  # else the centre may lie outside
+        if np.diff([*turns, turns[0] + 2 * np.pi]).max() > WIDEST_TURN:
             continue
         reach = rng.uniform(0.06, 0.4) * np.exp(0.25 * rng.standard_normal(corners))
         outline = centre + np.column_stack([reach * np.sin(turns), reach * np.cos(turns)])
         if 0.005 < Outline(outline).contains_points(city.points).mean() < 0.95:
             found += 1
             yield outline
+
+
+def districts(city: City, shares: Array, rng: np.random.Generator) -> Iterable[Array]:
+    """Yield small stars around people that hold .02 to .4 of them in some window.
+
+    Parameters
+    ----------
+    city : City
+    shares : (windows, points) array
+        Share of the people at each of its points.
+    rng : numpy Generator
+
+    Yields
+    ------
+    (corners, 2) array in sides of the square
+    """
+    found = 0
+    while found < DISTRICTS:
+        outline = _star(city.points[rng.integers(len(city.points))], rng)
+        if outline is None:
+            continue
+        inside = Outline(outline).contains_points(city.points)
+        if 0.02 < shares[:, inside].sum(1).max() < 0.4:
+            found += 1
+            yield outline
+
+
+def _star(centre: Array, rng: np.random.Generator) -> Array | None:
+    """Return 5 to 15 corners, 1/40 to 1/6 of a side away; None where the centre may be outside."""
+    turns = np.sort(rng.random(int(rng.integers(5, 16)))) * 2 * np.pi
+    if np.diff([*turns, turns[0] + 2 * np.pi]).max() > WIDEST_TURN:
+        return None
+    middle = np.exp(rng.uniform(*np.log([1 / 40, 1 / 6])))
+    reach = middle * np.exp(0.25 * rng.standard_normal(len(turns)))
+    return np.asarray(centre + np.column_stack([reach * np.sin(turns), reach * np.cos(turns)]))
 
 
 def summary(found: Iterable[Held], names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from experiments.changing_cities import CITIES, HELD_BACK, TUNED, ChangingCity, 
 from experiments.cities import City
 from experiments.finished import played
 from experiments.setup import Selection, Setup, experiment
-from experiments.studies.city_intervals import polygons, rectangles
+from experiments.studies.city_intervals import POLYGONS, districts, polygons, rectangles
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import Estimate, Field, StampChannel, recommended, wasserstein
 from ldpspatial.channels.playing import play
@@ -26,14 +26,15 @@ Array = NDArray[np.float64]
 
 # Cells a side, reports a window, epsilon.
 SETTINGS = (
-    (15, 2_000, 1.0), (15, 2_000, 3.5), (15, 20_000, 1.0), (15, 20_000, 3.5), (15, 100_000, 2.0),
-    (15, 100_000, 6.0), (32, 2_000, 3.5), (32, 20_000, 2.0), (32, 100_000, 6.0),
+    (15, 1_000, 0.5), (20, 1_000, 1.0), (32, 1_000, 0.5), (15, 2_000, 1.0), (15, 2_000, 3.5),
+    (15, 20_000, 1.0), (15, 20_000, 3.5), (15, 100_000, 2.0), (15, 100_000, 6.0), (32, 2_000, 3.5),
+    (32, 20_000, 2.0), (32, 100_000, 6.0),
 )  # fmt: skip
 PAIRS = ((0, 6), (0, 3), (3, 4))
 RECTANGLES = 40
 LEVEL = 0.95
-COLUMNS = ("rectangles", "polygons", "first to last", "mean width", "over separate fits'",
-           "these hold", "W2 over each alone's")  # fmt: skip
+COLUMNS = ("rectangles", "polygons", "districts", "first to last", "mean width",
+           "over separate fits'", "these hold", "W2 over each alone's")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Held:
     cells, users : int
     epsilon : float
     coverage : tuple of float
-        Of rectangles and polygons over all pairs of windows, and of both from the first window to
-        the last; of the latter by separate fits, too.
+        Of rectangles, polygons and districts over all pairs of windows, and of all three from the
+        first window to the last; of the latter by separate fits, too.
     widths : tuple of float
         Mean width from the first window to the last, together and by separate fits.
     w2 : float
@@ -58,7 +59,7 @@ class Held:
     cells: int
     users: int
     epsilon: float
-    coverage: tuple[float, float, float, float]
+    coverage: tuple[float, float, float, float, float]
     widths: tuple[float, float]
     w2: float
 
@@ -70,9 +71,10 @@ def window_changes(setup: Setup, most_cells: int) -> None:
     """Coverage of 95 % intervals of changes, from seven windows of eight cities.
 
     People who move by the hour, from where trips begin to where they end, from one city to another,
-    or whose places swell and shrink; 15 and 32 cells a side, 2,000 to 100,000 reports a window,
-    epsilon 1 to 6. Windows are fitted together, and the first and the last alone, too. Runs that
-    were finished are kept in --out and not played again.
+    or whose places swell and shrink; 15 to 32 cells a side, 1,000 to 100,000 reports a window,
+    epsilon .5 to 6; rectangles, polygons, and districts around people. Windows are fitted together,
+    and the first and the last alone, too. Runs that were finished are kept in --out and not played
+    again.
     """
     settings = [each for each in SETTINGS if each[0] <= most_cells]
     cases = product(CITIES, settings, range(setup.repeats))
@@ -102,11 +104,14 @@ def measured(setup: Setup, case: tuple[str, tuple[int, int, float], int]) -> lis
     windows = Field().fit_windows(channel, counts)
     alone = [Field().fit(channel, counts[k]) for k in (0, -1)]
     masks, truths = regions_of(city, cells, rng)
+    drawn = RECTANGLES + POLYGONS
     held = np.array([_held(windows[a], windows[b], masks, truths[:, b] - truths[:, a])
                      for a, b in PAIRS])  # fmt: skip
     apart = _held(*alone, masks, truths[:, -1] - truths[:, 0])
     hits = held[:, 0]
-    coverage = hits[:, :RECTANGLES], hits[:, RECTANGLES:], hits[0], apart[0]
+    coverage = (
+        hits[:, :RECTANGLES], hits[:, RECTANGLES:drawn], hits[:, drawn:], hits[0], apart[0],
+    )  # fmt: skip
     errors = [
         sum(wasserstein(maps[k].density, laws[k]) for k in (0, -1)) for maps in (windows, alone)
     ]
@@ -128,13 +133,15 @@ def reported(channel: StampChannel, law: Array, n: int, rng: np.random.Generator
 def regions_of(
     city: ChangingCity, cells: int, rng: np.random.Generator
 ) -> tuple[list[Array], Array]:
-    """Return weights of rectangles, then of polygons, and the (regions, windows) true shares."""
+    """Return weights of rectangles, polygons and districts, and (regions, windows) true shares."""
     laws = city.laws(cells)
     masks = list(rectangles(cells, RECTANGLES, rng))
     shares = [(laws * mask).sum((1, 2)) for mask in masks]
     south, west, side = city.square
     still = City(city.name, city.square, city.points)
-    for corners in polygons(still, np.random.default_rng(list(CITIES).index(city.name))):
+    outlines = list(polygons(still, np.random.default_rng(list(CITIES).index(city.name))))
+    outlines += districts(still, city.shares, rng)
+    for corners in outlines:
         at = [(south + side * y, west + side * x) for y, x in corners]
         masks.append(polygon(city.grid(cells), at))
         shares.append(city.shares[:, Outline(corners).contains_points(city.points)].sum(1))
@@ -164,11 +171,11 @@ def summary(found: Iterable[Held], names: Iterable[str]) -> str:
 
 
 def _line(group: list[Held]) -> list[str]:
-    rectangle, drawn, last, apart = np.mean([each.coverage for each in group], axis=0)
+    coverage = np.mean([each.coverage for each in group], axis=0)
     width = np.mean([each.widths[0] for each in group])
     ratio = np.exp(np.mean([np.log(each.widths[0] / each.widths[1]) for each in group]))
     w2 = np.exp(np.mean([np.log(each.w2) for each in group]))
     return [
-        f"{rectangle:.3f}", f"{drawn:.3f}", f"{last:.3f}", f"{100 * width:.2f} points",
-        f"{ratio:.2f}", f"{apart:.3f}", f"{w2:.2f}",
+        *(f"{each:.3f}" for each in coverage[:-1]), f"{100 * width:.2f} points",
+        f"{ratio:.2f}", f"{coverage[-1]:.3f}", f"{w2:.2f}",
     ]  # fmt: skip

@@ -151,7 +151,10 @@ def region_changes(
         weights = [part_of(area, covered) for covered in weights]
     rows = []
     for region, covered in zip(regions, weights, strict=True):
-        shares = [float((each * covered).sum()) for each in (intervals.later, intervals.earlier)]
+        shares = [
+            float((each * covered).sum())
+            for each in (intervals.later.people, intervals.earlier.people)
+        ]
         rows.append(RegionChange(region, intervals.of(covered), *shares))
         if progress is not None:
             progress(len(rows), len(regions))

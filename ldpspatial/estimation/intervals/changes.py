@@ -8,21 +8,30 @@ Quantiles of the differences are drawn away from their mean, as those of a share
 in both windows, and their errors may have either sign in a difference: the factor for single cells
 is the same up and down, between the two of a share.
 
-Where a region cuts a cell, people may be in either part of it, but mostly in the same one in both
-windows: streets and houses stay. From where they are inside of cells of 15 to 64 a side, in eight
-cities that change from window to window, the correlation was .4 to 1.0 by city, .8 in the mean
-(``python -m experiments window-changes`` has the cities). So each cut cell adds the variance
-w (1 - w) / 3 times a^2 + b^2 - 1.6 a b for its shares a and b in the two windows.
+What no report tells of a window, mostly stays the same in the next one: streets and houses stay.
+From where people are inside of cells of 15 to 64 a side, in eight cities that change from window to
+window, the correlation was .4 to 1.0 by city, .8 in the mean (``python -m experiments
+window-changes`` has the cities). So what is a variance of a share, a^2 in one window and b^2 in the
+other, is one of a^2 + b^2 - 1.6 a b of the change. That are the people of cells that a region cuts,
+w (1 - w) / 3 times the squares of their shares, and those of patches (:mod:`.patches`). A crowd
+that reports do not show (:mod:`.crowds`) is there in both windows but for a fifth of it, which
+moves the upper end of the change if it is the later one's, and the lower end if it is the earlier
+one's.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.reach import disk_radius
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.area import people_in_area
+from ldpspatial.estimation.intervals.crowds import Crowds
 from ldpspatial.estimation.intervals.interval import WITHIN, Interval, standard_errors
+from ldpspatial.estimation.intervals.patches import RADIUS, Patches
 from ldpspatial.estimation.intervals.posterior import MOST_LEVEL, effective_cells, samples_of
 from ldpspatial.estimation.intervals.regions import check_weights
 from ldpspatial.estimation.result import Estimate
@@ -32,7 +41,37 @@ Array = NDArray[np.float64]
 
 STRETCH = 1.2  # of an interval of many cells, to either side
 CELL = 1.6  # of a single cell
-STAYING = 0.8  # correlation of where people are within a cell, from one window to another
+STAYING = 0.8  # correlation of where people are within a cell or patch, from window to window
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """What is known of the shares in one of two windows.
+
+    Attributes
+    ----------
+    samples : (S, d, d) array
+    people : (d, d) array
+        Their mean, whose sums over a region are its shares.
+    patches : Patches
+    crowds : Crowds
+    """
+
+    samples: Array
+    people: Array
+    patches: Patches
+    crowds: Crowds
+
+    @classmethod
+    def seen(cls, samples: Array, channel: Channel) -> "Window":
+        """Return what samples say of reports that came through a channel."""
+        people = samples.mean(0)
+        patches = Patches(people, RADIUS * disk_radius(channel))
+        return cls(samples, people, patches, Crowds(samples))
+
+    def shares(self, weights: Array) -> Array:
+        """Return the (S,) shares of a region."""
+        return np.asarray(self.samples.reshape(len(self.samples), -1) @ weights.ravel())
 
 
 @dataclass(frozen=True)
@@ -44,49 +83,69 @@ class ChangeIntervals:
     level : float
     together : bool
         Whether both estimates come from one fit, and samples were paired.
-    earlier, later : (d, d) arrays
-        Means of the samples, whose sums over a region are its shares.
+    earlier, later : Window
     """
 
     level: float
     together: bool
-    earlier: Array
-    later: Array
-    _earlier_samples: Array
-    _later_samples: Array
+    earlier: Window
+    later: Window
 
     def of(self, weights: ArrayLike) -> Interval:
         """Return the change of the share in a region with these weights of the cells."""
-        checked = check_weights(weights, self.later.shape)
-        before = self._earlier_samples @ checked.ravel()
-        after = self._later_samples @ checked.ravel()
+        checked = check_weights(weights, self.later.people.shape)
+        before, after = self.earlier.shares(checked), self.later.shares(checked)
         differences = after - before if self.together else np.subtract.outer(after, before).ravel()
+        change = float(differences.mean())
         read = min(self.level, MOST_LEVEL)
         low, high = np.quantile(differences, [(1 - read) / 2, (1 + read) / 2])
-        change = float(differences.mean())
-        reach = self._stretch(checked) * standard_errors(self.level) / standard_errors(read)
-        lower = min(float(low), change - reach * (change - float(low)))
-        upper = max(float(high), change + reach * (float(high) - change))
-        within = standard_errors(self.level) * self._within(checked)
+        least, most = float(checked.min()), float(checked.max())
+        span = most - least  # what all people together can move a share by
+        unit = (checked - least) / span if span > 0 else checked
+        stretch, below, above = self._of_unit(unit, read)
+        farther = standard_errors(self.level) / standard_errors(read)
+        lower = min(float(low), change - farther * stretch * (change - float(low)))
+        upper = max(float(high), change + farther * stretch * (float(high) - change))
+        still = standard_errors(self.level) * self._still(checked, unit, span)
         middle = (lower + upper) / 2
-        half = float(np.hypot(upper - middle, within))
-        most = float(checked.max() - checked.min())  # what all people together can move a share by
-        ends = np.clip([change, middle - half, middle + half], -most, most)
-        return Interval(*map(float, ends))
+        half = float(np.hypot(upper - middle, still))
+        lower, upper = (
+            middle - half - farther * span * below,
+            middle + half + farther * span * above,
+        )
+        return Interval(*map(float, np.clip([change, lower, upper], -span, span)))
 
-    def _stretch(self, weights: Array) -> float:
-        """Return how far quantiles are drawn away from the mean, by the effective cells."""
-        people = (self.earlier + self.later) / 2
-        low, high = float(weights.min()), float(weights.max())
-        unit = (weights - low) / (high - low) if high > low else weights
+    def _of_unit(self, unit: Array, level: float) -> tuple[float, float, float]:
+        """Return how far quantiles are stretched, by the effective cells, and ends moved."""
+        people = (self.earlier.people + self.later.people) / 2
+        inside, outside = effective_cells(unit * people), effective_cells((1 - unit) * people)
         # What is known of a region is known of all that is not in it.
-        cells = min(effective_cells(unit * people), effective_cells((1 - unit) * people))
-        return STRETCH + (CELL - STRETCH) / cells
+        is_turned = outside < inside
+        if is_turned:
+            unit = 1 - unit
+        stretch = STRETCH + (CELL - STRETCH) / min(inside, outside)
+        if np.count_nonzero(unit) <= 1:
+            return stretch, 0.0, 0.0
+        below, above = (
+            (1 - STAYING) * window.crowds.reach(window.shares(unit), level)
+            for window in (self.earlier, self.later)
+        )
+        return (stretch, above, below) if is_turned else (stretch, below, above)
 
-    def _within(self, weights: Array) -> float:
-        """Return the standard deviation of a change by where people are within cut cells."""
-        moved = self.earlier**2 + self.later**2 - 2 * STAYING * self.earlier * self.later
-        return float(np.sqrt((WITHIN * weights * (1 - weights) * moved).sum()))
+    def _still(self, weights: Array, unit: Array, span: float) -> float:
+        """Return the standard deviation of a change by where people are in cut cells and patches.
+
+        Those cells are cut by the region, whatever all cells have in common.
+        """
+        cells = _moved(self.earlier.people, self.later.people)
+        within = float((WITHIN * weights * (1 - weights) * cells).sum())
+        before, after = (each.patches.variance(unit) for each in (self.earlier, self.later))
+        return float(np.sqrt(within + span**2 * _moved(np.sqrt(before), np.sqrt(after))))
+
+
+def _moved(before: Any, after: Any) -> Any:
+    """Return the variance of a difference, from standard deviations of what mostly stays."""
+    return before**2 + after**2 - 2 * STAYING * before * after
 
 
 def share_change(
@@ -167,9 +226,11 @@ def change_intervals(
         # Samples with nobody in the area are left out, and the k-th is no longer the k-th.
         together &= [len(each) for each in cut] == [len(each) for each in samples]
         samples = cut
-    flat = [each.reshape(len(each), -1) for each in samples]
-    means = [each.mean(0) for each in samples]
-    return ChangeIntervals(level, together, *means, *flat)
+    windows = [
+        Window.seen(each, estimate.channel)
+        for each, estimate in zip(samples, (before, after), strict=True)
+    ]
+    return ChangeIntervals(level, together, *windows)
 
 
 def _of_one_fit(earlier: Estimate, later: Estimate) -> bool:

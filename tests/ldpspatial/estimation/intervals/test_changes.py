@@ -9,8 +9,11 @@ from scipy.stats import binom
 
 from client_sdk import response_table
 from ldpspatial import Estimate, Field, InputError, StampChannel, estimate, share_change
+from ldpspatial.channels.reach import disk_radius
 from ldpspatial.estimation.intervals.changes import CELL, STAYING, STRETCH, change_intervals
+from ldpspatial.estimation.intervals.crowds import Crowds
 from ldpspatial.estimation.intervals.interval import WITHIN
+from ldpspatial.estimation.intervals.patches import RADIUS, Patches
 
 Array = NDArray[np.float64]
 
@@ -36,8 +39,8 @@ def with_samples(samples: Array, fit: str) -> Estimate:
     return dataclasses.replace(found, samples=samples, details=details)
 
 
-def maps(seed: int, n: int = 60) -> Array:
-    found = np.random.default_rng(seed).dirichlet(np.full(D**2, 20.0), n)
+def maps(seed: int, n: int = 60, lumpy: float = 20.0) -> Array:
+    found = np.random.default_rng(seed).dirichlet(np.full(D**2, lumpy), n)
     return found.reshape(-1, D, D)
 
 
@@ -77,8 +80,55 @@ def test_quantiles_are_drawn_out_by_the_effective_cells() -> None:
     stretch = STRETCH + (CELL - STRETCH) / 10
     assert share_change(*one_fit, half).lower == pytest.approx(stretch * low)
     assert share_change(*one_fit, half).estimate == pytest.approx(0, abs=1e-12)
-    rest = share_change(*one_fit, 1 - half)
-    assert (rest.lower, rest.upper) == pytest.approx((stretch * low, -stretch * low))
+    found, rest = share_change(*one_fit, half), share_change(*one_fit, 1 - half)
+    assert (rest.lower, rest.upper) == pytest.approx((-found.upper, -found.lower))
+
+
+def test_a_fifth_of_the_crowd_that_reports_do_not_show_may_have_come_or_gone() -> None:
+    first, second = maps(1, lumpy=2.0), maps(2, lumpy=0.5)
+    pair = with_samples(first, "a"), with_samples(second, "a")
+    shares = [(each * BLOCK).sum((1, 2)) for each in (first, second)]
+    differences = shares[1] - shares[0]
+    people = (first.mean(0) + second.mean(0)) / 2
+    cells = (people * BLOCK).sum() ** 2 / ((people * BLOCK) ** 2).sum()
+    stretch = STRETCH + (CELL - STRETCH) / cells
+    drawn = stretch * (np.quantile(differences, [0.025, 0.975]) - differences.mean())
+    gone, come = (
+        0.2 * Crowds(each).reach(share, 0.95)
+        for each, share in zip((first, second), shares, strict=True)
+    )
+    assert min(gone, come) > 0.001
+    found = share_change(*pair, BLOCK)
+    ends = differences.mean() + drawn[0] - gone, differences.mean() + drawn[1] + come
+    assert (found.lower, found.upper) == pytest.approx(ends)
+    rest = share_change(*pair, 1 - BLOCK)  # more cells: the crowd is in the block still
+    assert (rest.lower, rest.upper) == pytest.approx((-found.upper, -found.lower))
+
+
+def test_people_of_a_patch_may_be_in_another_part_of_it_but_mostly_stay() -> None:
+    side = 12
+    channel = StampChannel(response_table("disk", 1.0, side, squared_radius=25))
+    even = np.full((20, side, side), 1 / side**2)
+    lower_half = np.zeros((side, side))
+    lower_half[:6, :6] = 1
+    half = even * (1 + 0.5 * lower_half)
+    half /= half.sum((1, 2), keepdims=True)
+    pair = []
+    for seed, samples in enumerate((even, half)):
+        counts = channel.support * np.random.default_rng(seed).integers(1, 5, channel.support.shape)
+        details = dataclasses.make_dataclass("Details", ["fit"], frozen=True)("a")
+        found = estimate(channel, counts, "em")
+        pair.append(dataclasses.replace(found, samples=samples, details=details))
+    corner = np.zeros((side, side))
+    corner[3:6, 3:6] = 1
+    before, after = (
+        Patches(each[0], RADIUS * disk_radius(channel)).variance(corner) for each in (even, half)
+    )
+    still = before + after - 2 * STAYING * np.sqrt(before * after)
+    found = share_change(*pair, corner)
+    assert still > 0
+    assert found.upper - found.estimate == pytest.approx(Z * np.sqrt(still), rel=1e-5)
+    assert found.estimate - found.lower == pytest.approx(Z * np.sqrt(still), rel=1e-5)
 
 
 def test_cut_cells_count_as_far_as_their_people_may_have_moved() -> None:
