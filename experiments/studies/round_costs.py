@@ -52,6 +52,9 @@ from experiments.tables import DOCS, markdown, replace_block
 SIDE = 1024
 PLACE = (0.3, 0.6)
 Identities = Callable[[list[int]], dict[int, bytes]]
+TOLERATED = ((0.95, 0.05), (0.9, 0.1), (0.8, 0.1), (0.7, 0.1))  # least to go on, and colluding
+OF_LEVELS = (0.8, 0.1)  # that of distributed-levels
+LEVELS = (5, 6)
 STEPS = ("keys", "shares", "vector", "survivors", "opening")
 
 
@@ -186,19 +189,18 @@ def measured(document: RoundDocument, campaign: Campaign, one: Participant | Bar
     return cost
 
 
-def row(clients: int, threshold: int, colluding: int, length: int, devices: int) -> list[object]:
+def row(clients: int, threshold: int, colluding: int, asked: Asked, devices: int) -> list[object]:
     """Measure some devices in a round; return a row of the table."""
     grid = Grid.plane(0, 0, 1, SIDE)
     start = int(time.time()) - 1000
     campaign = Campaign(
         "costs", grid, rounds=1, first_start=start, round_seconds=10**6, micro_epsilon=10**6,
-        sensitivity=1, most_length=length, most_clients=clients, least_honest=1, colluding_ppm=0,
-        server="honest",
+        sensitivity=1, most_length=asked.length, most_clients=clients, least_honest=1,
+        colluding_ppm=0, server="honest",
     )  # fmt: skip
-    nodes = tuple((9, k // 512, k % 512) for k in range(length))
     chosen: Neighbours | None = choose_neighbours(clients, threshold, colluding)
     document = RoundDocument.create(
-        campaign, 1, Asked(nodes=nodes), clients=clients, threshold=threshold,
+        campaign, 1, asked, clients=clients, threshold=threshold,
         colluding=colluding, neighbours=chosen, server="honest",
     )  # fmt: skip
     whole, bare = [], []
@@ -214,7 +216,7 @@ def row(clients: int, threshold: int, colluding: int, length: int, devices: int)
     certificates = np.median([cost.certificates for cost in bare]) * 1000
     return [
         f"{clients:,}", f"{threshold:,}", f"{colluding:,}", document.degree, document.shares,
-        f"{length:,} x {document.bits}",
+        f"{asked.length:,} x {document.bits}",
         " + ".join(f"{ms:.1f}" for ms in seconds), f"{seconds.sum():.1f}",
         f"{ledger:.1f}", f"{certificates:.1f}", f"{sum(whole[0].sent):,}",
         f"{sum(whole[0].received):,}",
@@ -224,14 +226,23 @@ def row(clients: int, threshold: int, colluding: int, length: int, devices: int)
 @click.command("round-costs")
 @click.option("--clients", default=10_000, show_default=True)
 @click.option("--devices", default=15, show_default=True, help="How many are measured a row.")
-@click.option("--length", default=340, show_default=True, help="Elements of a vector.")
+@click.option("--length", default=340, show_default=True, help="Squares of a histogram's round.")
+@click.option("--level", "levels", default=LEVELS, show_default=True, multiple=True,
+              help="Level of a round of distributed-levels.")  # fmt: skip
 @click.option("--write", is_flag=True, help="Put the table into docs/rounds.md.")
-def round_costs(clients: int, devices: int, length: int, write: bool) -> None:
-    """Time and bytes of a device in a round, its noise and its ledger included."""
-    cases = [(0.95, 0.05), (0.9, 0.1), (0.8, 0.1), (0.7, 0.1)]
+def round_costs(
+    clients: int, devices: int, length: int, levels: tuple[int, ...], write: bool
+) -> None:
+    """Time and bytes of a device in a round, its noise and its ledger included.
+
+    Rounds of an adaptive histogram, by how many clients may fail and collude, and of levels.
+    """
+    squares = Asked(nodes=tuple((9, k // 512, k % 512) for k in range(length)))
+    cases = [(squares, *each) for each in TOLERATED]
+    cases += [(Asked(levels=(level,)), *OF_LEVELS) for level in levels]
     rows = [
-        row(clients, round(least * clients), round(colluding * clients), length, devices)
-        for least, colluding in tracked(cases, "rounds")
+        row(clients, round(least * clients), round(colluding * clients), asked, devices)
+        for asked, least, colluding in tracked(cases, "rounds")
     ]
     header = ["clients", "threshold", "colluding", "neighbours", "shares needed", "vector"]
     header += ["CPU ms: " + " + ".join(STEPS), "sum", "with ledger"]

@@ -231,7 +231,9 @@ def test_the_measurement_runs() -> None:
 
 
 def test_the_measurement_of_a_device_in_a_round_runs() -> None:
-    arguments = ["--clients", "20", "--devices", "1", "--length", "4"]
+    arguments = ["--clients", "20", "--devices", "1", "--length", "3", "--level", "2"]
     run = CliRunner().invoke(round_costs, arguments)
     assert run.exit_code == 0, run.output
-    assert run.output.count("| 20 |") == 4
+    assert run.output.count("| 20 |") == 5
+    assert run.output.count("| 3 x ") == 4
+    assert run.output.count("| 16 x ") == 1
