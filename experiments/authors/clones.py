@@ -83,3 +83,4 @@ class Clone:
 
 LDPTRACE = Clone("zealscott/LDPTrace", "run_ldptrace.py", "LDPTrace/code/main.py")
 SQUARE_WAVE = Clone("dp-cont/dp-cont", "run_square_wave.py", "primitive.py")
+HDG = Clone("YangJianyu-bupt/privmdr", "run_hdg.py", "HDG.py")

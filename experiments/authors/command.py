@@ -21,9 +21,10 @@ from ldpspatial.errors import LdpSpatialError
 def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
     """Rivals beside their authors' public code, on the same generated people.
 
-    FOLDER needs clones of zealscott/LDPTrace and dp-cont/dp-cont, which you fetch; what is missing
-    is named. Their code runs in processes of its own and changes nothing in the clones. The error
-    is exact W2 in cells; a ratio below 1 says that the release here is nearer to the truth.
+    FOLDER needs clones of zealscott/LDPTrace, dp-cont/dp-cont and YangJianyu-bupt/privmdr, which
+    you fetch; what is missing is named. Their code runs in processes of its own and changes nothing
+    in the clones. The error is exact W2 in cells; a ratio below 1 says that the release here is
+    nearer to the truth.
     """
     rows = []
     settings = list(duels())
@@ -42,8 +43,8 @@ def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
 
 
 def row(duel: Duel, errors: dict[str, Array]) -> list[str]:
-    """Return the row of a setting: the release as it is by default, then its other form."""
-    ours, other = duel.ours
+    """Return the row of a setting: the release as it is by default, then its other form if any."""
+    ours, *others = duel.ours
     means = {label: f"{found.mean():.3f}" for label, found in errors.items()}
     return [
         f"[{duel.clone.repository}](https://github.com/{duel.clone.repository})",
@@ -53,7 +54,7 @@ def row(duel: Duel, errors: dict[str, Array]) -> list[str]:
         means["theirs"],
         f"{means[ours]} ({ours})",
         ratio(errors[ours], errors["theirs"]),
-        f"{means[other]} ({other})",
+        ", ".join(f"{means[other]} ({other})" for other in others),
     ]
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from experiments.authors.clones import LDPTRACE, SQUARE_WAVE, Clone
+from experiments.authors.clones import HDG, LDPTRACE, SQUARE_WAVE, Clone
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks, synthetic_maps
 from ldpspatial.places.users import Trails, UserCells, user_cells
-from ldpspatial.release.local import LdpTrace, Mdsw
+from ldpspatial.release.local import Hdg, LdpTrace, Mdsw
 from ldpspatial.release.local.trajectories.trajectory_release import density_of, trails_of
 from ldpspatial.release.release import Release
 
@@ -78,6 +78,14 @@ def duels() -> Iterator[Duel]:
         ("normal", 15, 10_000, 1.0),
     ):
         yield Duel(SQUARE_WAVE, name, cells, users, epsilon, _points, _their_wave, waves)
+    grids: dict[str, Release] = {"powers of two": Hdg()}
+    for name, cells, users, epsilon in (
+        ("normal", 16, 100_000, 1.0),
+        ("normal", 32, 100_000, 3.5),
+        ("szipf", 16, 100_000, 1.0),
+        ("szipf", 32, 10_000, 3.5),
+    ):
+        yield Duel(HDG, name, cells, users, epsilon, _points, _their_grids, grids)
 
 
 def _walks(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
@@ -112,3 +120,9 @@ def _their_wave(duel: Duel, code: Path, _: UserCells, values: Array, seed: int) 
     found = duel.clone.run(code, given, duel.epsilon, duel.cells, seed)
     density = np.outer(found["down"], found["across"])
     return np.asarray(density / density.sum())
+
+
+def _their_grids(duel: Duel, code: Path, _: UserCells, values: Array, seed: int) -> Array:
+    rows, columns = (values * duel.cells).astype(np.int64).T
+    found = duel.clone.run(code, {"rows": rows, "columns": columns}, duel.epsilon, duel.cells, seed)
+    return np.asarray(found["density"])

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.authors import command
-from experiments.authors.clones import LDPTRACE, SQUARE_WAVE
+from experiments.authors.clones import HDG, LDPTRACE, SQUARE_WAVE
 from experiments.authors.duels import Duel, duels
 from ldpspatial.errors import InputError
 
@@ -55,11 +55,39 @@ def generate_synthetic_database(lengths, matrix, size):
 logger.info(f'Reading {args.dataset} dataset...')
 raise RuntimeError("what stands below is not run")
 """
+GRIDS = """
+import numpy as np
+import xxhash
+
+class AG_Uniform_Grid_1_2_way_optimal:
+    def __init__(self, args):
+        assert (args.attribute_num, args.consistency_iteration_num_max) == (2, 100)
+        self.args, self.Grid_set, self.attribute_set = args, [], [0]
+
+    def group_attribute(self):
+        self.both = type(self)(self.args)
+        self.both.attribute_set = [0, 1]
+
+    def construct_Grid_set(self):
+        self.Grid_set += [self, self.both]
+
+    def get_LDP_Grid_set_divide_user(self, people):
+        assert len(people) == self.args.user_num
+        self.people = np.array(people)
+
+    def get_consistent_Grid_set(self):
+        pass
+
+    def get_weight_update_for_2_way_group(self):
+        d = self.args.domain_size
+        held = np.bincount(self.people @ [d, 1], minlength=d * d).reshape(d, d)
+        self.both.weighted_update_matrix = held + 0.01
+"""
 
 
 @pytest.fixture
 def clones(tmp_path: Path) -> Path:
-    for clone, text in ((SQUARE_WAVE, WAVE), (LDPTRACE, TRACE)):
+    for clone, text in ((SQUARE_WAVE, WAVE), (LDPTRACE, TRACE), (HDG, GRIDS)):
         program = tmp_path / clone.repository.partition("/")[2] / clone.marker
         program.parent.mkdir(parents=True)
         program.write_text(text)
@@ -82,6 +110,10 @@ def test_authors_code_that_gives_back_what_it_gets_is_never_wrong(clones: Path) 
     # The product of the marginals of a map whose coordinates go together is not the map.
     assert 0.2 < errors["theirs"].mean() < 0.5
     assert errors["theirs"].mean() < errors["fine bins"].mean() < errors["whole cells"].mean()
+    grids = next(duel for duel in every if duel.clone == HDG)
+    errors = few(grids, 300).play(clones, 2, 1)
+    assert list(errors) == ["theirs", "powers of two"]
+    assert (errors["theirs"] < 0.5 * errors["powers of two"]).all()
 
 
 def test_the_command_writes_its_table_and_leaves_clones_as_they_are(
@@ -91,13 +123,17 @@ def test_the_command_writes_its_table_and_leaves_clones_as_they_are(
     page.parent.mkdir(parents=True)
     page.write_text("Above\n<!-- authors -->\n<!-- /authors -->\nBelow\n")
     monkeypatch.setattr(command, "DOCS", tmp_path / "docs")
-    one = [few(duel, 500) for duel in duels() if duel.clone == SQUARE_WAVE][:1]
+    one = [
+        next(few(duel, 500) for duel in duels() if duel.clone == each)
+        for each in (SQUARE_WAVE, HDG)
+    ]
     monkeypatch.setattr(command, "duels", lambda: one)
     before = sorted(path for path in clones.rglob("*.py"))
     given = ["--code", str(clones), "--repeats", "2", "--write"]
     done = CliRunner().invoke(command.authors, given, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "| normal, 500 | 15 | 3.5 |" in page.read_text()
+    assert "| normal, 500 | 16 | 1 |" in page.read_text()
     assert page.read_text().endswith("<!-- /authors -->\nBelow\n")
     assert sorted(path for path in clones.rglob("*.py")) == before
 
