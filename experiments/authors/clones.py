@@ -84,3 +84,6 @@ class Clone:
 LDPTRACE = Clone("zealscott/LDPTrace", "run_ldptrace.py", "LDPTrace/code/main.py")
 SQUARE_WAVE = Clone("dp-cont/dp-cont", "run_square_wave.py", "primitive.py")
 HDG = Clone("YangJianyu-bupt/privmdr", "run_hdg.py", "HDG.py")
+HEAT_MAPS = Clone(
+    "ebagdasa/federated", "run_heat_maps.py", "analytics/location_heatmaps/run_experiment.py"
+)

@@ -21,10 +21,10 @@ from ldpspatial.errors import LdpSpatialError
 def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
     """Rivals beside their authors' public code, on the same generated people.
 
-    FOLDER needs clones of zealscott/LDPTrace, dp-cont/dp-cont and YangJianyu-bupt/privmdr, which
-    you fetch; what is missing is named. Their code runs in processes of its own and changes nothing
-    in the clones. The error is exact W2 in cells; a ratio below 1 says that the release here is
-    nearer to the truth.
+    FOLDER needs clones of zealscott/LDPTrace, dp-cont/dp-cont, YangJianyu-bupt/privmdr and
+    ebagdasa/federated, which you fetch; what is missing is named. Their code runs in processes of
+    its own and changes nothing in the clones. The error is exact W2 in cells; a ratio below 1 says
+    that the release here is nearer to the truth.
     """
     rows = []
     settings = list(duels())

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import Grid
-from experiments.authors.clones import HDG, LDPTRACE, SQUARE_WAVE, Clone
+from experiments.authors.clones import HDG, HEAT_MAPS, LDPTRACE, SQUARE_WAVE, Clone
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks, synthetic_maps
 from ldpspatial.places.users import Trails, UserCells, user_cells
+from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort
 from ldpspatial.release.local import Hdg, LdpTrace, Mdsw
 from ldpspatial.release.local.trajectories.trajectory_release import density_of, trails_of
 from ldpspatial.release.release import Release
@@ -21,6 +23,7 @@ Array = NDArray[np.float64]
 PARTS = 300  # cells along a side of the map that walks are drawn on
 CENTRES = ((70, 90), (200, 220))  # of the crowds that walks go through, in those cells
 SPREAD = 25.0
+PIXELS = 1024  # along a side of the only map that the code of heat maps takes
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,15 @@ def duels() -> Iterator[Duel]:
         ("szipf", 32, 10_000, 3.5),
     ):
         yield Duel(HDG, name, cells, users, epsilon, _points, _their_grids, grids)
+    trees: dict[str, Release] = {
+        "every round, from the threshold on": AdaptiveHierarchical(
+            Cohort(), asked="every round", shown="threshold"
+        ),
+        "once": AdaptiveHierarchical(Cohort()),
+    }
+    for name, epsilon in (("normal", 1.0), ("szipf", 1.0), ("mnormal", 0.3), ("mnormal", 5.0)):
+        yield Duel(HEAT_MAPS, name, 64, 10_000, epsilon, _points, _their_tree, trees)
+    yield Duel(HEAT_MAPS, "normal, as drawn", 64, 10_000, 1.0, _points, _their_image, trees)
 
 
 def _walks(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
@@ -106,7 +118,7 @@ def _their_trace(duel: Duel, code: Path, people: UserCells, _: Array, seed: int)
 
 
 def _points(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
-    law = synthetic_maps()[duel.data]
+    law = synthetic_maps()[duel.data.partition(",")[0]]
     points = law.draw(duel.users, rng)
     values = (points - [law.y0, law.x0]) / law.side
     inside = ((values >= 0) & (values < 1)).all(axis=1)
@@ -126,3 +138,14 @@ def _their_grids(duel: Duel, code: Path, _: UserCells, values: Array, seed: int)
     rows, columns = (values * duel.cells).astype(np.int64).T
     found = duel.clone.run(code, {"rows": rows, "columns": columns}, duel.epsilon, duel.cells, seed)
     return np.asarray(found["density"])
+
+
+def _their_tree(
+    duel: Duel, code: Path, _: UserCells, values: Array, seed: int, name: str = "density"
+) -> Array:
+    rows, columns = (values * PIXELS).astype(np.int64).T
+    people = {"rows": rows, "columns": columns}
+    return np.asarray(duel.clone.run(code, people, duel.epsilon, duel.cells, seed)[name])
+
+
+_their_image = partial(_their_tree, name="image")

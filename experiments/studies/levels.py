@@ -38,6 +38,7 @@ from ldpspatial.release.distributed import (
     SparseEmdSums,
     SpatialDecomposition,
 )
+from ldpspatial.release.distributed.adaptive.rounds import Shown
 from ldpspatial.release.level_sums import Aim
 from ldpspatial.release.release import Release
 from ldpspatial.validate import positive
@@ -54,6 +55,7 @@ NEW = 4  # of the towns, the last ones: looked at with the rule of today alone
 NEAR = 1.1
 FAR = 4 / 3
 ASKED: tuple[Literal["once", "every round"], ...] = ("once", "every round")
+SHOWN: Mapping[Shown, str] = {"positive": "", "threshold": ", from the threshold on"}
 WIDTHS = (20, 80, 320)  # of sparse EMD: nodes kept on a level
 COHORT = Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)
 CENTRAL = "central-levels"
@@ -66,7 +68,10 @@ FAMILIES: Mapping[str, Mapping[str, Mapping[str, Release]]] = {
     DISTRIBUTED: {
         DISTRIBUTED: {aim: DistributedLevels(COHORT, aim) for aim in get_args(Aim)},
         "adaptive hierarchical": {
-            f"c = {c:g}, {asked}": AdaptiveHierarchical(COHORT, calibration=c, asked=asked)
+            f"c = {c:g}, {asked}{more}": AdaptiveHierarchical(
+                COHORT, calibration=c, asked=asked, shown=shown
+            )
+            for shown, more in SHOWN.items()
             for asked in ASKED
             for c in (0.1, 0.3, 1.0, 3.0)
         },

@@ -115,12 +115,12 @@ def with_values(name: str, values: Sequence[tuple[str, object]]) -> tuple[str, R
     if name == Matched.name:
         return _matched(values)
     ours = _ours()
+    known = [*ours, *extension_names(ENTRY_POINTS, ours), Matched.name]  # of ours it warns
     before, colon, rest = name.partition(":")
     if colon and before in ours:
         raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
     usual = ours.get(name) or _extension(name)
     if usual is None:
-        known = [*ours, *extension_names(ENTRY_POINTS, ours), Matched.name]
         raise InputError(f"releases must be of {', '.join(known)}, or module:Name, got {name!r}")
     release = with_parameters(_dataclass(usual), name, values) if values else _dataclass(usual)
     return label_of(release, name, usual, [asked for asked, _ in values]), release

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.authors import command
-from experiments.authors.clones import HDG, LDPTRACE, SQUARE_WAVE
+from experiments.authors.clones import HDG, HEAT_MAPS, LDPTRACE, SQUARE_WAVE
 from experiments.authors.duels import Duel, duels
 from ldpspatial.errors import InputError
 
@@ -83,14 +83,58 @@ class AG_Uniform_Grid_1_2_way_optimal:
         held = np.bincount(self.people @ [d, 1], minlength=d * d).reshape(d, d)
         self.both.weighted_update_matrix = held + 0.01
 """
+NOISE = """
+import numpy as np
+import tensorflow as tf
+
+def get_eps_from_two_std(two_sigma):
+    return 1 / two_sigma
+
+def get_std_from_eps(eps):
+    return 1 / eps
+
+def noise(shape):
+    gamma = tf.random.gamma(shape=shape, alpha=2.0, beta=0.5, dtype=tf.dtypes.float16)
+    drawn = tf.random.poisson(shape=[1], lam=gamma, dtype=tf.dtypes.int32)
+    return tf.reshape(tf.subtract(drawn, drawn), shape).numpy()
+"""
+TREE = """
+from types import SimpleNamespace
+import numpy as np
+import pygtrie
+from tqdm import tqdm
+import mechanisms, metrics, plotting
+
+def run_experiment(image, people, total_size, eps_func, threshold_func, **settings):
+    assert total_size == 1024 and image.shape == (1024, 1024)
+    assert settings["level_sample_size"] == settings["secagg_round_size"] == len(people)
+    assert eps_func(0, 4) == 4 / (0.1 * len(people)) and threshold_func(0, 4, 0.5, 0.25) == 4
+    assert not mechanisms.noise((3, 2)).any()
+    tree = pygtrie.StringTrie()
+    halves = [""]
+    for _ in range(6):  # squares of 16 pixels
+        halves = [f"{path}/{each}" for path in halves for each in ("00", "01", "10", "11")]
+    counts = np.zeros((64, 64))
+    np.add.at(counts, (people["x"] // 16, people["y"] // 16), 1)
+    drawn = np.zeros((1024, 1024))
+    for path in tqdm(sorted(each[1:] for each in halves), leave=False):
+        tree[path] = 1
+        row, column = (int("".join(each[k] for each in path.split("/")), 2) for k in (0, 1))
+        drawn[16 * row : 16 * row + 17, 16 * column : 16 * column + 17] = counts[row, column] / 16
+    assert tree.has_key("00/00/00/00/00/00") and len(tree.keys("01")) == 1024
+    assert tree.longest_prefix("00/00/00/00/00/01/11") == ("00/00/00/00/00/01", 1)
+    assert tree.longest_prefix("11") == (None, None)
+    return [SimpleNamespace(image=drawn, tree=tree)]
+"""
 
 
 @pytest.fixture
 def clones(tmp_path: Path) -> Path:
-    for clone, text in ((SQUARE_WAVE, WAVE), (LDPTRACE, TRACE), (HDG, GRIDS)):
+    for clone, text in ((SQUARE_WAVE, WAVE), (LDPTRACE, TRACE), (HDG, GRIDS), (HEAT_MAPS, TREE)):
         program = tmp_path / clone.repository.partition("/")[2] / clone.marker
         program.parent.mkdir(parents=True)
         program.write_text(text)
+    (tmp_path / "federated" / HEAT_MAPS.marker).with_name("mechanisms.py").write_text(NOISE)
     return tmp_path
 
 
@@ -114,6 +158,11 @@ def test_authors_code_that_gives_back_what_it_gets_is_never_wrong(clones: Path) 
     errors = few(grids, 300).play(clones, 2, 1)
     assert list(errors) == ["theirs", "powers of two"]
     assert (errors["theirs"] < 0.5 * errors["powers of two"]).all()
+    tree, *_, drawn = (few(duel, 400) for duel in every if duel.clone == HEAT_MAPS)
+    for duel in (tree, drawn):  # leaves are all of one size: both maps are those of the people
+        errors = duel.play(clones, 1, 1)
+        assert errors["theirs"] == pytest.approx([0], abs=0.2)
+        assert (errors["once"] > 1).all()
 
 
 def test_the_command_writes_its_table_and_leaves_clones_as_they_are(

@@ -1579,6 +1579,7 @@ FIELDS: dict[str, Bad] = {
     "per_level": FLAG,
     "truth": optional(MASSES),
     "asked": ("twice", 1, None),
+    "shown": ("all", 1, None),
     "calibration": ADAPTIVE,
     "expansion": number(-0.1, 0.5),
     "rounds": whole(1, 1000),

@@ -37,7 +37,7 @@ from ldpspatial.release.distributed.adaptive.rounds import Round, facts, last_re
 from ldpspatial.release.distributed.sums.cohort import Cohort
 from ldpspatial.release.release import Release
 
-PAPER_FORM = ", asked='every round'"
+PAPER_FORM = ", shown='positive'", ", asked='every round'"
 ALL = Cohort()  # nobody fails
 
 OTHERS: Mapping[str, Callable[[Array, Array], float]] = {
@@ -234,8 +234,11 @@ def _key(setting: Setting, repeat: int) -> str:
 
 
 def _phrase(setting: Setting) -> str:
-    """Return what a setting is kept under: the paper's form had no name when tables were made."""
-    return repr(setting).replace(PAPER_FORM, "")
+    """Return what a setting is kept under: the paper's form had no names when tables were made."""
+    phrase = repr(setting)
+    for name in PAPER_FORM:
+        phrase = phrase.replace(name, "")
+    return phrase
 
 
 def _played(place: Place, setting: Setting, repeat: int, root: str) -> tuple[str, Row]:

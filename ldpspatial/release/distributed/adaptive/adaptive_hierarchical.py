@@ -10,7 +10,7 @@ who are all asked in every round.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ldpspatial.release.distributed.adaptive.rounds import (
     Locations,
     OneLocation,
     Round,
+    Shown,
     facts,
     grown,
     last_revealed,
@@ -66,6 +67,9 @@ class AdaptiveHierarchical(Release):
     asked : {"once", "every round"}
         Rounds ask disjoint cohorts, each user once at all of epsilon, or all users in every round,
         at parts of it, as in the paper.
+    shown : {"positive", "threshold"}
+        Counts that the map is made of: all above 0, or those from the last round's threshold on, as
+        in the authors' public code, which leaves places empty where few people are.
 
     Raises
     ------
@@ -85,6 +89,7 @@ class AdaptiveHierarchical(Release):
     threshold: Literal["adaptive"] | float = "adaptive"
     locations: Locations = field(default_factory=OneLocation)
     asked: Literal["once", "every round"] = "once"
+    shown: Shown = "positive"
 
     def __post_init__(self) -> None:
         whole_number("rounds", self.rounds, 1, MAX_ROUNDS)
@@ -101,6 +106,7 @@ class AdaptiveHierarchical(Release):
             raise InputError(f"threshold must be 'adaptive' or a number, got {self.threshold!r}")
         instance("locations", self.locations, Locations)  # type: ignore[type-abstract]
         one_of("asked", self.asked, ("once", "every round"))
+        one_of("shown", self.shown, get_args(Shown))
 
     def claim(self, epsilon: float) -> PrivacyClaim:
         """Return epsilon-DP for each user, all rounds together.
@@ -140,7 +146,7 @@ class AdaptiveHierarchical(Release):
         once = self.asked == "once"
         paid = [step.micro for step in trace]
         claim = self._claim((max(paid) if once else sum(paid)) / MICRO, len(users))
-        return Released(final.tree.density(final.counts), claim, facts(trace, once))
+        return Released(final.density(self.shown), claim, facts(trace, once))
 
     def rounds_of(
         self, users: UserCells, epsilon: float, rng: np.random.Generator

@@ -16,6 +16,7 @@ from ldpspatial.validate import MICRO, one_of
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_ROUNDS = 1000
+Shown: TypeAlias = Literal["positive", "threshold"]
 Answers: TypeAlias = Callable[[PrefixTree, np.random.Generator], sparse.csr_array]
 
 
@@ -111,6 +112,11 @@ class Round:
     def spent(self) -> float:
         """Epsilon of this round."""
         return self.micro / MICRO
+
+    def density(self, shown: Shown = "positive") -> Array:
+        """Return the map that counts above 0 stand for, or those from the threshold on."""
+        least = 0.0 if shown == "positive" else self.threshold
+        return self.tree.density(np.where(self.counts >= least, self.counts, 0.0))
 
 
 def one_hot(entries: Ints, length: int) -> sparse.csr_array:

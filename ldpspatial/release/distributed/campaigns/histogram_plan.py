@@ -70,7 +70,7 @@ class HistogramPlan(CampaignPlan):
             tree = PrefixTree.quadrants((self.campaign.grid.cells,) * 2)
             return Released(tree.density(np.zeros(len(tree))), claim, {"rounds": 0})
         final = last_revealed(trace)
-        density = final.tree.density(final.counts)
+        density = final.density(self._histogram.shown)
         return Released(density, claim, {**facts(trace, once=True), "cohorts": self._taken})
 
     def _asks(self) -> Asked:

@@ -1,6 +1,6 @@
 """The adaptive hierarchical histogram, run by run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, log
 
@@ -176,6 +176,21 @@ def test_the_release_beside_its_rounds() -> None:
     assert set(release.claim(2.0).conditions) < set(found.claim.conditions)
 
 
+def test_counts_from_the_threshold_on_can_make_the_map() -> None:
+    people = crowd(400, 8, 5)
+    release = AdaptiveHierarchical(Cohort(), calibration=1.0, shown="threshold")
+    everything = replace(release, shown="positive")
+    final = release.rounds_of(people, 1.0, np.random.default_rng(6))[-1]
+    low = (final.counts > 0) & (final.counts < final.threshold)
+    assert low.any()
+    counts = np.where(final.counts < final.threshold, 0.0, final.counts)
+    found = release.release(people, 1.0, np.random.default_rng(6)).density
+    np.testing.assert_array_equal(found, final.tree.density(counts))
+    whole = everything.release(people, 1.0, np.random.default_rng(6)).density
+    np.testing.assert_array_equal(whole, final.tree.density(final.counts))
+    assert (found == 0).sum() > (whole == 0).sum()
+
+
 def test_positions_go_in_as_for_any_release() -> None:
     points = np.random.default_rng(17).uniform(0, 4, (200, 2))
     grid = Grid.plane(0, 0, 4.0, 4)
@@ -201,6 +216,8 @@ def test_bad_fields_are_refused() -> None:
             release(depth=15)
     with pytest.raises(InputError, match="threshold must be 'adaptive' or a number, got 'fixed'"):
         AdaptiveHierarchical(threshold="fixed")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="shown must be one of positive, threshold, got 'all'"):
+        AdaptiveHierarchical(shown="all")  # type: ignore[arg-type]
 
 
 def test_bad_arguments_are_refused() -> None:
