@@ -5,13 +5,19 @@ from math import comb, exp, sqrt
 
 
 def posterior(
-    sums: Sequence[float], counts: Sequence[float], variance: float, per_person: float, rounds: int
+    sums: Sequence[float],
+    counts: Sequence[float],
+    variance: float,
+    per_person: float,
+    rounds: int,
+    normal: bool = False,
 ) -> list[tuple[float, float, float]]:
     """Return each count's mean, median and variance under the law that makes sums likeliest."""
 
     def density(seen: float, count: float) -> float:
-        scale = sqrt((variance + per_person * count) / 2)
-        return exp(-abs(seen - count) / scale) / scale
+        deviation = sqrt(variance + per_person * count)
+        off = (seen - count) / deviation
+        return exp(-(off**2) / 2 if normal else -abs(off) * sqrt(2)) / deviation
 
     return by_law(sums, counts, density, rounds)
 

@@ -4,10 +4,11 @@ Most nodes of a map hold nobody or a few, and some hold many. What the counts of
 is learned from all of its sums: the law of counts whose mixture with the noise makes the sums
 likeliest (Kiefer and Wolfowitz 1956), on a grid of counts, by expectation maximisation. Each node
 then has a posterior of its own. Crowds lie beside crowds, so nodes are put into a few groups by how
-many people are around them, and each group learns a law of its own. Where noise is in whole people
-and mostly 0, counts are whole, and a sum has a law in steps: of noise and of who was counted.
-Elsewhere whole people are not presumed: where noise is less than half a person, the law finds by
-itself that counts are whole.
+many people are around them, and each group learns a law of its own. Noise is Laplace's, or normal
+where that of three secure sums or more is added up. Where it is in whole people and mostly 0,
+counts are whole, and a sum has a law in steps: of noise and of who was counted. Elsewhere whole
+people are not presumed: where noise is less than half a person, the law finds by itself that counts
+are whole.
 
 What is taken of the posterior depends on how many people a node holds in the mean, over the scale
 of the noise:
@@ -50,6 +51,7 @@ WHOLE = 12  # counts of a law of whole people; of more, too few nodes have just 
 # Where some fail, sums above this are people as they are: many medians would err to one side.
 FEW_OF_SOME = 2
 FAR = 4  # deviations of the noise from the largest count of a law
+NORMAL = 1.0  # excess kurtosis of noise, up to which it is taken for normal
 MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which seven tenths of it are 0
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 
@@ -84,7 +86,7 @@ def learned_counts(
     ordered = np.argsort(around(tree, level, people), kind="stable")
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
         mean, median, doubt[group] = posterior(
-            sums[-1][group], level.variance, level.per_person, level.step
+            sums[-1][group], level.variance, level.per_person, level.step, level.excess
         )
         found[group] = median if signal >= MANY else (mean + people[group]) / 2
     found = _adding_up(found, total)
@@ -144,19 +146,22 @@ def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
 
 
 def posterior(
-    sums: Array, variance: float, per_person: float = 0.0, step: float = 0.0
+    sums: Array, variance: float, per_person: float = 0.0, step: float = 0.0, excess: float = 3.0
 ) -> tuple[Array, Array, Array]:
     """Return mean, median and variance of each count, given the sums of all: none is negative.
 
     Parameters
     ----------
     sums : (m,) array
-        Each with noise of this variance and as much again for each person, taken for Laplace's.
+        Each with noise of this variance and as much again for each person.
     variance, per_person : float
         Not both 0.
     step : float
         Noise is in whole multiples of this, 0 for steps too small to matter. Where most noise is 0
         its law in whole steps is taken.
+    excess : float
+        Excess kurtosis of the noise. It is taken for Laplace's above 1, and else for normal: that
+        of three secure sums together, or more.
 
     Examples
     --------
@@ -182,8 +187,12 @@ def posterior(
     if stepwise:
         likely = _likely_steps(places, counts, variance / step**2, 1 / (1 + per_person))
     else:
-        spread = np.sqrt((variance + per_person * counts) / 2)
-        fit = -np.abs(places[:, np.newaxis] * rounded - counts) / spread - np.log(spread)
+        off = places[:, np.newaxis] * rounded - counts
+        squares = variance + per_person * counts
+        if excess > NORMAL:
+            fit = -np.abs(off) / np.sqrt(squares / 2) - np.log(squares) / 2
+        else:
+            fit = -(off**2) / (2 * squares) - np.log(squares) / 2
         likely = np.exp(fit - fit.max(1, keepdims=True))
     weights = np.full(len(counts), 1 / len(counts))
     for _ in range(EM_ROUNDS):
