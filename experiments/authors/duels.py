@@ -67,36 +67,32 @@ class Duel:
 
 
 def duels() -> Iterator[Duel]:
-    """Yield all settings."""
+    """Yield all settings: data, cells a side, users and epsilon of each author's code."""
+    settings: list[tuple[str, int, int, float]]
+    settings = [
+        ("walks, two crowds", d, 1_000, eps) for d, eps in ((15, 1.5), (5, 5.0), (15, 10.0))
+    ]
     traces: dict[str, Release] = {"all slots": LdpTrace(), "one slot": LdpTrace("one")}
-    for cells, epsilon in ((15, 1.5), (5, 5.0), (15, 10.0)):
-        yield Duel(
-            LDPTRACE, "walks, two crowds", cells, 1_000, epsilon, _walks, _their_trace, traces
-        )
+    for setting in settings:
+        yield Duel(LDPTRACE, *setting, _walks, _their_trace, traces)
+    settings = [("normal", 15, 100_000, 3.5), ("normal", 5, 100_000, 3.5)]
+    settings += [("szipf", 15, 100_000, 3.5), ("normal", 15, 10_000, 1.0)]
     waves: dict[str, Release] = {"fine bins": Mdsw(), "whole cells": Mdsw(fine=False)}
-    for name, cells, users, epsilon in (
-        ("normal", 15, 100_000, 3.5),
-        ("normal", 5, 100_000, 3.5),
-        ("szipf", 15, 100_000, 3.5),
-        ("normal", 15, 10_000, 1.0),
-    ):
-        yield Duel(SQUARE_WAVE, name, cells, users, epsilon, _points, _their_wave, waves)
-    grids: dict[str, Release] = {"powers of two": Hdg()}
-    for name, cells, users, epsilon in (
-        ("normal", 16, 100_000, 1.0),
-        ("normal", 32, 100_000, 3.5),
-        ("szipf", 16, 100_000, 1.0),
-        ("szipf", 32, 10_000, 3.5),
-    ):
-        yield Duel(HDG, name, cells, users, epsilon, _points, _their_grids, grids)
+    for setting in settings:
+        yield Duel(SQUARE_WAVE, *setting, _points, _their_wave, waves)
+    settings = [("normal", 16, 100_000, 1.0), ("normal", 32, 100_000, 3.5)]
+    settings += [("szipf", 16, 100_000, 1.0), ("szipf", 32, 10_000, 3.5)]
+    for setting in settings:
+        yield Duel(HDG, *setting, _points, _their_grids, {"powers of two": Hdg()})
+    settings = [("normal", 64, 10_000, 1.0), ("szipf", 64, 10_000, 1.0)]
+    settings += [("mnormal", 64, 10_000, 0.3), ("mnormal", 64, 10_000, 5.0)]
+    like_theirs = AdaptiveHierarchical(Cohort(), asked="every round", shown="threshold")
     trees: dict[str, Release] = {
-        "every round, from the threshold on": AdaptiveHierarchical(
-            Cohort(), asked="every round", shown="threshold"
-        ),
+        "every round, from the threshold on": like_theirs,
         "once": AdaptiveHierarchical(Cohort()),
     }
-    for name, epsilon in (("normal", 1.0), ("szipf", 1.0), ("mnormal", 0.3), ("mnormal", 5.0)):
-        yield Duel(HEAT_MAPS, name, 64, 10_000, epsilon, _points, _their_tree, trees)
+    for setting in settings:
+        yield Duel(HEAT_MAPS, *setting, _points, _their_tree, trees)
     yield Duel(HEAT_MAPS, "normal, as drawn", 64, 10_000, 1.0, _points, _their_image, trees)
 
 

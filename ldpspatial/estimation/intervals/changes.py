@@ -12,8 +12,8 @@ What no report tells of a window, mostly stays the same in the next one: streets
 From where people are inside of cells of 15 to 64 a side, in eight cities that change from window to
 window, the correlation was .4 to 1.0 by city, .8 in the mean (``python -m experiments
 window-changes`` has the cities). So what is a variance of a share, a^2 in one window and b^2 in the
-other, is one of a^2 + b^2 - 1.6 a b of the change. That are the people of cells that a region cuts,
-w (1 - w) / 3 times the squares of their shares, and those of patches (:mod:`.patches`). A crowd
+other, is one of a^2 + b^2 - 1.6 a b of the change: of the people of cells that a region cuts,
+w (1 - w) / 3 times the squares of their shares, and of those of patches (:mod:`.patches`). A crowd
 that reports do not show (:mod:`.crowds`) is there in both windows but for a fifth of it, which
 moves the upper end of the change if it is the later one's, and the lower end if it is the earlier
 one's.
