@@ -78,7 +78,7 @@ class RunFolder:
             Somebody else plays in the folder. Where folders cannot be locked nobody is seen.
         """
         try:
-            lock = locked(self.path, wait=False)
+            lock = locked(self.path.resolve(), wait=False)  # a link leads to the same folder
         except BlockingIOError:
             raise InputError(
                 "folder must be one that nothing else plays in, and another comparison does in "

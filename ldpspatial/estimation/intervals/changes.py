@@ -32,7 +32,7 @@ from ldpspatial.estimation.intervals.area import people_in_area
 from ldpspatial.estimation.intervals.crowds import Crowds
 from ldpspatial.estimation.intervals.interval import WITHIN, Interval, standard_errors
 from ldpspatial.estimation.intervals.patches import RADIUS, Patches
-from ldpspatial.estimation.intervals.posterior import MOST_LEVEL, effective_cells, samples_of
+from ldpspatial.estimation.intervals.posterior import effective_cells, read_at, samples_of
 from ldpspatial.estimation.intervals.regions import check_weights
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.validate import instance, number_in
@@ -97,15 +97,15 @@ class ChangeIntervals:
         before, after = self.earlier.shares(checked), self.later.shares(checked)
         differences = after - before if self.together else np.subtract.outer(after, before).ravel()
         change = float(differences.mean())
-        read = min(self.level, MOST_LEVEL)
+        read, farther = read_at(self.level)
         low, high = np.quantile(differences, [(1 - read) / 2, (1 + read) / 2])
         least, most = float(checked.min()), float(checked.max())
         span = most - least  # what all people together can move a share by
         unit = (checked - least) / span if span > 0 else checked
         stretch, below, above = self._of_unit(unit, read)
-        farther = standard_errors(self.level) / standard_errors(read)
-        lower = min(float(low), change - farther * stretch * (change - float(low)))
-        upper = max(float(high), change + farther * stretch * (float(high) - change))
+        # Where nearly all samples are alike a quantile may lie beyond the mean.
+        lower = change - farther * stretch * max(change - float(low), 0.0)
+        upper = change + farther * stretch * max(float(high) - change, 0.0)
         still = standard_errors(self.level) * self._still(checked, unit, span)
         middle = (lower + upper) / 2
         half = float(np.hypot(upper - middle, still))
@@ -236,5 +236,8 @@ def change_intervals(
 def _of_one_fit(earlier: Estimate, later: Estimate) -> bool:
     """Return whether the k-th samples of two estimates are one draw."""
     fit = earlier.facts.get("fit", "")
-    same = bool(fit) and fit == later.facts.get("fit")
-    return same and earlier.samples is not None and later.samples is not None
+    if not fit or fit != later.facts.get("fit"):
+        return False
+    if earlier.samples is None or later.samples is None:
+        return False
+    return len(earlier.samples) == len(later.samples)  # else somebody left some out

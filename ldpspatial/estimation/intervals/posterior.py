@@ -83,10 +83,9 @@ def posterior(estimate: Estimate, level: float, crowded: bool = True) -> Uncerta
     samples = samples_of(estimate)
     mean = samples.mean(0)
     flat = samples.reshape(len(samples), -1)
-    read = min(level, MOST_LEVEL)
+    read, farther = read_at(level)
     ends = (1 - read) / 2, (1 + read) / 2
     errors = standard_errors(level)
-    farther = errors / standard_errors(read)
     patches = Patches(mean, RADIUS * disk_radius(estimate.channel))
     crowds = Crowds(samples)
 
@@ -112,6 +111,13 @@ def posterior(estimate: Estimate, level: float, crowded: bool = True) -> Uncerta
     return Uncertainty(
         level, "posterior", lower, upper, mean, partial(scaled_bounds, of_unit=of_unit)
     )
+
+
+def read_at(level: float) -> tuple[float, float]:
+    """Return the level at which quantiles are read, and how much farther away the ends are."""
+    if level <= MOST_LEVEL:
+        return level, 1.0
+    return MOST_LEVEL, standard_errors(level) / standard_errors(MOST_LEVEL)
 
 
 def effective_cells(people: Array) -> float:

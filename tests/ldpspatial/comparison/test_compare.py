@@ -370,13 +370,16 @@ def test_of_two_that_begin_a_folder_at_once_one_gives_the_seed(
 
 @pytest.mark.skipif(folder_lock.fcntl is None, reason="folders have no locks there")
 def test_nobody_plays_in_a_folder_in_which_somebody_plays(tmp_path: Path) -> None:
-    first = play(folder=tmp_path)
-    with (
-        RunFolder(tmp_path, {}, "any").held(),
-        pytest.raises(InputError, match=r"another comparison does in .*: wait"),
-    ):
-        play(folder=tmp_path)
-    assert play(folder=tmp_path) == first
+    folder, link = tmp_path / "runs", tmp_path / "link"
+    first = play(folder=folder)
+    link.symlink_to(folder)
+    for held, asked in ((folder, folder), (folder, link), (link, folder)):
+        with (
+            RunFolder(held, {}, "any").held(),
+            pytest.raises(InputError, match=r"another comparison does in .*: wait"),
+        ):
+            play(folder=asked)
+    assert play(folder=folder) == first
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -84,6 +84,33 @@ def test_quantiles_are_drawn_out_by_the_effective_cells() -> None:
     assert (rest.lower, rest.upper) == pytest.approx((-found.upper, -found.lower))
 
 
+@pytest.mark.parametrize("level", [1e-300, 0.5, 0.95, 0.999])
+def test_the_change_is_in_its_interval_where_few_samples_have_all_of_it(level: float) -> None:
+    """Nobody, in all samples but one: every quantile lies beyond the mean."""
+    first = np.zeros((60, D, D))
+    first[:, 1, 1] = 1
+    second = first.copy()
+    second[0, 1, 1], second[0, 0, 0], second[0, 0, 3] = 0.3, 0.1, 0.6
+    cell = np.zeros((D, D))
+    cell[0, 3] = 1
+    for fit in ("a", "b"):
+        pair = with_samples(first, "a"), with_samples(second, fit)
+        for weights in (cell, 1 - cell, 0.4 * cell):
+            there, back = (
+                share_change(*pair, weights, level),
+                share_change(*pair[::-1], weights, level),
+            )
+            assert there.lower <= there.estimate <= there.upper
+            assert abs(there.estimate) > 0.003
+            assert (back.lower, back.upper) == pytest.approx((-there.upper, -there.lower))
+
+
+def test_windows_of_which_samples_were_left_out_are_not_paired() -> None:
+    first, second = with_samples(maps(1), "a"), with_samples(maps(2)[:50], "a")
+    apart = share_change(first, dataclasses.replace(second, details=None), BLOCK)
+    assert share_change(first, second, BLOCK) == apart
+
+
 def test_a_fifth_of_the_crowd_that_reports_do_not_show_may_have_come_or_gone() -> None:
     first, second = maps(1, lumpy=2.0), maps(2, lumpy=0.5)
     pair = with_samples(first, "a"), with_samples(second, "a")
