@@ -213,6 +213,17 @@ class FieldModel:
         found[:, :-HYPERS] = waves.reshape(len(waves), -1)
         return found
 
+    def told_by_cell(self, state: State) -> Array:
+        """Return (W, d, d) about what reports would tell of each cell's field, were no other near.
+
+        That is over the squared gain of a wave, and the mean over a stack.
+        """
+        rates = state.density * state.slope
+        rates **= 2
+        rates /= self._inner(state.reports)
+        rates *= self.n
+        return np.asarray(rates.mean(0))
+
     def point_of(self, density: Array) -> Array:
         """Return a point whose density is about this one, of the prior's mean smoothness.
 

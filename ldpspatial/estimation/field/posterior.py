@@ -30,12 +30,12 @@ FEWEST_EFFECTIVE = 3.0  # a chain
 LEAST_ACCEPTANCE = 0.2
 WIDE = 80  # side beyond which there are fewer chains, or larger blocks, so that a map takes seconds
 SAMPLES = 128  # maps kept
-BEGUN = 10_000 * 64**2  # cells times steps of EM, from where the mode is looked for
+BEGUN = 500 * 64**2  # cells times steps of EM, from where the mode is looked for
 EMPTIEST, USERS_A_CELL = 0.02, 20.0  # of the start: its share that is uniform
 MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the waves
 FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
 SHORT = 0.04  # step of a chain, below which it mixes slowly
-MOST_ANEW, ANEW = 8, 12  # chains that go on anew; trajectories of a stage, or of half the visits
+ANEW = 12  # trajectories until chains that go on anew settle, and of half their visits
 STACK = 2_000_000  # cells of maps that are looked at together
 
 
@@ -61,9 +61,11 @@ class Effort:
     rough : bool
         Whether steps on that way are solved roughly: it takes less time, and chains of few cells
         that start there are caught more often.
-    anew : bool
-        Whether chains whose steps come out short, or that do not agree, go on in coordinates made
-        for where they are: fewer chains, and farther. Beyond WIDE cells a side it takes too long.
+    anew : int
+        Times that chains whose steps come out short, or that do not agree, may go on in coordinates
+        made for where they are: fewer chains, and farther.
+    chains_anew : int
+        As many then.
     """
 
     way: int = 3
@@ -75,7 +77,8 @@ class Effort:
     again: int = 2
     maps: int = SAMPLES
     rough: bool = False
-    anew: bool = True
+    anew: int = 3
+    chains_anew: int = 8
 
     def turns(self, prior: FieldPrior) -> int:
         """Return the halves of the visits by which chains of these fields may go on."""
@@ -84,8 +87,8 @@ class Effort:
 
 
 FULL = Effort()
-FULL_WIDE = replace(FULL, anew=False, way=1, pairs=4, again=1, rough=True)
-ALONE = Effort(anew=False, way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
+FULL_WIDE = replace(FULL, anew=2, chains_anew=4, way=1, pairs=4, again=1, rough=True)
+ALONE = Effort(anew=0, way=1, rounds=2, pairs=2, stages=2, stage=6, visits=16, again=0, maps=64)
 
 
 @dataclass(frozen=True)
@@ -255,40 +258,37 @@ def _walked(
     chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
     chains.adapt(effort.stages, effort.stage, told)
     half = effort.visits // 2
-    may_be_anew = effort.anew and prior.size > FEW
+    may_be_anew = effort.anew > 0 and prior.size > FEW
     if may_be_anew and chains.length < SHORT:
-        chains, first = _anew(chains, prior, told)
-        half, may_be_anew = ANEW, False
-    else:
-        first = chains.visit(half, told)
-    visits = [first, chains.visit(half, told)]
+        return _anew(chains, effort, told)
+    visits = [chains.visit(half, told), chains.visit(half, told)]
     turns = effort.turns(prior)
     for turn in range(1 + turns):
         # Without what came before, the way there; of the rest the more, the longer they go on.
         samples = Samples.joined(visits[-max(2, (1 + len(visits)) // 2) :])
         if turn == turns or _verdict(samples, mixing(samples)) == CONVERGED:
             break
-        if prior.cells**2 * prior.windows <= FEW:  # steps may be too long where chains are by now
+        if may_be_anew:
+            return _anew(chains, effort, told)
+        if prior.size <= FEW:  # steps may be too long where chains are by now
             chains.adapt(2, effort.stage, told)
-        elif may_be_anew:
-            chains, first = _anew(chains, prior, told)
-            visits, half, may_be_anew = [first], ANEW, False
         visits.append(chains.visit(half, told))
     return samples
 
 
-def _anew(chains: Chains, prior: FieldPrior, told: Told) -> tuple[Chains, Samples]:
-    """Return chains in coordinates made for where they are, once settled, and their first visit.
+def _anew(chains: Chains, effort: Effort, told: Told) -> Samples:
+    """Return what chains visit in coordinates made for where they are.
 
-    Twice where that does not agree: from where the first are, the second know better where all go.
+    Where the first ones are is on the way still, and made others; and again, as long as they do not
+    agree.
     """
-    for _ in range(2):
-        chains = chains.anew(prior, MOST_ANEW)
-        chains.settle(2, ANEW, told)
-        first = chains.visit(ANEW, told)
-        if _verdict(first, mixing(first)) == CONVERGED:
+    for turn in range(effort.anew):
+        chains = chains.anew(effort.chains_anew)
+        chains.settle(ANEW, told)
+        samples = chains.visit(2 * ANEW if turn else ANEW, told)
+        if turn and _verdict(samples, mixing(samples)) == CONVERGED:
             break
-    return chains, first
+    return samples
 
 
 def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:

@@ -285,6 +285,11 @@ class Spectrum:
         found[:, -HYPERS : -HYPERS + SPECTRAL] += self._sums(excess)
         return np.asarray(found)
 
+    def variances(self) -> Array:
+        """Return (S, W, d, d) those of the field's waves under the prior, given its unknowns."""
+        squares = self.amplitude**2
+        return squares if self.centring is None else squares / self.centring.stretch
+
     def information(self) -> Array:
         """Return (S, 5, 5) what the waves' prior tells of the unknowns, as Fisher has it."""
         found = np.zeros((len(self.factors), HYPERS, HYPERS))

@@ -1,20 +1,22 @@
 """Hamiltonian Monte Carlo on a field's posterior, chains in one stack.
 
 Duane et al. 1987; Neal 2011. The mass is the Gauss-Newton metric, dense on the widest waves and the
-prior's unknowns, where reports tell most and waves are most entangled, and diagonal elsewhere.
+prior's unknowns, where reports tell most and waves are most entangled, and by scales elsewhere
+(:mod:`.scales`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, ndimage
+from scipy import linalg
 
 from ldpspatial.compiled import compiled
 from ldpspatial.estimation.field.model import FieldModel, State
-from ldpspatial.estimation.field.optimise import conjugate_gradients
-from ldpspatial.estimation.field.prior import HYPERS, FieldPrior
+from ldpspatial.estimation.field.prior import HYPERS
+from ldpspatial.estimation.field.scales import ByCellAndWave, ByWave, told_by_wave
 from ldpspatial.estimation.field.unknowns import redrawn
 from ldpspatial.estimation.field.way import TOGETHER, Rings, Way
 
@@ -28,13 +30,8 @@ ACCEPTANCE = 0.85
 FAST, SLOW = 1.0, 0.4  # how much of a lack of acceptance the length of steps follows
 LOST = 5.0  # nats, and quartiles below the middle, that tell a chain that never left its start
 MOST_STRETCH = 4.0  # of a scale, after a stage
-NARROW, POWERS = 36, 3  # directions that the power method looks for, and its rounds
-TOO_NARROW, TOO_LONG = 9.0, 0.25  # of a metric that should be 1: beyond it is an axis of its own
-MOST_LENGTH = 70.0  # of an axis
-SOLVED, MOST_GRADIENTS = 0.05, 100  # residual of the longest, and gradients for it
-LOOKED_AT = 4  # points where that metric is averaged
-REACH, MOST_LEAPS = 2.0, 32  # of a trajectory in such coordinates, and its steps
-NEARBY = 5  # waves along a side that are centred alike
+START = 0.1  # of a step in such coordinates, at first and at least
+REACH, MOST_LEAPS = 2.0, 32  # of a trajectory there, and its steps
 
 
 class Whitening:
@@ -44,128 +41,72 @@ class Whitening:
     ----------
     model : FieldModel
     points : (S, m) array
-        Where the metric is averaged.
+        Where scales are averaged, and of the first and the last the metric.
+    by : type
+        Of the scales.
     dense : int
-        Waves, by frequency, among which it is dense.
+        Waves, by frequency, among which the metric is dense.
     """
 
-    def __init__(self, model: FieldModel, points: Array, dense: int = DENSE_WAVES):
+    def __init__(
+        self, model: FieldModel, points: Array, by: type[ByWave | ByCellAndWave] = ByWave,
+        dense: int = DENSE_WAVES,
+    ):  # fmt: skip
         prior = model.prior
         frequencies = np.broadcast_to(prior.squared_frequencies, prior.shape).ravel()
         waves = np.argsort(frequencies, kind="stable")[:dense]
         self._kept = np.append(waves, prior.size - HYPERS + np.arange(HYPERS))
-        metric = np.zeros((len(self._kept),) * 2)
         state = model.at(points)
+        self._scales = by(model, state)
+        metric = np.zeros((len(self._kept),) * 2)
         metric[-HYPERS:, -HYPERS:] = state.spectrum.information().mean(0)
+        units = np.zeros((len(self._kept), prior.size), np.float32)
+        units[np.arange(len(units)), self._kept] = 1.0
+        units = self._scales.point(units)
+        metric += units @ units.T  # what the prior tells
         rough = model.single()
-        for point in points.astype(np.float32):
-            metric += self._information(rough, rough.at(point[None])) / len(points)
-        lower = linalg.cholesky(metric + np.eye(len(metric)), lower=True)
+        ends = points[[0, -1]].astype(np.float32)  # opposite ones at first
+        for point in ends:
+            metric += self._information(rough, rough.at(point[None]), units) / len(ends)
+        lower = linalg.cholesky(metric, lower=True)
         self._lower = lower
         self._inverse = linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
-        self._scale = np.sqrt(model.scales(state).mean(0))
         self._stretch = np.ones(prior.size)
-        self._axes = np.empty((0, prior.size), np.float32)
-        self._lengths = np.empty(0)
-        self._by = 1 / self._scale  # what coordinates are multiplied by, but for the dense ones
 
-    def _information(self, model: FieldModel, state: State) -> Array:
+    def _information(self, model: FieldModel, state: State, units: NDArray[Any]) -> Array:
         support = np.broadcast_to(model.operators.support, model.counts.shape)
         weight = np.sqrt((model.n / state.reports[0])[support])
-        pushed = np.empty((len(self._kept), np.count_nonzero(support)))
+        pushed = np.empty((len(units), np.count_nonzero(support)))
         together = max(1, TOGETHER // model.prior.size)
-        for first in range(0, len(self._kept), together):
-            kept = self._kept[first : first + together]
-            units = np.zeros((len(kept), model.prior.size), np.float32)
-            units[np.arange(len(kept)), kept] = 1.0
-            pushed[first : first + together] = model.jacobian(state, units)[:, support] * weight
+        for first in range(0, len(units), together):
+            some = slice(first, first + together)
+            pushed[some] = model.jacobian(state, units[some])[:, support] * weight
         return np.asarray(pushed @ pushed.T)  # of a square, whatever was rounded
 
     def variances(self) -> Array:
-        """Return (m,) variances that the metric promises."""
-        found = 1 / self._scale**2
+        """Return (m,) variances that the metric promises, where scales are by wave."""
+        found = np.ones(len(self._stretch))
         found[self._kept] = (self._inverse**2).sum(0)
-        return np.asarray(found)
+        return np.asarray(self._scales.point(np.sqrt(found)[None])[0] ** 2)
 
     def point(self, white: Array) -> Array:
         """Return points from white coordinates."""
-        white = self._along(white, self._lengths)
-        found = white * self._by
-        kept = white[:, self._kept] * self._stretch[self._kept]
-        found[:, self._kept] = kept @ self._inverse
-        return np.asarray(found)
+        found = white * self._stretch.astype(white.dtype)
+        found[:, self._kept] = found[:, self._kept] @ self._inverse.astype(white.dtype)
+        return self._scales.point(found)
 
     def white(self, points: Array) -> Array:
         """Return white coordinates of points."""
-        found = points * self._scale
-        found[:, self._kept] = points[:, self._kept] @ self._lower
-        return self._along(found / self._stretch, 1 / self._lengths)
+        found = self._scales.scaled(points)
+        found[:, self._kept] = found[:, self._kept] @ self._lower
+        return np.asarray(found / self._stretch)
 
     def gradient(self, by_point: Array) -> Array:
         """Return a gradient by white coordinates."""
-        found = by_point * self._by
-        kept = by_point[:, self._kept] @ self._inverse.T
-        found[:, self._kept] = kept * self._stretch[self._kept]
-        return self._along(found, self._lengths)
-
-    def _along(self, white: Array, factors: Array) -> Array:
-        """Return white coordinates, the axes multiplied by factors."""
-        if not len(factors):
-            return white
-        parts = white.astype(np.float32) @ self._axes.T
-        parts *= (factors - 1).astype(np.float32)
-        return np.asarray(white + parts @ self._axes)
-
-    def find_axes(self, model: FieldModel, points: Array, rng: np.random.Generator) -> None:
-        """Make the metric at some points round where it is far from it.
-
-        Narrow directions are those of many people in a few cells, in which all waves have a part:
-        by the power method (Halko, Martinsson and Tropp 2011). Along the longest ones an unknown of
-        the prior moves and the waves make up for it, so that reports stay as likely: these are
-        spanned by the inverse of the metric times the unknowns.
-        """
-        self._drop_axes()
-        rough = model.single()
-        states = [rough.at(point[None].astype(np.float32)) for point in points]
-
-        def apply(steps: Array) -> Array:
-            return self._metric(rough, states, steps)
-
-        narrow = rng.standard_normal((NARROW, model.prior.size))
-        for _ in range(POWERS):
-            narrow = _orthonormal(narrow)
-            before, narrow = narrow, apply(narrow)
-        values, vectors = linalg.eigh(narrow @ before.T)
-        narrow = vectors.T @ before
-        self._keep(narrow, values)  # to solve for the others in few steps
-        unknowns = np.eye(HYPERS, model.prior.size, model.prior.size - HYPERS)
-        right = self._along(unknowns, self._lengths)
-        long = conjugate_gradients(apply, right, np.ones_like(right), SOLVED, MOST_GRADIENTS)
-        long = self._along(long, self._lengths)
-        self._drop_axes()
-        both = _orthonormal(np.concatenate([narrow, long]))
-        values, vectors = linalg.eigh(apply(both) @ both.T)
-        self._keep(vectors.T @ both, values)
-
-    def _drop_axes(self) -> None:
-        self._axes, self._lengths = self._axes[:0], self._lengths[:0]
-
-    def _keep(self, directions: Array, values: Array) -> None:
-        """Keep as axes those directions of which the metric is far from 1."""
-        kept = (values > TOO_NARROW) | (values < TOO_LONG)
-        self._axes = np.ascontiguousarray(directions[kept], np.float32)
-        self._lengths = 1 / np.sqrt(np.maximum(values[kept], MOST_LENGTH**-2))
-
-    def _metric(self, model: FieldModel, states: Sequence[State], white: Array) -> Array:
-        """Return the mean metric at states times white coordinates."""
-        steps = self.point(white).astype(np.float32)
-        found = np.zeros(white.shape)
-        together = max(1, TOGETHER // model.prior.size)
-        for state in states:
-            for first in range(0, len(steps), together):
-                some = slice(first, first + together)
-                found[some] += model.metric(state, steps[some])
-        return self.gradient(found / len(states))
+        found = self._scales.gradient(by_point)
+        found[:, self._kept] = found[:, self._kept] @ self._inverse.T.astype(found.dtype)
+        found *= self._stretch.astype(found.dtype)
+        return found
 
     def stretch(self, white: Array, gradients: Array) -> None:
         """Fit the scales to where chains have been: each array (N, m) by white coordinates.
@@ -173,16 +114,8 @@ class Whitening:
         The least distance between a Gaussian's score and the posterior's, by Fisher's divergence,
         has variances sqrt(var(position) / var(gradient)).
         """
-        white = self._along(white, self._lengths)
-        gradients = self._along(gradients, 1 / self._lengths)
-        self._drop_axes()
         fitted = (white.var(0) / np.maximum(gradients.var(0), 1e-12)) ** 0.25
         self._stretch = self._stretch * np.clip(fitted, 0.5, MOST_STRETCH)
-        self._by = self._stretch / self._scale
-
-
-def _orthonormal(rows: Array) -> Array:
-    return np.asarray(linalg.qr(rows.T, mode="economic")[0].T)
 
 
 @dataclass(frozen=True)
@@ -227,7 +160,8 @@ class Chains:
     length : float
         Of a leapfrog step, at first.
     redraws : bool
-        Whether unknowns are also drawn given the field, before each trajectory.
+        Whether unknowns are also drawn given the field, before each trajectory of a visit: once
+        it has settled to about these, or they would follow it to where it began.
     """
 
     def __init__(
@@ -255,9 +189,8 @@ class Chains:
 
     def _pull(self, white: Array) -> Array:
         """Return the gradient in white coordinates, in single precision: it only shows the way."""
-        points = self._whitening.point(white)
-        points += self._origin
-        return self._whitening.gradient(self._way.gradient(points))
+        points = self._whitening.point(white.astype(np.float32)) + self._origin
+        return self._whitening.gradient(self._way.gradient(points)).astype(np.float64)
 
     def adapt(self, stages: int, trajectories: int, told: Told) -> None:
         """Take some trajectories a stage; fit the length of steps, and after each the scales."""
@@ -288,51 +221,34 @@ class Chains:
         white, gradients = (np.concatenate(each) for each in zip(*seen, strict=True))
         self._whitening.stretch(white, gradients)
 
-    def anew(self, plain: FieldPrior, most: int) -> "Chains":
+    def anew(self, most: int) -> "Chains":
         """Return chains that go on from here in coordinates made for where these are by now.
 
-        A wave is centred as far as chains agree on it, which is what reports tell of it: the
-        metric before was that of other points, and of each wave by itself.
+        Scales are by cell and wave there, and a wave is centred as far as reports tell it: before,
+        that was what they tell at other points, and of waves alone.
 
         Parameters
         ----------
-        plain : FieldPrior
-            The prior in its own coordinates.
         most : int
             Chains, of all, that go on.
         """
-        state = self._model.at(self._points)
-        hypers = self._points[:, -HYPERS:]
-        middle = hypers.mean(0)
-        before = plain.spectrum(middle[None]).amplitude[0] ** 2
-        left_open = ndimage.uniform_filter(
-            state.waves.var(0) / before, (0, NEARBY, NEARBY), mode="nearest"
-        )
-        prior = plain.centred(1 - np.clip(left_open, 0.0, 1.0), middle)
-        kept = slice(None, None, -(-len(hypers) // most))
-        points = prior.point_of(state.waves, hypers)[kept]
+        kept = slice(None, None, -(-len(self._points) // most))
+        points = self._points[kept]
+        state = self._model.at(points)
+        hypers = points[:, -HYPERS:]
+        prior = self._model.prior.centred(told_by_wave(self._model, state), hypers.mean(0))
         model = self._model.with_prior(prior)
-        whitening = Whitening(model, points[[0, -1]])
-        return Chains(model, points, whitening, self._rng, self.length, redraws=True)
+        points = prior.point_of(state.waves, hypers)
+        whitening = Whitening(model, points, ByCellAndWave)
+        return Chains(model, points, whitening, self._rng, max(self.length, START), redraws=True)
 
-    def settle(self, stages: int, trajectories: int, told: Told) -> None:
-        """Adapt to the axes of the metric where chains are, and again to those where these lead.
+    def settle(self, trajectories: int, told: Told) -> None:
+        """Fit the length of steps, and take those of the later trajectories; then as many as reach.
 
-        Trajectories are long from here on: along the longest axes a short one is a random walk.
+        Trajectories are long from here on: along the longest directions a short one is a random
+        walk.
         """
-        for stage in range(stages):
-            looked_at = self._points[:: max(1, len(self._points) // LOOKED_AT)]
-            self._whitening.find_axes(self._model, looked_at, self._rng)
-            self._turned()
-            self._reach()
-            before = self._density
-            seen, log_length = self._adapted(trajectories, SLOW, told)
-            if stage < stages - 1:
-                self._rescale(before, seen)
-        self._log_length = log_length
-        self._reach()
-
-    def _reach(self) -> None:
+        _, self._log_length = self._adapted(trajectories, FAST, told)
         self._leaps = int(np.clip(REACH / self.length, LEAPS, MOST_LEAPS))
 
     def _recall(self, is_still: NDArray[np.bool_]) -> None:
@@ -361,9 +277,10 @@ class Chains:
         self._energy = prior.spectrum(hypers).energy(self._points) - self._fit
         self._turned()
 
-    def _trajectory(self) -> float:
-        if self._rings is not None:
-            self._redraw(self._rings)
+    def _trajectory(self, rings: Rings | None = None) -> float:
+        """Go where one leads; draw unknowns before it, if their rings are given."""
+        if rings is not None:
+            self._redraw(rings)
         momentum = self._rng.standard_normal(self._white.shape)
         energy = self._energy + 0.5 * (momentum**2).sum(1)
         step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)
@@ -393,7 +310,7 @@ class Chains:
         hypers, densities, fits = [], [], []
         acceptance = 0.0
         for _ in range(trajectories):
-            acceptance += self._trajectory() / trajectories
+            acceptance += self._trajectory(self._rings) / trajectories
             hypers.append(self._points[:, -HYPERS:])
             densities.append(self._density)
             fits.append(self._fit)

@@ -13,6 +13,7 @@ from ldpspatial.estimation.field.mixing import mixing
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior
 from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
+from ldpspatial.estimation.field.scales import ByCellAndWave, ByWave, told_by_wave
 from ldpspatial.estimation.field.stacks import stack
 from ldpspatial.estimation.field.unknowns import MOVED, redrawn
 from ldpspatial.estimation.field.way import Rings
@@ -33,7 +34,7 @@ def test_the_metric_of_chains_is_that_of_double_precision() -> None:
     np.testing.assert_allclose(whitening.variances(), np.diag(np.linalg.inv(exact)), rtol=1e-3)
 
 
-def test_axes_make_a_metric_round() -> None:
+def test_scales_by_cell_and_wave_make_a_metric_round() -> None:
     """People in a few of 576 cells, 10^7 reports: the scales of the waves alone leave it uneven."""
     cells = 24
     channel = StampChannel(response_table("disk", 1.0, cells, squared_radius=5))
@@ -43,22 +44,51 @@ def test_axes_make_a_metric_round() -> None:
     counts = operators.counted(reports(truth, 10**7, rng, channel))
     model = FieldModel(operators, counts[None], FieldPrior(cells))
     point = model.point_of(0.95 * truth[None] + 0.05 / cells**2)[None]
-    whitening = Whitening(model, point)
 
-    def metric() -> Array:
+    def metric(whitening: Whitening) -> Array:
         state = model.at(point)
         units = whitening.point(np.eye(model.prior.size))
         return whitening.gradient(
             np.concatenate([model.metric(state, unit[None]) for unit in units])
         )
 
-    assert np.linalg.eigvalsh(metric())[-1] > 400
-    whitening.find_axes(model, point, rng)
-    found = metric()
+    assert np.linalg.eigvalsh(metric(Whitening(model, point)))[-1] > 400
+    whitening = Whitening(model, point, ByCellAndWave)
+    found = metric(whitening)
     np.testing.assert_allclose(found, found.T, atol=1e-5)  # one map there, and its transpose back
-    assert np.linalg.eigvalsh(found)[-1] < 10
+    assert np.linalg.eigvalsh(found)[-1] < 40
     white = rng.standard_normal((2, model.prior.size))
     np.testing.assert_allclose(whitening.white(whitening.point(white)), white, atol=1e-4)
+
+
+@pytest.mark.parametrize("windows", [1, 3])
+@pytest.mark.parametrize("by", [ByWave, ByCellAndWave])
+def test_scales_have_their_inverse_and_their_transpose(
+    by: type[ByWave | ByCellAndWave], windows: int
+) -> None:
+    rng = np.random.default_rng(32)
+    counts = np.stack([reports(drawn(rng), N, rng, CHANNEL) for _ in range(windows)])
+    model = FieldModel(stack(CHANNEL), counts, FieldPrior(D, windows))
+    scales = by(model, model.at(rng.standard_normal((3, model.prior.size))))
+    some, others = rng.standard_normal((2, 4, model.prior.size))
+    np.testing.assert_allclose(scales.scaled(scales.point(some)), some, atol=1e-9)
+    np.testing.assert_allclose(
+        scales.gradient(others) @ some.T, others @ scales.point(some).T, atol=1e-9
+    )
+
+
+def test_a_wave_is_told_as_well_as_in_the_cells_that_are_told_best() -> None:
+    rng = np.random.default_rng(33)
+    truth = np.full((D, D), 1e-9)
+    truth[0, 0] = 1.0
+    truth /= truth.sum()
+    shares = []
+    for n in (10**2, 10**7):
+        model = FieldModel(stack(CHANNEL), reports(truth, n, rng, CHANNEL)[None], FieldPrior(D))
+        shares.append(told_by_wave(model, model.at(model.point_of(truth[None])[None])))
+    few, many = shares
+    assert np.all((few >= 0) & (few <= many) & (many <= 1))
+    assert np.median(many) > 0.99
 
 
 def test_chains_go_on_anew_from_the_maps_where_they_were() -> None:
@@ -67,9 +97,9 @@ def test_chains_go_on_anew_from_the_maps_where_they_were() -> None:
     starts = 0.3 * rng.standard_normal((6, model.prior.size))
     chains = Chains(model, starts, Whitening(model, starts[:1]), rng)
     chains.adapt(1, 3, lambda _: None)
-    anew = chains.anew(model.prior, 3)
+    anew = chains.anew(3)
     np.testing.assert_allclose(anew._density, chains._density[::2], rtol=1e-8)
-    again = anew.anew(model.prior, 3)
+    again = anew.anew(3)
     np.testing.assert_allclose(again._density, anew._density, rtol=1e-8)
 
 
@@ -86,7 +116,7 @@ def test_chains_of_short_steps_agree_anew(monkeypatch: pytest.MonkeyPatch) -> No
     counts = reports(truth, 10**8, rng, channel)
     anew = Field().fit(channel, counts)
     assert anew.converged
-    monkeypatch.setattr(module, "FULL", replace(module.FULL, anew=False))
+    monkeypatch.setattr(module, "FULL", replace(module.FULL, anew=0))
     as_before = Field().fit(channel, counts)
     ours, theirs = (wasserstein(truth, found.density) for found in (anew, as_before))
     assert ours < 0.8 * theirs
