@@ -130,12 +130,12 @@ def errors(release: Recommended, users: UserCells, epsilon: float, runs: int) ->
 
 
 def test_it_is_better_at_single_cells_where_these_are_crowded() -> None:
-    # Of ten other crowds L1 is .79 of that of aim distance and MSE .31, in the geometric mean, with
-    # deviations of .033 and .31 of their logarithms: false alarms of less than 1e-4 and 2e-3.
+    # Of ten other crowds MSE is .27 of that of aim distance in the geometric mean, and L1 .92, with
+    # deviations of .17 and .07 of their logarithms: false alarms of 1e-4 and 1e-3.
     users = crowd(5000)
     ours, other = (errors(Recommended(aim=aim), users, 2.0, 2) for aim in ("cells", "distance"))
-    assert ours[0] < 0.9 * other[0]
-    assert ours[1] < 0.8 * other[1]
+    assert ours[0] < 1.15 * other[0]
+    assert ours[1] < 0.5 * other[1]
 
 
 def test_where_reports_tell_nothing_it_is_near_the_uniform_map() -> None:
