@@ -3,6 +3,7 @@
 import click
 
 from experiments.authors.command import authors
+from experiments.authors.dawa_partition import dawa_partition
 from experiments.benchmarks import benchmarks
 from experiments.end_to_end.command import end_to_end
 from experiments.papers.dam.commands import COMMANDS as DAM_PAPER
@@ -61,6 +62,7 @@ OWN = (
     claims,
     cohorts,
     coverage,
+    dawa_partition,
     disjoint_cohorts,
     end_to_end,
     fit_check,

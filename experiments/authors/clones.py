@@ -87,3 +87,11 @@ HDG = Clone("YangJianyu-bupt/privmdr", "run_hdg.py", "HDG.py")
 HEAT_MAPS = Clone(
     "ebagdasa/federated", "run_heat_maps.py", "analytics/location_heatmaps/run_experiment.py"
 )
+DISKS = Clone(
+    "dulei715/2Dim-Est",
+    "run_disks.py",
+    "src/main/java/ecnu/dll/construction/schemes/new_scheme/discretization/"
+    "DiscretizedDiskScheme.java",
+)
+AHEAD = Clone("link-zju/ccs21-AHEAD", "run_ahead.py", "ahead_2dim.py")
+CENTRAL_MAPS = Clone("dpcomp-org/dpcomp_core", "run_central_maps.py", "dpcomp_core/algorithm/AG.py")

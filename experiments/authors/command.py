@@ -21,8 +21,10 @@ from ldpspatial.errors import LdpSpatialError
 def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
     """Rivals beside their authors' public code, on the same generated people.
 
-    FOLDER needs clones of zealscott/LDPTrace, dp-cont/dp-cont, YangJianyu-bupt/privmdr and
-    ebagdasa/federated, which you fetch; what is missing is named. Their code runs in processes of
+    FOLDER needs clones of zealscott/LDPTrace, dp-cont/dp-cont, YangJianyu-bupt/privmdr,
+    link-zju/ccs21-AHEAD, dulei715/2Dim-Est, dulei715/java-tools, ebagdasa/federated and
+    dpcomp-org/dpcomp_core, which you fetch; what is missing is named. Those of dulei715 need a Java
+    compiler of version 17 or later, the last one a C++ compiler. Their code runs in processes of
     its own and changes nothing in the clones. The error is exact W2 in cells; a ratio below 1 says
     that the release here is nearer to the truth.
     """

@@ -8,13 +8,30 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk import Grid
-from experiments.authors.clones import HDG, HEAT_MAPS, LDPTRACE, SQUARE_WAVE, Clone
+from client_sdk import Grid, response_table
+from experiments.authors.clones import (
+    AHEAD,
+    CENTRAL_MAPS,
+    DISKS,
+    HDG,
+    HEAT_MAPS,
+    LDPTRACE,
+    SQUARE_WAVE,
+    Clone,
+)
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks, synthetic_maps
 from ldpspatial.places.users import Trails, UserCells, user_cells
+from ldpspatial.release.central import (
+    CentralAdaptiveGrid,
+    CentralLevels,
+    CentralQuadtree,
+    LeastCostPartition,
+    UniformGrid,
+    Wavelets,
+)
 from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort
-from ldpspatial.release.local import Hdg, LdpTrace, Mdsw
+from ldpspatial.release.local import Ahead, Dam, DamNs, Hdg, Huem, LdpTrace, Mdsw
 from ldpspatial.release.local.trajectories.trajectory_release import density_of, trails_of
 from ldpspatial.release.release import Release
 
@@ -68,13 +85,18 @@ class Duel:
 
 def duels() -> Iterator[Duel]:
     """Yield all settings: data, cells a side, users and epsilon of each author's code."""
-    settings: list[tuple[str, int, int, float]]
-    settings = [
-        ("walks, two crowds", d, 1_000, eps) for d, eps in ((15, 1.5), (5, 5.0), (15, 10.0))
-    ]
-    traces: dict[str, Release] = {"all slots": LdpTrace(), "one slot": LdpTrace("one")}
-    for setting in settings:
-        yield Duel(LDPTRACE, *setting, _walks, _their_trace, traces)
+    for each in (_of_trails, _of_pairs, _of_disks, _of_noisy_trees, _of_central_maps):
+        yield from each()
+
+
+def _of_trails() -> Iterator[Duel]:
+    releases: dict[str, Release] = {"all slots": LdpTrace(), "one slot": LdpTrace("one")}
+    for cells, epsilon in ((15, 1.5), (5, 5.0), (15, 10.0)):
+        setting = ("walks, two crowds", cells, 1_000, epsilon)
+        yield Duel(LDPTRACE, *setting, _walks, _their_trace, releases)
+
+
+def _of_pairs() -> Iterator[Duel]:
     settings = [("normal", 15, 100_000, 3.5), ("normal", 5, 100_000, 3.5)]
     settings += [("szipf", 15, 100_000, 3.5), ("normal", 15, 10_000, 1.0)]
     waves: dict[str, Release] = {"fine bins": Mdsw(), "whole cells": Mdsw(fine=False)}
@@ -82,8 +104,25 @@ def duels() -> Iterator[Duel]:
         yield Duel(SQUARE_WAVE, *setting, _points, _their_wave, waves)
     settings = [("normal", 16, 100_000, 1.0), ("normal", 32, 100_000, 3.5)]
     settings += [("szipf", 16, 100_000, 1.0), ("szipf", 32, 10_000, 3.5)]
+    grids: tuple[tuple[Clone, dict[str, Release]], ...]
+    grids = ((HDG, {"powers of two": Hdg()}), (AHEAD, {"as it is": Ahead()}))
+    for clone, releases in grids:
+        for setting in settings:
+            yield Duel(clone, *setting, _points, _their_grids, releases)
+
+
+def _of_disks() -> Iterator[Duel]:
+    # Their EM takes cells^2 times outputs a step in boxed numbers: a minute and more at 15 a side.
+    settings = [("normal", 10, 10_000, 3.5), ("normal", 10, 10_000, 6.0)]
+    settings += [("szipf", 5, 10_000, 3.5), ("mnormal", 5, 10_000, 1.0)]
     for setting in settings:
-        yield Duel(HDG, *setting, _points, _their_grids, {"powers of two": Hdg()})
+        yield Duel(DISKS, *setting, _points, _their_disk, _two_stops(Dam))
+    yield Duel(DISKS, "normal", 10, 10_000, 3.5, _points, _their_disk, _two_stops(DamNs))
+    for epsilon in (1.0, 3.5):
+        yield Duel(DISKS, "normal", 5, 10_000, epsilon, _points, _their_disk, _two_stops(Huem))
+
+
+def _of_noisy_trees() -> Iterator[Duel]:
     settings = [("normal", 64, 10_000, 1.0), ("szipf", 64, 10_000, 1.0)]
     settings += [("mnormal", 64, 10_000, 0.3), ("mnormal", 64, 10_000, 5.0)]
     like_theirs = AdaptiveHierarchical(Cohort(), asked="every round", shown="threshold")
@@ -94,6 +133,29 @@ def duels() -> Iterator[Duel]:
     for setting in settings:
         yield Duel(HEAT_MAPS, *setting, _points, _their_tree, trees)
     yield Duel(HEAT_MAPS, "normal, as drawn", 64, 10_000, 1.0, _points, _their_image, trees)
+
+
+def _of_central_maps() -> Iterator[Duel]:
+    users = 10_000
+    kinds: dict[str, Callable[..., Release]] = {
+        "uniform-grid": partial(UniformGrid, people=users),
+        "adaptive-grid": partial(CentralAdaptiveGrid, people=users),
+        "quadtree": partial(CentralQuadtree, depth=6),
+        "privelet": partial(Wavelets, depth=6, basis="tensor", growth=1.0),
+    }
+    for name, kind in kinds.items():
+        releases = {name: kind(), f"{name}, nearest map": kind(negatives="nearest")}
+        theirs = partial(_their_central, name=name)
+        for data, epsilon in (("mnormal", 0.3), ("szipf", 1.0)):
+            yield Duel(CENTRAL_MAPS, data, 64, users, epsilon, _points, theirs, releases)
+    theirs = partial(_their_central, name="dawa")
+    releases = {"least-cost-partition": LeastCostPartition(), "central-levels": CentralLevels()}
+    for setting in (("normal", 32, 100_000, 0.1), ("szipf", 32, users, 1.0)):
+        yield Duel(CENTRAL_MAPS, *setting, _points, theirs, releases)
+
+
+def _two_stops(kind: type[Dam] | type[DamNs] | type[Huem]) -> dict[str, Release]:
+    return {f"{kind.name}, published stop": kind("published"), "scaled stop": kind()}
 
 
 def _walks(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
@@ -134,6 +196,22 @@ def _their_grids(duel: Duel, code: Path, _: UserCells, values: Array, seed: int)
     rows, columns = (values * duel.cells).astype(np.int64).T
     found = duel.clone.run(code, {"rows": rows, "columns": columns}, duel.epsilon, duel.cells, seed)
     return np.asarray(found["density"])
+
+
+def _their_disk(duel: Duel, code: Path, _: UserCells, values: Array, _seed: int) -> Array:
+    rows, columns = (values * duel.cells).astype(np.int64).T
+    name = next(iter(duel.ours.values())).name
+    radius = response_table(name, duel.epsilon, duel.cells).radius
+    people = {"rows": rows, "columns": columns}
+    found = duel.clone.run(code, people, duel.epsilon, duel.cells, name, radius)["density"]
+    return np.asarray(found / found.sum())
+
+
+def _their_central(
+    duel: Duel, code: Path, people: UserCells, _: Array, seed: int, name: str
+) -> Array:
+    counts = np.rint(people.density * len(people))
+    return np.asarray(duel.clone.run(code, {"counts": counts}, duel.epsilon, name, seed)["density"])
 
 
 def _their_tree(

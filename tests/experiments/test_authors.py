@@ -1,5 +1,6 @@
 """Rivals beside authors' code: drivers and table with stand-ins for the clones."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,16 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.authors import command
-from experiments.authors.clones import HDG, HEAT_MAPS, LDPTRACE, SQUARE_WAVE
+from experiments.authors.clones import (
+    AHEAD,
+    CENTRAL_MAPS,
+    DISKS,
+    HDG,
+    HEAT_MAPS,
+    LDPTRACE,
+    SQUARE_WAVE,
+)
+from experiments.authors.dawa_partition import dawa_partition, least_loss
 from experiments.authors.duels import Duel, duels
 from ldpspatial.errors import InputError
 
@@ -127,6 +137,154 @@ def run_experiment(image, people, total_size, eps_func, threshold_func, **settin
     return [SimpleNamespace(image=drawn, tree=tree)]
 """
 
+POINT = """package cn.edu.dll.struct.point;
+
+public record TwoDimensionalIntegerPoint(Integer getXIndex, Integer getYIndex) {}
+"""
+SCHEME = """package ecnu.dll.construction.schemes.new_scheme.discretization;
+
+import cn.edu.dll.struct.point.TwoDimensionalIntegerPoint;
+import ecnu.dll.construction._config.Constant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+public abstract class AbstractDiscretizedScheme {
+    protected AbstractDiscretizedScheme(double... settings) {
+        for (int k = settings.length - 3; k < settings.length; k++) {  // no smoothing, no origin
+            if (settings[k] != 0) throw new IllegalArgumentException("k");
+        }
+        if (Constant.DEFAULT_STOP_VALUE_TAO != 1e-6) throw new IllegalArgumentException("tau");
+    }
+
+    public List<TwoDimensionalIntegerPoint> getNoiseValueList(
+            List<TwoDimensionalIntegerPoint> people) {
+        return people;
+    }
+
+    public Map<TwoDimensionalIntegerPoint, Double> statistic(
+            List<TwoDimensionalIntegerPoint> reports) {
+        Map<TwoDimensionalIntegerPoint, Double> shares = new HashMap<>();
+        reports.forEach(each -> shares.merge(each, 1.0 / reports.size(), Double::sum));
+        return shares;
+    }
+}
+"""
+KIND = """package ecnu.dll.construction.schemes.new_scheme.discretization;
+
+public class NAME extends AbstractDiscretizedScheme {
+    public NAME(DOUBLES) {
+        super(WORDS);
+        if (CHECKED) throw new IllegalArgumentException("settings");
+    }
+}
+"""
+DISK = "epsilon, unit, side, k, left, up"
+KINDS = {
+    "DiscretizedDiskScheme": (DISK, "unit != 1 || side != 10"),
+    "DiscretizedDiskNonShrinkScheme": (DISK, "unit != 1 || side != 10 || epsilon != 3.5"),
+    "DiscretizedHybridUniformExponentialScheme": (
+        "epsilon, unit, radius, side, k, left, up",
+        "unit != 1 || radius != 4 || side != 5 || epsilon != 1",
+    ),
+}
+
+AHEAD_TREE = """
+import numpy as np
+from treelib import Tree, Node
+import pandas as pd
+from func_module import freqoracle
+
+class Nodex:
+    def __init__(self, frequency, divide_flag, count, interval):
+        self.frequency, self.divide_flag = frequency, divide_flag
+        self.count, self.interval = count, interval
+
+def theta_calculation(height, epsilon, users, branch, dimension):
+    assert users == 300 and list(branch) == [2, 2] and dimension == 2
+    return 0.0
+
+def construct_translation_vector(side, branch):
+    return [np.array([i, i, j, j]) * side[0] // 2 for i in (0, 1) for j in (0, 1)]
+
+def user_record_partition(path, height, side):
+    groups = np.zeros((height, *side), np.int64)
+    for row, column in np.loadtxt(path, np.int64):
+        groups[0, row, column] += 1
+    return groups
+
+def ahead_tree_construction(tree, height, theta, branch, vectors, groups, epsilon):
+    assert len(vectors) == 4 and 2**height == groups.shape[1] and theta == 0
+    assert [node.identifier for node in tree.leaves()] == ["root"]
+    for place, held in np.ndenumerate(groups.sum(0)):
+        row, column = place
+        data = Nodex(held / 300, True, 1, np.array([row, row + 1, column, column + 1.0]))
+        tree.create_node("a cell", f"{row} {column}", parent="root", data=data)
+
+def ahead_tree_postprocessing(tree):
+    assert tree.depth() == 1 and tree.size(1) == len(tree.all_nodes()) - 1
+    assert len(tree.children("root")) == tree.size(1) and tree.depth(tree.leaves()[0]) == 1
+"""
+ENGINE = """
+from builtins import range
+from dpcomp_core import util
+
+class NAME:
+    def Run(self, Q, x, epsilon, seed):
+        assert util.old_div(7, 2) == 3 and util.old_div(7.0, 2) == 3.5 and epsilon and seed
+        return x - 0.25 * (x == 0)
+"""
+DAWA = """
+import numpy as np
+from dpcomp_core.algorithm.dawa.cutils import cutil
+
+class dawa2D_engine:
+    def Run(self, Q, x, epsilon, seed):
+        each = [query.asArray([len(x)] * 2) for query in Q.query_list]
+        assert (sum(k * one for k, one in enumerate(each)).ravel() == range(x.size)).all()
+        ends = cutil.L1partition_approx(x.size + 1, x.ravel(), 2.0, 0.5, 7)
+        assert ends[:3].tolist() == [2, 5, 17]
+        return x
+"""
+CUTIL = """
+void L1partition_approx(int* hist, int n1, double* x, int n, double epsilon, double ratio, long s) {
+    for (int i = 0; i < n1; i++) hist[i] = -1;
+    hist[0] = int(epsilon);
+    hist[1] = int(10 * ratio);
+    hist[2] = 10 + s;
+    if (ratio == 0.25 && x[0] + s > 1) hist[n] = 1;  // seeds from 2 on, or 1 with a person
+}
+"""
+
+
+def write_central(folder: Path) -> None:
+    """Write modules that give the counts back, but for a little less than nobody."""
+    core = folder / "dpcomp_core" / "dpcomp_core"
+    program = core / "algorithm"
+    (program / "dawa" / "cutils").mkdir(parents=True)
+    (core / "util.py").write_text("from past.utils import old_div\nimport past.utils\n")
+    for name in ("UG", "AG", "QuadTree", "privelet2D"):
+        (program / f"{name}.py").write_text(ENGINE.replace("NAME", f"{name}_engine"))
+    for package in (core, program):
+        (package / "__init__.py").write_text("raise RuntimeError('is not run')")
+    (program / "dawa" / "__init__.py").write_text(DAWA)
+    (program / "dawa" / "cutils" / "cutil.cpp").write_text(CUTIL)
+
+
+def write_java(folder: Path) -> None:
+    """Write the classes that RunDisks.java calls: maps of the people as they are."""
+    program = (folder / "2Dim-Est" / DISKS.marker).parent
+    program.mkdir(parents=True)
+    (program / "AbstractDiscretizedScheme.java").write_text(SCHEME)
+    for name, (words, checked) in KINDS.items():
+        doubles = ", ".join(f"double {word}" for word in words.split(", "))
+        text = KIND.replace("NAME", name).replace("DOUBLES", doubles)
+        text = text.replace("WORDS", words).replace("CHECKED", checked)
+        (program / f"{name}.java").write_text(text)
+    point = folder / "java-tools" / "src/main/java/cn/edu/dll/struct/point"
+    point.mkdir(parents=True)
+    (point / "TwoDimensionalIntegerPoint.java").write_text(POINT)
+
 
 @pytest.fixture
 def clones(tmp_path: Path) -> Path:
@@ -163,6 +321,60 @@ def test_authors_code_that_gives_back_what_it_gets_is_never_wrong(clones: Path) 
         errors = duel.play(clones, 1, 1)
         assert errors["theirs"] == pytest.approx([0], abs=0.2)
         assert (errors["once"] > 1).all()
+
+
+def test_ahead_and_central_maps_of_authors_are_run_on_the_people(tmp_path: Path) -> None:
+    tree = tmp_path / "ccs21-AHEAD" / "func_module"
+    tree.mkdir(parents=True)
+    (tree / "freqoracle.py").touch()
+    (tree.parent / AHEAD.marker).write_text(AHEAD_TREE)
+    write_central(tmp_path)
+    every = [few(duel, 300) for duel in duels() if duel.clone in {AHEAD, CENTRAL_MAPS}]
+    assert len(every) == 14
+    for duel in (every[0], *every[4:12:2]):
+        errors = duel.play(tmp_path, 1, 1)
+        assert errors["theirs"] == pytest.approx([0], abs=1e-6)
+        assert all(errors[label] > 0.05 for label in duel.ours)
+    if shutil.which("c++"):
+        errors = every[-1].play(tmp_path, 1, 7)
+        assert errors["theirs"] == pytest.approx([0], abs=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+def test_the_partition_of_dawa_is_attacked_by_how_often_a_cell_is_alone(tmp_path: Path) -> None:
+    write_central(tmp_path)
+    given = ["--code", str(tmp_path), "--runs", "500", "--seed"]
+    done = CliRunner().invoke(dawa_partition, [*given, "1"], catch_exceptions=False)
+    assert "alone in 499 of 500 runs of nobody, 500 of one person" in done.output
+    assert "loss of the partition: 0.00, at least 0.00; its part of epsilon: 1" in done.output
+    done = CliRunner().invoke(dawa_partition, [*given[:1], str(tmp_path / "UG")])
+    assert done.exit_code == 2
+    assert least_loss(10, 400, 500) > 2
+    assert least_loss(400, 10, 500) == 0
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="needs a Java compiler")
+def test_disks_of_authors_are_run_with_the_settings_of_a_duel(tmp_path: Path) -> None:
+    write_java(tmp_path)
+    disk, *_, other, huem, _ = (few(duel, 300) for duel in duels() if duel.clone == DISKS)
+    for duel in (disk, other, huem):
+        errors = duel.play(tmp_path, 1, 1)
+        assert errors["theirs"] == pytest.approx([0], abs=1e-9)
+        assert all(errors[label] > 0.05 for label in duel.ours)
+
+
+def test_disks_of_authors_need_both_clones_and_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_java(tmp_path)
+    given = {"rows": np.zeros(1, np.int64), "columns": np.zeros(1, np.int64)}
+    with monkeypatch.context() as none:
+        none.setenv("PATH", str(tmp_path))
+        with pytest.raises(InputError, match="needs a Java compiler"):
+            DISKS.run(tmp_path, given, 1.0, 5, "dam", 1)
+    shutil.rmtree(tmp_path / "java-tools")
+    with pytest.raises(InputError, match="beside 2Dim-Est"):
+        DISKS.run(tmp_path, given, 1.0, 5, "dam", 1)
 
 
 def test_the_command_writes_its_table_and_leaves_clones_as_they_are(

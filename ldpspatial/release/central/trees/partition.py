@@ -10,7 +10,8 @@ What a node costs as one bucket is its deviation from an even spread, sum |x - m
 and the noise of one count, 1 / epsilon. Half the deviation is what lies above the mean; it is taken
 in whole units, rounded down. One unit more in a node changes it by less than 1 before rounding and
 by at most 1 after, and that of no other node of the level; so a user changes the numbers of a level
-by at most MASS in all.
+by at most MASS in all. A person changes a node of every level, so levels share epsilon: one noise
+for all of them, as in the public code of DAWA, is too little (docs/experiments/authors.md).
 """
 
 from collections.abc import Sequence
