@@ -22,6 +22,7 @@ from ldpspatial.estimation.field.barycentre import barycentre
 from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.posterior import CONVERGED, VERDICTS, WIDE, Posterior, sample
 from ldpspatial.estimation.field.stacks import Stack, stack
+from ldpspatial.estimation.field.unlike import is_unlike
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.smoothing import Smoother
 from ldpspatial.one_thread import in_one_thread
@@ -59,7 +60,8 @@ class Field(Estimator):
         error, least absolute error by cell.
     support : (d, d) array in [0, 1], optional
         Where people can be: the share of each cell that is no water, say, as
-        :func:`ldpspatial.places.regions.polygon` finds it for an outline. Cells of 0 stay empty.
+        :func:`ldpspatial.places.regions.polygon` finds it for an outline. Cells of 0 stay empty;
+        of others the share matters where cells are estimated in blocks, whose people it divides.
     prior : (d, d) array of numbers >= 0, optional
         A public map: residents, venues, or last month's estimate, up to a factor. How much it says
         of these people is learned: its logarithm gets an exponent. It must not be made of the
@@ -147,7 +149,8 @@ class Field(Estimator):
 
         How much a map resembles that of the window before is learned, so that windows lend each
         other what they have in common. The k-th samples of all estimates are one draw: quantiles of
-        what two of them differ by are an interval of the change.
+        what two of them differ by are an interval of the change. A window whose own reports speak
+        against what all together make of it (a small one unlike two large ones) is fitted alone.
 
         Parameters
         ----------
@@ -161,8 +164,14 @@ class Field(Estimator):
         Returns
         -------
         tuple of Estimate
-            One for each window. Of several, traces hold the last log-likelihood alone, so that
-            ``iterations`` is 0: the steps are those of all together.
+            One for each window, with ``facts["windows"]`` 1 if it was fitted alone. Of those fitted
+            together, traces hold the last log-likelihood alone, so that ``iterations`` is 0: the
+            steps are those of all together.
+
+        Warns
+        -----
+        InputWarning
+            A window was fitted alone, or the support leaves out people.
         """
         is_list = isinstance(windows, list | tuple)
         given = list(windows) if is_list else []
@@ -199,11 +208,21 @@ class Field(Estimator):
                 InputWarning,
                 stacklevel=4,
             )
-        estimates = []
+        estimates: list[Estimate] = []
         for number, counts in enumerate(windows):
+            mean = found.mean[number]
+            if len(windows) > 1 and is_unlike(channel, operators, counts, mean):
+                warnings.warn(
+                    f"windows[{number}]: its reports speak against what all windows together make "
+                    "of it; it is fitted by itself",
+                    InputWarning,
+                    stacklevel=4,
+                )
+                estimates += self._fit(channel, [counts], None)
+                continue
             samples = None if found.samples is None else found.samples[:, number]
             density = self._point_of(
-                found.mean[number], found.blocks[:, number], operators, known.where(operators)
+                mean, found.blocks[:, number], operators, known.where(operators)
             )
             likelihood = float(_log_likelihood(channel, counts, density))
             trace = (*(found.trace[:-1] if len(windows) == 1 else ()), likelihood)

@@ -11,6 +11,8 @@ from ldpspatial.estimation.field.sampler import Samples
 
 Array = NDArray[np.float64]
 
+NEVER = 1e9  # split R-hat where none can be told: a number that every file can hold
+
 
 def mixing(samples: Samples) -> tuple[float, float]:
     """Return the largest split R-hat and the fewest effective samples of what maps say."""
@@ -44,14 +46,14 @@ def _split(values: Array) -> tuple[float, float]:
     """Return split R-hat and effective samples of a (T, C) array."""
     length = len(values) // 2
     if length < 2:
-        return float("inf"), 0.0
+        return NEVER, 0.0
     halves = np.concatenate([values[:length], values[length : 2 * length]], axis=1)
     within = halves.var(0, ddof=1).mean()
     between = halves.mean(0).var(ddof=1)  # of means: over the length, if they are independent
     if not np.isfinite(within + between):
-        return float("inf"), 0.0
+        return NEVER, 0.0
     if within <= 0:
         return 1.0, float(halves.size)  # nothing ever changes, as with a single cell
     total = (length - 1) / length * within + between
     effective = halves.size * min(1.0, total / max(length * between, 1e-300))
-    return float(np.sqrt(total / within)), float(effective)
+    return min(float(np.sqrt(total / within)), NEVER), float(effective)

@@ -77,7 +77,7 @@ class Effort:
     again: int = 2
     maps: int = SAMPLES
     rough: bool = False
-    anew: int = 3
+    anew: int = 5
     chains_anew: int = 8
 
     def turns(self, prior: FieldPrior) -> int:
@@ -99,8 +99,9 @@ class Posterior:
     ----------
     verdict : {"converged", "mode", "untrusted", "map"}
         "converged": the chains agree with each other. "mode": they do not, and the map and its
-        samples come from the Gaussian around the mode. "untrusted": neither was found. "map": the
-        map alone was asked for, from chains that moved, and are too short to be judged further.
+        samples come from the Gaussian around the mode. "untrusted": neither was found, or the
+        support leaves out people. "map": the map alone was asked for, from chains that moved, and
+        are too short to be judged further.
     mixing : float
         Largest split R-hat of what maps say; 1 where chains agree.
     effective : float
@@ -230,10 +231,12 @@ def sample(
         _expect(channel, operators, known, each, maps[:, window], users[:, window])
     mean, blocks = users.mean(0), np.array(operators.gathered(users))
     outside = max(gain_of_outside(channel, each, known.support) for each in counts)
-    posterior = replace(posterior, outside=outside)
+    verdict = MAP if alone and _moved(samples) else posterior.verdict
+    if outside > 0:  # chains agree on a map that cannot be
+        verdict = UNTRUSTED
+    posterior = replace(posterior, verdict=verdict, outside=outside)
     if alone:
-        verdict = MAP if _moved(samples) else posterior.verdict
-        return Found(mean, blocks, None, replace(posterior, verdict=verdict), tuple(trace))
+        return Found(mean, blocks, None, posterior, tuple(trace))
     for window, n in enumerate(model.n.ravel()):  # in place: on wide grids they take gigabytes
         _draw(users[:, window], int(n), rng)
     users.flags.writeable = False  # so that an estimate needs no copy

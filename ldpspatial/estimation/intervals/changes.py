@@ -3,10 +3,10 @@
 Where both estimates come from one joint fit, their k-th samples are one draw: the differences of
 such pairs are samples of the change, in which everything cancels that both windows have in common.
 Estimates of separate fits are independent, and each sample of one is paired with each of the other.
-Quantiles of the differences are drawn away from their mean, as those of a share are
-(:mod:`.posterior`), and for the same reason. Peaks and edges that a smooth field misses are missed
-in both windows, and their errors may have either sign in a difference: the factor for single cells
-is the same up and down, between the two of a share.
+Peaks and edges that a smooth field misses are missed in both windows, and their errors may have
+either sign in a difference. So quantiles of the differences in a single cell are drawn away from
+their mean, by a factor between the two of a share (:mod:`.posterior`) up and down; those of many
+cells need none.
 
 What no report tells of a window, mostly stays the same in the next one: streets and houses stay.
 From where people are inside of cells of 15 to 64 a side, in eight cities that change from window to
@@ -39,8 +39,7 @@ from ldpspatial.validate import instance, number_in
 
 Array = NDArray[np.float64]
 
-STRETCH = 1.2  # of an interval of many cells, to either side
-CELL = 1.6  # of a single cell
+CELL = 1.6  # stretch of the interval of a single cell, to either side; that of many has none
 STAYING = 0.8  # correlation of where people are within a cell or patch, from window to window
 
 
@@ -123,7 +122,7 @@ class ChangeIntervals:
         is_turned = outside < inside
         if is_turned:
             unit = 1 - unit
-        stretch = STRETCH + (CELL - STRETCH) / min(inside, outside)
+        stretch = 1 + (CELL - 1) / min(inside, outside)
         if np.count_nonzero(unit) <= 1:
             return stretch, 0.0, 0.0
         below, above = (

@@ -54,9 +54,10 @@ def samples_of(estimate: Estimate) -> Array:
     Warns
     -----
     InputWarning
-        The field that was fitted for samples is not to be trusted.
+        The field of the samples, the estimate's own or one that was fitted, is not to be trusted.
     """
     if estimate.samples is not None:
+        _warn_of(estimate)
         return estimate.samples
     if is_conditional(estimate.channel):
         raise InputError(
@@ -65,14 +66,18 @@ def samples_of(estimate: Estimate) -> Array:
         )
     known = estimate.estimator if isinstance(estimate.estimator, Field) else Field()
     found = replace(known, map_alone=False).fit(estimate.channel, estimate.counts)
-    if found.facts["verdict"] == UNTRUSTED:
-        warnings.warn(
-            "the field that was fitted for intervals is not to be trusted: its chains did not "
-            "agree, and intervals may be too narrow",
-            InputWarning,
-            stacklevel=2,
-        )
+    _warn_of(found)
     return np.asarray(found.samples)
+
+
+def _warn_of(field: Estimate) -> None:
+    if field.facts.get("verdict") == UNTRUSTED:
+        warnings.warn(
+            "the field whose samples intervals are made of is not to be trusted: its chains did "
+            "not agree, or its support leaves out people, and intervals may be too narrow",
+            InputWarning,
+            stacklevel=3,
+        )
 
 
 def posterior(estimate: Estimate, level: float, crowded: bool = True) -> Uncertainty:

@@ -111,7 +111,7 @@ def test_the_help_says_what_is_covered_and_that_scores_are_for_python(
 
 
 # Chains agree but nearly on maps this smooth and this well known, here and there not.
-@pytest.mark.filterwarnings("ignore:the field that was fitted for intervals")
+@pytest.mark.filterwarnings("ignore:the field whose samples intervals are made of")
 @pytest.mark.parametrize("cells", [8, 10])
 def test_intervals_hold_the_people_also_where_the_region_cuts_cells(cells: int) -> None:
     # Evenly within a cell, 43 % of a peak are in the middle; in truth 47 % are.

@@ -8,9 +8,18 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from client_sdk import Collection, Grid, response_table
-from ldpspatial import Field, InputError, StampChannel, cell_intervals, wasserstein
+from ldpspatial import (
+    Field,
+    InputError,
+    StampChannel,
+    cell_intervals,
+    share_change,
+    wasserstein,
+)
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputWarning
+from ldpspatial.estimation.field import unlike
+from ldpspatial.estimation.field.stacks import stack
 from tests.support.fields import CHANNEL, D, N, drawn, reports
 
 Array = NDArray[np.float64]
@@ -83,6 +92,49 @@ def test_windows_lend_each_other_what_they_have_in_common() -> None:
     assert all(found.details == told for found in together)
 
 
+def test_a_small_window_unlike_its_large_neighbours_is_fitted_alone() -> None:
+    """Together its map is theirs, 2.7 cells away; alone 1.4."""
+    channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
+    rng = np.random.default_rng(2)
+    large = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
+    large /= large.sum()
+    small = large[::-1]
+    counts = [
+        reports(law, n, rng, channel)
+        for law, n in ((large, 2_000_000), (small, 1_000), (large, 2_000_000))
+    ]
+    with pytest.warns(InputWarning, match=r"windows\[1\]: its reports speak against"):
+        first, middle, last = Field().fit_windows(channel, counts)
+    np.testing.assert_array_equal(middle.density, Field().fit(channel, counts[1]).density)
+    assert [found.facts["windows"] for found in (first, middle, last)] == [3, 1, 3]
+    assert wasserstein(middle.density, small) < 2 < wasserstein(large, small)
+    assert max(wasserstein(each.density, large) for each in (first, last)) < 0.4
+    west = np.broadcast_to(np.arange(10) < 5, (10, 10)).astype(float)
+    north = west.T
+    for region in (north, west):
+        change = share_change(first, middle, region, level=0.999)
+        assert change.lower <= (region * (small - large)).sum() <= change.upper
+
+
+def test_reports_of_a_map_speak_against_it_as_often_as_is_said() -> None:
+    """1,000 draws at a false alarm of .05 stay within four standard errors; another map is seen."""
+    rng = np.random.default_rng(19)
+    operators = stack(CHANNEL)
+    truth = np.exp(-np.add.outer(np.arange(D) ** 2, (np.arange(D) - 2) ** 2) / 8)
+    truth /= truth.sum()
+    drawn = [reports(truth, 400, rng, CHANNEL) for _ in range(1_000)]
+    alarms = [unlike.is_unlike(CHANNEL, operators, each, truth, 0.05) for each in drawn]
+    assert abs(np.mean(alarms) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / len(drawn))
+    other = truth[::-1]
+    assert np.mean([unlike.is_unlike(CHANNEL, operators, each, other) for each in drawn]) > 0.9
+
+
+def test_one_cell_speaks_against_nothing() -> None:
+    channel = StampChannel(response_table("dam", 2.0, 1))
+    counts = np.where(channel.support, 10.0, 0.0)
+    assert not unlike.is_unlike(channel, stack(channel), counts, np.ones((1, 1)))
+
+
 def test_one_window_is_a_map_like_any_other() -> None:
     counts = reports(np.full((D, D), 1 / D**2), N, np.random.default_rng(3), CHANNEL)
     (window,) = Field().fit_windows(CHANNEL, [counts])
@@ -100,6 +152,7 @@ def test_what_a_field_knew_is_in_its_file_as_far_as_it_is_told(tmp_path: Path) -
     assert read.details == found.details
     assert read.details.possible == D
     assert read.details.outside > 0
+    assert not read.converged
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from client_sdk import response_table
 from ldpspatial import Estimate, Field, InputError, StampChannel, estimate, share_change
 from ldpspatial.channels.reach import disk_radius
-from ldpspatial.estimation.intervals.changes import CELL, STAYING, STRETCH, change_intervals
+from ldpspatial.estimation.intervals.changes import CELL, STAYING, change_intervals
 from ldpspatial.estimation.intervals.crowds import Crowds
 from ldpspatial.estimation.intervals.interval import WITHIN
 from ldpspatial.estimation.intervals.patches import RADIUS, Patches
@@ -77,7 +77,7 @@ def test_quantiles_are_drawn_out_by_the_effective_cells() -> None:
     half[0] = half[1] = 1
     low = np.quantile(steps, 0.025)
     assert share_change(*one_fit, corner).lower == pytest.approx(CELL * low)
-    stretch = STRETCH + (CELL - STRETCH) / 10
+    stretch = 1 + (CELL - 1) / 10
     assert share_change(*one_fit, half).lower == pytest.approx(stretch * low)
     assert share_change(*one_fit, half).estimate == pytest.approx(0, abs=1e-12)
     found, rest = share_change(*one_fit, half), share_change(*one_fit, 1 - half)
@@ -118,7 +118,7 @@ def test_a_fifth_of_the_crowd_that_reports_do_not_show_may_have_come_or_gone() -
     differences = shares[1] - shares[0]
     people = (first.mean(0) + second.mean(0)) / 2
     cells = (people * BLOCK).sum() ** 2 / ((people * BLOCK) ** 2).sum()
-    stretch = STRETCH + (CELL - STRETCH) / cells
+    stretch = 1 + (CELL - 1) / cells
     drawn = stretch * (np.quantile(differences, [0.025, 0.975]) - differences.mean())
     gone, come = (
         0.2 * Crowds(each).reach(share, 0.95)
