@@ -1,6 +1,7 @@
 """Clones of authors' repositories in a folder, and how their code is run."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,11 +34,17 @@ class Clone:
         File in ``drivers`` that runs its code.
     marker : str
         A file of it that is run.
+    compiler : str
+        That must be on PATH, if any.
+    beside : Clone, optional
+        Of a repository that it needs in the same folder.
     """
 
     repository: str
     driver: str
     marker: str
+    compiler: str = ""
+    beside: "Clone | None" = None
 
     def folder(self, code: Path) -> Path:
         """Return where the clone lies.
@@ -45,7 +52,7 @@ class Clone:
         Raises
         ------
         InputError
-            It is not there.
+            It, or what it needs, is not there.
         """
         folder = code / self.repository.partition("/")[2]
         if not (folder / self.marker).is_file():
@@ -53,6 +60,10 @@ class Clone:
                 f"--code must hold a clone of github.com/{self.repository} with {self.marker}: "
                 f"run git clone https://github.com/{self.repository} there"
             )
+        if self.compiler and shutil.which(self.compiler) is None:
+            raise InputError(f"{self.repository} needs the compiler {self.compiler} on PATH")
+        if self.beside is not None:
+            self.beside.folder(code)
         return folder.resolve()
 
     def run(self, code: Path, given: Arrays, *words: object) -> dict[str, NDArray[Any]]:
@@ -87,11 +98,20 @@ HDG = Clone("YangJianyu-bupt/privmdr", "run_hdg.py", "HDG.py")
 HEAT_MAPS = Clone(
     "ebagdasa/federated", "run_heat_maps.py", "analytics/location_heatmaps/run_experiment.py"
 )
+JAVA_TOOLS = Clone(
+    "dulei715/java-tools",
+    "run_disks.py",
+    "src/main/java/cn/edu/dll/struct/point/TwoDimensionalIntegerPoint.java",
+)
 DISKS = Clone(
     "dulei715/2Dim-Est",
     "run_disks.py",
     "src/main/java/ecnu/dll/construction/schemes/new_scheme/discretization/"
     "DiscretizedDiskScheme.java",
+    "javac",
+    JAVA_TOOLS,
 )
 AHEAD = Clone("link-zju/ccs21-AHEAD", "run_ahead.py", "ahead_2dim.py")
-CENTRAL_MAPS = Clone("dpcomp-org/dpcomp_core", "run_central_maps.py", "dpcomp_core/algorithm/AG.py")
+CENTRAL_MAPS = Clone(
+    "dpcomp-org/dpcomp_core", "run_central_maps.py", "dpcomp_core/algorithm/AG.py", "c++"
+)

@@ -7,7 +7,6 @@ authors' java-tools, a clone of which lies beside the other one. Their numbers c
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,10 +22,6 @@ def main() -> None:
     """Compile what is needed of both clones, and run it."""
     clone, given, found, epsilon, cells, mechanism, radius = sys.argv[1:]
     tools = Path(clone).with_name("java-tools")
-    if not tools.is_dir():
-        sys.exit("run git clone https://github.com/dulei715/java-tools beside 2Dim-Est")
-    if shutil.which("javac") is None:
-        sys.exit("2Dim-Est needs a Java compiler (javac, version 17 or later) on PATH")
     people = np.load(given)
     with tempfile.TemporaryDirectory() as place:
         sent, came = Path(place) / "people.txt", Path(place) / "shares.txt"
