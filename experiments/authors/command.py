@@ -31,7 +31,7 @@ def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
     rows = []
     settings = list(duels())
     try:
-        for clone in {duel.clone for duel in settings}:
+        for clone in dict.fromkeys(duel.clone for duel in settings):
             clone.folder(code)
         for duel in tracked(settings, "settings"):
             rows.append(row(duel, duel.play(code, repeats, seed)))

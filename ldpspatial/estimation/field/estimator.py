@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError, InputWarning
-from ldpspatial.estimation.counts import check_counts
+from ldpspatial.estimation.counts import check_counts, generator_of
 from ldpspatial.estimation.field.barycentre import barycentre
 from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.posterior import CONVERGED, VERDICTS, WIDE, Posterior, sample
@@ -211,7 +211,7 @@ class Field(Estimator):
         estimates: list[Estimate] = []
         for number, counts in enumerate(windows):
             mean = found.mean[number]
-            if len(windows) > 1 and is_unlike(channel, operators, counts, mean):
+            if len(windows) > 1 and is_unlike(channel, counts, mean, generator_of(counts)):
                 warnings.warn(
                     f"windows[{number}]: its reports speak against what all windows together make "
                     "of it; it is fitted by itself",

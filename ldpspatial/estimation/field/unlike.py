@@ -2,55 +2,47 @@
 
 One memory is learned for all windows. Where two large ones are alike, a small one between them that
 is not is taken for their like: its few reports weigh less than how much the large ones resemble
-each other. So they are asked by themselves, with a score test (Rao 1948): does their log-likelihood
-rise along the widest waves of the map's logarithm? If the map is true, the squared slopes over the
-information of the reports sum to a chi-squared number, and to less if the map was fitted to them.
+each other. So they are asked by themselves, with a split likelihood ratio (Wasserman, Ramdas and
+Balakrishnan 2020): EM makes a map of half of the reports, and the likelihood of the other half
+under the mean of that map and the one from all windows is held against that under the latter alone.
+If that one is true the ratio is 1 in the mean, so it is r or more once in r times at most; and more
+rarely if the map was fitted to these reports.
 
 A false alarm makes a window's map and intervals those of its own reports. What is not noticed is a
-window of so few reports that these hardly tell two maps apart: of 200 beside millions, for example.
+window of which half of the reports does not tell what is different to the other half: of 200 beside
+millions, for example.
 """
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from ldpspatial.channels.protocol import Channel
-from ldpspatial.estimation.field.stacks import LEAST, Stack
+from ldpspatial.estimation.em import EM
+from ldpspatial.estimation.field.stacks import LEAST
 
 Array = NDArray[np.float64]
 
-WAVES = 3  # along each side, the mean among them
 FALSE_ALARM = 1e-3
 
 
-def is_unlike(
-    channel: Channel, operators: Stack, counts: Array, density: Array,
-    false_alarm: float = FALSE_ALARM,
-) -> bool:  # fmt: skip
+def is_unlike(channel: Channel, counts: Array, density: Array, rng: np.random.Generator) -> bool:
     """Return whether counts speak against a map.
 
     Parameters
     ----------
     channel : Channel
-    operators : Stack
-        The same channel.
     counts : array
         Checked.
     density : (d, d) array
-    false_alarm : float in (0, 1)
-        How often reports of this very map are said to.
+    rng : numpy Generator
+        Divides the reports.
     """
-    fine = operators.by_cell(channel)
-    counted = fine.counted(counts)
-    cells = len(density)
-    along = np.cos(np.pi * np.outer(np.arange(WAVES), (np.arange(cells) + 0.5) / cells))
-    waves = np.einsum("ai,bj->abij", along, along).reshape(-1, cells, cells)[1:]
-    means = np.einsum("kij,ij->k", waves, density)
-    steps = (waves - means[:, None, None]) * density
-    reports = np.maximum(fine.forward(density[None])[0], LEAST)[fine.support]
-    moved = fine.forward(steps)[:, fine.support]
-    slopes = moved @ (counted[fine.support] / reports)
-    information = counted.sum() * (moved / reports) @ moved.T
-    # Waves of which reports tell nothing, as on a map of one cell, have no slope either.
-    told, _, rank, _ = np.linalg.lstsq(information, slopes, rcond=1e-9)
-    return bool(rank and slopes @ told > scipy.stats.chi2.isf(false_alarm, rank))
+    first = rng.binomial(counts.astype(np.int64), 0.5).astype(np.float64)
+    if not first.any():
+        return False
+    second = counts - first
+    own = EM().fit(channel, first).density
+    seen = second > 0
+    joint = np.maximum(channel.forward(density)[seen], LEAST)
+    mean = (channel.forward(own)[seen] + joint) / 2
+    return bool(second[seen] @ np.log(mean / joint) > -np.log(FALSE_ALARM))
