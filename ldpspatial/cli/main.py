@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -65,9 +65,7 @@ class Commands(click.Group):
         with warnings.catch_warnings():
             for category in (DesignWarning, InputWarning):  # for the user, whatever -W says
                 warnings.simplefilter("always", category)
-            warnings.showwarning = lambda message, *_, **__: click.echo(
-                f"Warning: {message}", err=True
-            )
+            warnings.showwarning = _noter()
             try:
                 return super().invoke(ctx)
             except InputError as error:  # it may name an argument; here are options
@@ -93,6 +91,18 @@ class Commands(click.Group):
             else p.human_readable_name.rstrip(".")
             for p in parameters
         }
+
+
+def _noter() -> Callable[..., None]:
+    """Return what shows warnings as notes, the same text once: two maps may be of one fit."""
+    shown: set[str] = set()
+
+    def note(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            click.echo(f"Warning: {message}", err=True)
+
+    return note
 
 
 def _typed(message: str, options: Mapping[str, str]) -> str:

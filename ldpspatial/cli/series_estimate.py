@@ -60,8 +60,9 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     Windows lend each other what they have in common: maps are nearer to the truth than from their
     own reports alone, and changes have intervals ("ldpspatial ranges --since"). Windows without
     reports are named and get no map; those on either side of one count as if they followed each
-    other. With another --estimator than field, robust and map-alone each window is estimated by
-    itself.
+    other. A window whose reports are unlike the others', or need people outside the --support, is
+    estimated apart, and named. With another --estimator than field, robust and map-alone each
+    window is estimated by itself.
 
     \b
     Writes into --out:
@@ -121,8 +122,27 @@ def _show(found: SeriesMaps) -> None:
         "too few reports": too_few or "none",
         "gaps": ", ".join(map(str, summary["gaps"])) or "none",
     }
-    told |= samples_verdict(summary)
-    if "correlation" in summary["estimator"] and len(summary["windows"]) > 1:
+    told |= _of_fields(found)
+    if summary["estimator"].get("windows", 1) > 1:
         told["alike"] = f"correlation {summary['estimator']['correlation']:.2f} of one window's "
         told["alike"] += "field with the next's"
     show("", told)
+
+
+def _of_fields(found: SeriesMaps) -> dict[str, str]:
+    """Return which windows were fitted alone, and which are not to be trusted."""
+    told: dict[str, str] = {}
+    windows = found.summary["windows"]
+    alone = [str(each["window"]) for each in windows if each.get("fitted_together") == 1]
+    if alone and len(windows) > 1:
+        told["fitted alone"] = f"{', '.join(alone)}: their reports are unlike the other windows'"
+    verdicts: dict[str, list[str]] = {}
+    for each in found.maps:
+        for text in samples_verdict(each.summary).values():
+            verdicts.setdefault(text, []).append(str(each.window))
+    if verdicts:
+        told["samples"] = "; ".join(
+            text if len(those) == len(windows) else f"{', '.join(those)}: {text}"
+            for text, those in verdicts.items()
+        )
+    return told

@@ -460,13 +460,15 @@ def fit_verdict(summary: dict[str, Any]) -> str:
 
 
 def samples_verdict(summary: dict[str, Any]) -> dict[str, str]:
-    """Return a line where a field's chains did not agree, for what is shown of a result."""
+    """Return a line where a field is not to be trusted, for what is shown of a result."""
     verdict = summary["estimator"].get("verdict", CONVERGED)
     if verdict == CONVERGED:
         return {}
     if verdict == MAP:
         return {"samples": "MAP: the map alone, whose chains are not judged; no samples"}
     why = "chains did not move" if verdict == MODE else "chains did not agree"
+    if summary["estimator"].get("outside", 0) > 0:
+        why = "the support leaves out people"
     return {"samples": f"{verdict.upper()}: {why}; intervals may be too narrow"}
 
 

@@ -5,6 +5,7 @@ intervals (:mod:`ldpspatial.estimation.intervals.changes`). Windows without repo
 those on either side of one count as if they followed each other.
 """
 
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from ldpspatial.collecting.counting import ReportCounts
 from ldpspatial.collecting.mapping import Stage, write_result
 from ldpspatial.collecting.results import write_json
 from ldpspatial.collecting.window_counts import WindowCounts
-from ldpspatial.errors import InputError
+from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation import Estimate, Field
 from ldpspatial.estimation.estimate import Rule, estimator_for, fitted
 from ldpspatial.estimation.field.estimator import MOST_WINDOWS
@@ -148,18 +149,29 @@ def _estimates(
             "have reports ({remedy} takes a part of them)",
             remedy=("windows", f"{first}-{first + MOST_WINDOWS - 1}"),
         )
-    return estimator.fit_windows(channel, counts)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", InputWarning)
+        found = estimator.fit_windows(channel, counts)
+    windows = list(kept)
+    for each in said:
+        text = str(each.message)
+        place = re.match(r"windows\[(\d+)\]", text)  # in the list
+        if place is not None:
+            text = f"window {windows[int(place[1])]}{text[place.end() :]}"
+        warnings.warn(text, each.category, stacklevel=3)
+    return found
 
 
 def _summary(
     series: Series, counted: WindowCounts, maps: list[WindowMap], minimum: int
 ) -> dict[str, Any]:
     mapped = {each.window for each in maps}
-    first = maps[0]
+    # Of most of the windows: those unlike them, or people outside the support, are fitted apart.
+    most = max(maps, key=lambda each: each.estimate.facts.get("windows", 0))
     estimator = {
         name: value
-        for name, value in first.summary["estimator"].items()
-        if name not in ("log_likelihood", "iterations")
+        for name, value in most.summary["estimator"].items()
+        if name not in ("log_likelihood", "iterations", "outside")
     }
     return {
         "series": series.digest,
@@ -178,6 +190,7 @@ def _summary(
                 "ids_checked": each.summary["ids_checked"],
                 "p_value": each.summary["fit"]["p_value"],
                 "plausible": each.summary["fit"]["plausible"],
+                **_of_field(each),
             }
             for each in maps
         ],
@@ -189,17 +202,30 @@ def _summary(
     }
 
 
+def _of_field(map_: WindowMap) -> dict[str, Any]:
+    """Return with how many windows one was fitted, and what is to be thought of it."""
+    facts = map_.estimate.facts
+    if "verdict" not in facts:
+        return {}
+    return {
+        "fitted_together": facts["windows"],
+        "verdict": facts["verdict"],
+        "outside": facts["outside"],
+    }
+
+
 def _write_table(path: Path, series: Series, maps: list[WindowMap]) -> None:
     """Write a line for each window that has a map."""
-    table = pa.table(
-        {
-            "window": [each.window for each in maps],
-            "opens": [moment(series.start(each.window)) for each in maps],
-            "reports": [each.estimate.n for each in maps],
-            "p_value": [float(each.summary["fit"]["p_value"]) for each in maps],
-            "folder": [each.folder for each in maps],
-        }
-    )
+    fields = [_of_field(each) for each in maps]
+    columns = {
+        "window": [each.window for each in maps],
+        "opens": [moment(series.start(each.window)) for each in maps],
+        "reports": [each.estimate.n for each in maps],
+        "p_value": [float(each.summary["fit"]["p_value"]) for each in maps],
+        **{name: [each[name] for each in fields] for name in fields[0]},
+        "folder": [each.folder for each in maps],
+    }
+    table = pa.table(columns)
     with replacing(path) as stream:
         pa_csv.write_csv(table, stream)
 

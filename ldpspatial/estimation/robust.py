@@ -77,14 +77,14 @@ class Robust(Field):
 
     def _fit(
         self, channel: Channel, windows: Sequence[Array], progress: Progress | None
-    ) -> tuple[Estimate, ...]:
+    ) -> tuple[tuple[Estimate, ...], list[tuple[int, str]]]:
         if getattr(channel, "conditional", False):
             raise InputError(
                 f"channel must know all possible reports with rule {ROBUST}, got a "
                 f"{type(channel).__name__}, which knows only those that came"
             )
         cleaned = [without_forged(channel, counts) for counts in windows]
-        found = super()._fit(channel, [each.counts for each in cleaned], progress)
+        found, warned = super()._fit(channel, [each.counts for each in cleaned], progress)
         estimates = []
         for counts, honest, estimate in zip(windows, cleaned, found, strict=True):
             told = Cleaned(
@@ -93,7 +93,7 @@ class Robust(Field):
                 taken_shapes="; ".join(honest.shapes) or NOTHING,
             )
             estimates.append(replace(estimate, counts=counts, details=told))
-        return tuple(estimates)
+        return tuple(estimates), warned
 
     @classmethod
     def restored(cls, name: str, facts: Mapping[str, Any]) -> tuple[Estimator, Any]:

@@ -7,8 +7,8 @@ reported, and the map is the one that is closest to all of these in W2 (:mod:`.b
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,16 @@ from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.counts import check_counts, generator_of
 from ldpspatial.estimation.field.barycentre import barycentre
 from ldpspatial.estimation.field.known import Known
-from ldpspatial.estimation.field.posterior import CONVERGED, VERDICTS, WIDE, Posterior, sample
+from ldpspatial.estimation.field.outside import gain_of_outside
+from ldpspatial.estimation.field.posterior import (
+    CONVERGED,
+    UNTRUSTED,
+    VERDICTS,
+    WIDE,
+    Found,
+    Posterior,
+    sample,
+)
 from ldpspatial.estimation.field.stacks import Stack, stack
 from ldpspatial.estimation.field.unlike import is_unlike
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
@@ -33,6 +42,10 @@ Array = NDArray[np.float64]
 FIELD = "field"
 MAP_ALONE = "map-alone"
 MOST_WINDOWS = 100
+UNLIKE = (
+    "its reports speak against what the windows together make of it; it is fitted by itself, and "
+    "the others without it"
+)
 TEXTS = ("verdict", "point", "fit")  # of what it says of its posterior; all else are numbers
 LATER = ("fit", "outside")  # files of before lack them
 
@@ -140,7 +153,10 @@ class Field(Estimator):
         The chains' random numbers come from a seed made of the counts: equal counts give equal
         maps. ``progress`` sees each trajectory and the chains' mean log-likelihood.
         """
-        return self._fit(channel, [check_counts(channel, counts)], progress)[0]
+        (found,), warned = self._fit(channel, [check_counts(channel, counts)], progress)
+        for _, text in warned:
+            warnings.warn(text, InputWarning, stacklevel=2)
+        return found
 
     def fit_windows(
         self, channel: Channel, windows: Sequence[ArrayLike], progress: Progress | None = None
@@ -150,7 +166,9 @@ class Field(Estimator):
         How much a map resembles that of the window before is learned, so that windows lend each
         other what they have in common. The k-th samples of all estimates are one draw: quantiles of
         what two of them differ by are an interval of the change. A window whose own reports speak
-        against what all together make of it (a small one unlike two large ones) is fitted alone.
+        against what all together make of it (a small one unlike two large ones) is fitted alone,
+        and the others again without it. Windows of people outside the support are fitted apart from
+        those that it holds.
 
         Parameters
         ----------
@@ -164,9 +182,10 @@ class Field(Estimator):
         Returns
         -------
         tuple of Estimate
-            One for each window, with ``facts["windows"]`` 1 if it was fitted alone. Of those fitted
-            together, traces hold the last log-likelihood alone, so that ``iterations`` is 0: the
-            steps are those of all together.
+            One for each window; ``facts["windows"]`` is with how many it was fitted, itself
+            included, and ``facts["fit"]`` the same for these. Where that is more than one, traces
+            hold the last log-likelihood alone, so that ``iterations`` is 0: the steps are those of
+            all together.
 
         Warns
         -----
@@ -186,54 +205,82 @@ class Field(Estimator):
                 checked.append(check_counts(channel, counts))
             except InputError as error:
                 raise InputError(f"windows[{number}]: {error}") from None
-        return self._fit(channel, checked, progress)
+        found, warned = self._fit(channel, checked, progress)
+        for number, text in warned:
+            warnings.warn(f"windows[{number}]: {text}", InputWarning, stacklevel=2)
+        return found
 
     @in_one_thread
     def _fit(
         self, channel: Channel, windows: Sequence[Array], progress: Progress | None
-    ) -> tuple[Estimate, ...]:
+    ) -> tuple[tuple[Estimate, ...], list[tuple[int, str]]]:
+        """Return the estimates, and what is to be warned of, by the number of its window."""
         callback("progress", progress)
         operators = stack(channel, WIDE if self.map_alone else None)
         known = self.known
         known.check_shape(tuple(channel.input_shape))
+        gains = [gain_of_outside(channel, counts, known.support) for counts in windows]
+        warned = [
+            (
+                number,
+                f"support leaves out people: the counts are explained {gain:.0f} nats better with "
+                "some of them outside it",
+            )
+            for number, gain in enumerate(gains)
+            if gain > 0
+        ]
+        estimates: dict[int, Estimate] = {}
+        # Those that contradict what is known would spoil the others' memory of each other.
+        parts = [
+            [number for number, gain in enumerate(gains) if (gain > 0) == contradicts]
+            for contradicts in (True, False)
+        ]
+        while parts:
+            part = parts.pop()
+            if not part:
+                continue
+            some = [windows[number] for number in part]
+            found = self._sampled(channel, operators, known, some, progress)
+            # People outside the support speak against any map that it allows.
+            odd = [] if gains[part[0]] > 0 else _unlike(channel, some, found.mean)
+            if odd:
+                warned += [(part[each], UNLIKE) for each in odd]
+                parts += [[part[each]] for each in odd]
+                parts.append([number for k, number in enumerate(part) if k not in odd])
+                continue
+            against = [gains[number] for number in part]
+            made = self._estimates(channel, operators, known, some, against, found)
+            estimates |= zip(part, made, strict=True)
+        return tuple(estimates[number] for number in range(len(windows))), sorted(warned)
+
+    def _sampled(
+        self, channel: Channel, operators: Stack, known: Known, windows: Sequence[Array],
+        progress: Progress | None,
+    ) -> Found:  # fmt: skip
+        # What goes astray is refused by the chains, and by the search for the mode.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            # What goes astray is refused by the chains, and by the search for the mode.
-            found = sample(
+            return sample(
                 channel, operators, np.stack(windows), known, self.point, progress, self.map_alone
             )
-        if found.posterior.outside > 0:
-            warnings.warn(
-                f"support leaves out people: the counts are explained {found.posterior.outside:.0f}"
-                " nats better with some of them outside it",
-                InputWarning,
-                stacklevel=4,
-            )
-        estimates: list[Estimate] = []
-        for number, counts in enumerate(windows):
-            mean = found.mean[number]
-            if len(windows) > 1 and is_unlike(channel, counts, mean, generator_of(counts)):
-                warnings.warn(
-                    f"windows[{number}]: its reports speak against what all windows together make "
-                    "of it; it is fitted by itself",
-                    InputWarning,
-                    stacklevel=4,
-                )
-                estimates += self._fit(channel, [counts], None)
-                continue
+
+    def _estimates(
+        self, channel: Channel, operators: Stack, known: Known, windows: Sequence[Array],
+        gains: Sequence[float], found: Found,
+    ) -> Iterator[Estimate]:  # fmt: skip
+        """Yield the estimates of windows fitted together, whose counts gain so much outside."""
+        where = known.where(operators)
+        for number, (counts, gain) in enumerate(zip(windows, gains, strict=True)):
+            posterior = found.posterior
+            if gain > 0:  # chains may agree, but on a map that cannot be
+                posterior = replace(posterior, verdict=UNTRUSTED, outside=gain)
             samples = None if found.samples is None else found.samples[:, number]
-            density = self._point_of(
-                mean, found.blocks[:, number], operators, known.where(operators)
-            )
+            density = self._point_of(found.mean[number], found.blocks[:, number], operators, where)
             likelihood = float(_log_likelihood(channel, counts, density))
             trace = (*(found.trace[:-1] if len(windows) == 1 else ()), likelihood)
-            estimates.append(
-                Estimate(
-                    density, likelihood, len(trace) - 1,
-                    found.posterior.verdict == CONVERGED, trace, channel, counts, self,
-                    found.posterior, samples,
-                )
+            yield Estimate(
+                density, likelihood, len(trace) - 1,
+                posterior.verdict == CONVERGED, trace, channel, counts, self, posterior, samples,
             )  # fmt: skip
-        return tuple(estimates)
 
     def _point_of(self, mean: Array, maps: Array, operators: Stack, where: Mask) -> Array:
         """Return what is made of (S, k, k) maps by block; inside, as the (d, d) mean has it."""
@@ -257,6 +304,17 @@ class Field(Estimator):
         # A file of before may lack the id of its samples; one that has none is that of a map alone.
         map_alone = name == MAP_ALONE or facts.get("fit") == ""
         return cls(told.point, map_alone=map_alone), told
+
+
+def _unlike(channel: Channel, windows: Sequence[Array], maps: Array) -> list[int]:
+    """Return which windows speak against their maps; one by itself cannot be spoken against."""
+    if len(windows) == 1:
+        return []
+    return [
+        number
+        for number, (counts, density) in enumerate(zip(windows, maps, strict=True))
+        if is_unlike(channel, counts, density, generator_of(counts))
+    ]
 
 
 def _log_likelihood(channel: Channel, counts: Array, density: Array) -> float:

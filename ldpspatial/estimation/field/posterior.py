@@ -14,7 +14,6 @@ from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.mixing import mixing
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
-from ldpspatial.estimation.field.outside import gain_of_outside
 from ldpspatial.estimation.field.prior import HYPERS, SPECTRAL, FieldPrior
 from ldpspatial.estimation.field.sampler import Chains, Samples, Told, Whitening
 from ldpspatial.estimation.field.stacks import LEAST, Stack
@@ -130,8 +129,8 @@ class Posterior:
         Id of the samples. Estimates with the same one were fitted together, and their k-th samples
         are one draw. Empty where there are none, and in files of before.
     outside : float
-        Nats by which people outside the support explain the counts better, beyond chance; the worst
-        of the windows. Above 0 the support is wrong, or reports are forged.
+        Nats by which people outside the support explain the counts better, beyond chance. Above 0
+        the support is wrong, or reports are forged, and the verdict is "untrusted".
     """
 
     verdict: str
@@ -230,13 +229,9 @@ def sample(
     for window, each in enumerate(counts):
         _expect(channel, operators, known, each, maps[:, window], users[:, window])
     mean, blocks = users.mean(0), np.array(operators.gathered(users))
-    outside = max(gain_of_outside(channel, each, known.support) for each in counts)
-    verdict = MAP if alone and _moved(samples) else posterior.verdict
-    if outside > 0:  # chains agree on a map that cannot be
-        verdict = UNTRUSTED
-    posterior = replace(posterior, verdict=verdict, outside=outside)
     if alone:
-        return Found(mean, blocks, None, posterior, tuple(trace))
+        verdict = MAP if _moved(samples) else posterior.verdict
+        return Found(mean, blocks, None, replace(posterior, verdict=verdict), tuple(trace))
     for window, n in enumerate(model.n.ravel()):  # in place: on wide grids they take gigabytes
         _draw(users[:, window], int(n), rng)
     users.flags.writeable = False  # so that an estimate needs no copy

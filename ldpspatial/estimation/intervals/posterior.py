@@ -72,9 +72,11 @@ def samples_of(estimate: Estimate) -> Array:
 
 def _warn_of(field: Estimate) -> None:
     if field.facts.get("verdict") == UNTRUSTED:
+        is_beyond = float(field.facts.get("outside", 0)) > 0
+        why = "its support leaves out people" if is_beyond else "its chains did not agree"
         warnings.warn(
-            "the field whose samples intervals are made of is not to be trusted: its chains did "
-            "not agree, or its support leaves out people, and intervals may be too narrow",
+            f"the field whose samples intervals are made of is not to be trusted: {why}, and "
+            "intervals may be too narrow",
             InputWarning,
             stacklevel=3,
         )

