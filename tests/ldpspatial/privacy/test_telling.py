@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
 
 from ldpspatial.privacy.distinguish import best_bound, lower_bound_epsilon
@@ -12,10 +13,13 @@ FALSE_ALARM = 1e-6
 
 
 def auc(first: Array, second: Array) -> float:
-    """Return the chance that a number of the first kind exceeds one of the second."""
-    order = np.argsort(np.argsort(np.concatenate([first, second])))
+    """Return the chance that a number of the first kind exceeds one of the second.
+
+    Equal ones count half: how a sort leaves them is for the processor to say.
+    """
+    ranks = scipy.stats.rankdata(np.concatenate([first, second]))
     n = len(first)
-    return float((order[:n].sum() - n * (n - 1) / 2) / n / len(second))
+    return float((ranks[:n].sum() - n * (n + 1) / 2) / n / len(second))
 
 
 def rows(moved: float, n: int, rng: np.random.Generator) -> Array:
