@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from experiments.authors.duels import Duel, duels
+from experiments.authors.duels import TRAILS, Duel, duels
+from experiments.papers.trajectories.figure14 import POOL
+from experiments.papers.trajectories.places import places
 from experiments.progress import tracked
 from experiments.sources import Array
 from experiments.tables import DOCS, markdown, replace_block
@@ -15,11 +17,14 @@ from ldpspatial.errors import LdpSpatialError
 @click.command()
 @click.option("--code", type=click.Path(path_type=Path, exists=True, file_okay=False),
               required=True, help="Folder with clones of the authors' repositories.")  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="Folder of the cities' data: LDPTrace is played on the places of Figure 14 of "
+              "Du et al., too.")  # fmt: skip
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1))
 @click.option("--seed", default=1, show_default=True)
 @click.option("--write", is_flag=True, help="Put the table into docs/experiments/authors.md.")
-def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
-    """Rivals beside their authors' public code, on the same generated people.
+def authors(code: Path, data: Path | None, repeats: int, seed: int, write: bool) -> None:
+    """Rivals beside their authors' public code, on the same people.
 
     FOLDER needs clones of zealscott/LDPTrace, dp-cont/dp-cont, YangJianyu-bupt/privmdr,
     link-zju/ccs21-AHEAD, dulei715/2Dim-Est, dulei715/java-tools, ebagdasa/federated and
@@ -28,9 +33,12 @@ def authors(code: Path, repeats: int, seed: int, write: bool) -> None:
     its own and changes nothing in the clones. The error is exact W2 in cells; a ratio below 1 says
     that the release here is nearer to the truth.
     """
+    if write and data is None:
+        raise click.UsageError("--write needs --data: the table in the docs has rows of it.")
     rows = []
-    settings = list(duels())
     try:
+        found = [] if data is None else places(data, POOL * TRAILS, seed)
+        settings = list(duels(found))
         for clone in dict.fromkeys(duel.clone for duel in settings):
             clone.folder(code)
         for duel in tracked(settings, "settings"):

@@ -1,6 +1,6 @@
 """Authors' code and the releases here on the same people: exact W2 in cells."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from experiments.authors.clones import (
     SQUARE_WAVE,
     Clone,
 )
+from experiments.papers.trajectories.places import Place
 from ldpspatial import wasserstein
 from ldpspatial.datasets import density_walks, synthetic_maps
 from ldpspatial.places.users import Trails, UserCells, user_cells
@@ -40,6 +41,7 @@ Array = NDArray[np.float64]
 PARTS = 300  # cells along a side of the map that walks are drawn on
 CENTRES = ((70, 90), (200, 220))  # of the crowds that walks go through, in those cells
 SPREAD = 25.0
+TRAILS = 1_000
 PIXELS = 1024  # along a side of the only map that the code of heat maps takes
 
 
@@ -83,17 +85,29 @@ class Duel:
         return {label: np.array(errors) for label, errors in found.items()}
 
 
-def duels() -> Iterator[Duel]:
-    """Yield all settings: data, cells a side, users and epsilon of each author's code."""
-    for each in (_of_trails, _of_pairs, _of_disks, _of_noisy_trees, _of_central_maps):
+def duels(some: Iterable[Place] = ()) -> Iterator[Duel]:
+    """Yield all settings: data, cells a side, users and epsilon of each author's code.
+
+    Parameters
+    ----------
+    some : iterable of Place
+        Whose trajectories LDPTrace is given, beside generated ones.
+    """
+    yield from _of_trails(some)
+    for each in (_of_pairs, _of_disks, _of_noisy_trees, _of_central_maps):
         yield from each()
 
 
-def _of_trails() -> Iterator[Duel]:
+def _of_trails(some: Iterable[Place]) -> Iterator[Duel]:
     releases: dict[str, Release] = {"all slots": LdpTrace(), "one slot": LdpTrace("one")}
-    for cells, epsilon in ((15, 1.5), (5, 5.0), (15, 10.0)):
-        setting = ("walks, two crowds", cells, 1_000, epsilon)
+    settings = ((15, 1.5), (5, 5.0), (15, 10.0))
+    for cells, epsilon in settings:
+        setting = ("walks, two crowds", cells, TRAILS, epsilon)
         yield Duel(LDPTRACE, *setting, _walks, _their_trace, releases)
+    for place in some:
+        for cells, epsilon in settings:
+            draw = partial(_some_of, place.on(cells))
+            yield Duel(LDPTRACE, place.name, cells, TRAILS, epsilon, draw, _their_trace, releases)
 
 
 def _of_pairs() -> Iterator[Duel]:
@@ -165,6 +179,10 @@ def _walks(duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
     )
     points = density_walks(crowd, duel.users, rng)
     return user_cells(points, Grid.plane(0.0, 0.0, 1.0, duel.cells)), np.empty(0)
+
+
+def _some_of(everybody: UserCells, duel: Duel, rng: np.random.Generator) -> tuple[UserCells, Array]:
+    return everybody.sample(duel.users, rng), np.empty(0)
 
 
 def _their_trace(duel: Duel, code: Path, people: UserCells, _: Array, seed: int) -> Array:

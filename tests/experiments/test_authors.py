@@ -19,7 +19,9 @@ from experiments.authors.clones import (
 )
 from experiments.authors.dawa_partition import dawa_partition, least_loss
 from experiments.authors.duels import Duel, duels
+from experiments.papers.trajectories.places import Place
 from ldpspatial.errors import InputError
+from ldpspatial.places.points import Points
 
 # Of the functions that the drivers call, and of nothing else: answers that can be foretold.
 WAVE = """
@@ -323,6 +325,23 @@ def test_authors_code_that_gives_back_what_it_gets_is_never_wrong(clones: Path) 
         assert (errors["once"] > 1).all()
 
 
+def test_trajectories_of_a_place_are_given_to_both(clones: Path) -> None:
+    points = Points(np.tile([[0.1, 0.1], [0.9, 0.3]], (1500, 1)), np.repeat(np.arange(1500), 2))
+    place = Place("a place", (0.0, 0.0, 1.0), points)
+    mine = [duel for duel in duels([place]) if duel.data == "a place"]
+    assert [(duel.cells, duel.epsilon, duel.users) for duel in mine] == [
+        (15, 1.5, 1000),
+        (5, 5.0, 1000),
+        (15, 10.0, 1000),
+    ]
+    people, _ = mine[1].draw(mine[1], np.random.default_rng(1))
+    assert len(people) == 1000
+    assert np.argwhere(people.density).tolist() == [[0, 0], [4, 1]]
+    errors = few(mine[1], 40).play(clones, 1, 1)
+    assert errors["theirs"] == pytest.approx([0], abs=1e-6)
+    assert errors["all slots"] > 0
+
+
 @pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 def test_ahead_and_central_maps_of_authors_are_run_on_the_people(tmp_path: Path) -> None:
     tree = tmp_path / "ccs21-AHEAD" / "func_module"
@@ -386,9 +405,14 @@ def test_the_command_writes_its_table_and_leaves_clones_as_they_are(
         next(few(duel, 500) for duel in duels() if duel.clone == each)
         for each in (SQUARE_WAVE, HDG)
     ]
-    monkeypatch.setattr(command, "duels", lambda: one)
+    monkeypatch.setattr(command, "duels", lambda some: one if some == ["a place"] else [])
+    monkeypatch.setattr(command, "places", lambda data, walks, seed: ["a place"])
     before = sorted(path for path in clones.rglob("*.py"))
     given = ["--code", str(clones), "--repeats", "2", "--write"]
+    done = CliRunner().invoke(command.authors, given)
+    assert done.exit_code == 2
+    assert "--write needs --data" in done.output
+    given += ["--data", str(tmp_path)]
     done = CliRunner().invoke(command.authors, given, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "| normal, 500 | 15 | 3.5 |" in page.read_text()
