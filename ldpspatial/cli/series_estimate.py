@@ -135,7 +135,7 @@ def _of_fields(found: SeriesMaps) -> dict[str, str]:
     windows = found.summary["windows"]
     alone = [str(each["window"]) for each in windows if each.get("fitted_together") == 1]
     if alone and len(windows) > 1:
-        told["fitted alone"] = f"{', '.join(alone)}: their reports are unlike the other windows'"
+        told["fitted alone"] = f"{', '.join(alone)}: see the warnings for why"
     verdicts: dict[str, list[str]] = {}
     for each in found.maps:
         for text in samples_verdict(each.summary).values():

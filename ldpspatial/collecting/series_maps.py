@@ -166,8 +166,8 @@ def _summary(
     series: Series, counted: WindowCounts, maps: list[WindowMap], minimum: int
 ) -> dict[str, Any]:
     mapped = {each.window for each in maps}
-    # Of most of the windows: those unlike them, or people outside the support, are fitted apart.
-    most = max(maps, key=lambda each: each.estimate.facts.get("windows", 0))
+    # Of most of the windows: those unlike them, or of people outside the support, are fitted apart.
+    most = max(maps, key=_standing)
     estimator = {
         name: value
         for name, value in most.summary["estimator"].items()
@@ -200,6 +200,12 @@ def _summary(
         "too_few": {str(k): each.n for k, each in counted.windows.items() if k not in mapped},
         "rejected": counted.rejected,
     }
+
+
+def _standing(map_: WindowMap) -> tuple[bool, int]:
+    """Return whether the support holds the people of a window, and with how many it was fitted."""
+    facts = map_.estimate.facts
+    return float(facts.get("outside", 0)) <= 0, int(facts.get("windows", 0))
 
 
 def _of_field(map_: WindowMap) -> dict[str, Any]:

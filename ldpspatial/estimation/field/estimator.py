@@ -46,6 +46,7 @@ UNLIKE = (
     "its reports speak against what the windows together make of it; it is fitted by itself, and "
     "the others without it"
 )
+LEFT = "the other windows are fitted apart from it, so that it is fitted by itself"
 TEXTS = ("verdict", "point", "fit")  # of what it says of its posterior; all else are numbers
 LATER = ("fit", "outside")  # files of before lack them
 
@@ -190,7 +191,8 @@ class Field(Estimator):
         Warns
         -----
         InputWarning
-            A window was fitted alone, or the support leaves out people.
+            A window was fitted alone, for its own reports or as no other is left; or the support
+            leaves out people.
         """
         is_list = isinstance(windows, list | tuple)
         given = list(windows) if is_list else []
@@ -251,6 +253,8 @@ class Field(Estimator):
             against = [gains[number] for number in part]
             made = self._estimates(channel, operators, known, some, against, found)
             estimates |= zip(part, made, strict=True)
+            if len(part) == 1 < len(windows) and part[0] not in dict(warned):
+                warned.append((part[0], LEFT))
         return tuple(estimates[number] for number in range(len(windows))), sorted(warned)
 
     def _sampled(

@@ -141,7 +141,7 @@ def test_windows_unlike_the_others_or_beyond_the_support_are_named(
     assert result.exit_code == 0
     assert "Warning: window 2: its reports speak against" in result.stderr
     assert "Warning: window 3: support leaves out people" in result.stderr
-    assert "fitted alone     2, 3: their reports are unlike the other windows'\n" in result.stdout
+    assert "fitted alone     2, 3: see the warnings for why\n" in result.stdout
     assert "samples          3: UNTRUSTED: the support leaves out people; inter" in result.stdout
     summary = summary_of(out)
     assert [each["fitted_together"] for each in summary["windows"]] == [2, 1, 1, 2]
@@ -154,6 +154,30 @@ def test_windows_unlike_the_others_or_beyond_the_support_are_named(
         table = list(csv.DictReader(stream))
     assert [row["fitted_together"] for row in table] == ["2", "1", "1", "2"]
     assert table[2]["verdict"] == "untrusted"
+
+
+def test_what_is_said_of_all_is_said_of_windows_that_the_support_holds(tmp_path: Path) -> None:
+    """Though more of them are of people beyond it."""
+    succeed("series", "new", "a dozen", *NEW, *WHEN, "--out", tmp_path / "series.json")
+    series = read(tmp_path)
+    rng = np.random.default_rng(3)
+    for k, first in ((1, 4), (2, 0), (3, 4), (4, 4)):
+        collection = series.collection(k)
+        rows, cols = rng.integers(0, D, 5_000), rng.integers(first, first + 1, 5_000)
+        reports = draw_reports(collection.table, rows, cols, rng)
+        ids = rng.integers(0, 256, (5_000, 16)).astype(np.uint8)
+        write_reports(tmp_path / f"{k}.parquet", collection, *reports, ids)
+    land = write_file(tmp_path, "land.csv", "name,south,west,north,east\nland,52,13,52.05,13.04\n")
+    result = run("series", "estimate", tmp_path / "series.json", *reports_of(tmp_path),
+                 "--support", land, "--out", tmp_path / "maps")  # fmt: skip
+    assert result.exit_code == 0
+    assert "Warning: window 2: the other windows are fitted apart from it" in result.stderr
+    assert "fitted alone     2: see the warnings for why\n" in result.stdout
+    assert "alike" not in result.stdout
+    summary = summary_of(tmp_path / "maps")
+    assert [each["fitted_together"] for each in summary["windows"]] == [3, 1, 3, 3]
+    assert summary["estimator"]["windows"] == 1
+    assert summary["estimator"]["verdict"] != "untrusted"
 
 
 def test_windows_that_are_too_few_or_not_asked_for_have_no_map(folder: Path) -> None:

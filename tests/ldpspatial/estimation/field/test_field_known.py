@@ -141,8 +141,13 @@ def test_windows_of_people_outside_the_support_are_fitted_apart() -> None:
         np.testing.assert_array_equal(alone.density, among.density)
         assert alone.details == among.details
     robust = Robust(support=west)
-    with pytest.warns(InputWarning, match=r"windows\[0\]: support leaves out people"):
-        robust.fit_windows(CHANNEL, counts[1:3])
+    with pytest.warns(InputWarning, match="windows") as warned:
+        pair = robust.fit_windows(CHANNEL, counts[1:3])
+    assert [each.facts["windows"] for each in pair] == [1, 1]
+    assert [str(each.message)[:34] for each in warned] == [
+        "windows[0]: support leaves out peo",
+        "windows[1]: the other windows are ",  # that none is left for it is said, too
+    ]
 
 
 def test_reports_of_a_map_speak_against_it_at_most_as_often_as_is_said(
