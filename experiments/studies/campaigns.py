@@ -61,6 +61,8 @@ class Played(NamedTuple):
 
     errors: dict[str, float]
     rectangles: float
+    apart: float  # rectangles with their open parts apart
+    narrower: float  # width of these intervals over that of the others
     cells: float
 
 
@@ -108,15 +110,19 @@ def play_all(case: Case, cells: Ints) -> Played:
     levels = released.levels
     if levels is None:
         raise RuntimeError("levels have none")
-    sure = level_intervals(levels)
-    held = []
+    ways = [level_intervals(levels, open_parts=each) for each in ("together", "apart")]
+    held, widths = [], []
     for south, west, north, east in random_rectangles(truth.shape, RECTANGLES, rng):
         inside = np.zeros(truth.shape, bool)
         inside[south:north, west:east] = True
-        region = sure.region(inside)
-        held.append(region.lower <= truth[inside].sum() <= region.upper)
+        regions = [sure.region(inside) for sure in ways]
+        held.append([each.lower <= truth[inside].sum() <= each.upper for each in regions])
+        widths.append([each.upper - each.lower for each in regions])
+    rectangles, apart = np.mean(held, axis=0).tolist()
+    wide, narrow = np.mean(widths, axis=0).tolist()
+    sure = ways[0]
     cells_held = ((sure.lower <= truth) & (truth <= sure.upper)).mean()
-    return Played(errors, float(np.mean(held)), float(cells_held))
+    return Played(errors, rectangles, apart, narrow / wide, float(cells_held))
 
 
 def played(
@@ -190,7 +196,7 @@ def table(came: dict[Case, Played]) -> str:
     header = (
         "people", "most of a sum", "eps", "over c = 0.1", "within 10 %", "within a third", "worst",
         "over the best c", "within 10 %", "within a third", "worst", "rectangles held",
-        "cells held",
+        "parts apart", "width", "cells held",
     )  # fmt: skip
     return markdown(header, rows)
 
@@ -204,7 +210,7 @@ def _row(runs: list[list[Played]]) -> tuple[str, ...]:
         over["best"].append(log(mean[LEVELS] / min(mean[each] for each in HISTOGRAMS)))
     held = [
         f"{np.mean([getattr(e, what) for some in runs for e in some]):.3f}"
-        for what in ("rectangles", "cells")
+        for what in ("rectangles", "apart", "narrower", "cells")
     ]
     usual, best = (tuple(summary(np.array(each))) for each in over.values())
     return (*usual, *best, *held)

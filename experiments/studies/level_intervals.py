@@ -53,8 +53,16 @@ RELEASES: Mapping[str, Release] = {
     "distributed-levels, distance": DistributedLevels(COHORT),
     "distributed-levels, cells": DistributedLevels(COHORT, "cells"),
 }
-HELD = ("cells", "cells with a sum", "people's cells", "peaks", "rectangles", "polygons")
-COLUMNS = (*HELD, "cell width", "rectangle width")
+HELD = (
+    "cells", "cells with a sum", "people's cells", "peaks", "rectangles", "polygons",
+    "rectangles, parts apart", "polygons, parts apart",
+)  # fmt: skip
+WIDE = (
+    "cell width", "rectangle width", "rectangle width, parts apart", "polygon width",
+    "polygon width, parts apart",
+)  # fmt: skip
+COLUMNS = (*HELD, *WIDE)
+SUMMED_UP = ("cells with a sum", "rectangles", "rectangles, parts apart", "polygons, parts apart")
 AIMED_AT = (0.94, 0.97)
 
 
@@ -69,8 +77,8 @@ class Held:
     epsilon : float
     numbers : tuple of float
         Coverage of all cells, of those with a sum of their own, of those with people, of the
-        fullest, of rectangles and polygons; mean widths of cells and rectangles. Not a number where
-        there is none of them.
+        fullest, of rectangles and polygons, and of both with their open parts apart; mean widths of
+        cells, and of rectangles and polygons in either way. Not a number where there is none.
     """
 
     release: str
@@ -124,12 +132,13 @@ def level_intervals_study(
     # The longest first, so that no process is left with one of them.
     cases.sort(key=lambda case: (case[1], case[2]), reverse=True)
     found = played(setup, partial(measured, setup), cases, Held)
-    summary = "\n\n".join(_section(found, name) for name in names)
+    summary = _of_all(found, names)
+    sections = "\n\n".join(_section(found, name) for name in names)
     settings = "\n\n".join(_by_setting(found, name) for name in names)
-    click.echo(f"{summary}\n\n{settings}")
+    click.echo(f"{summary}\n\n{sections}\n\n{settings}")
     if setup.write:
         replace_block(DOCS / "experiments" / "levels.md", setup.name, summary)
-        write_page(DOCS, setup.name, settings)
+        write_page(DOCS, setup.name, f"{sections}\n\n{settings}")
 
 
 def measured(
@@ -168,22 +177,27 @@ def _held(
 ) -> tuple[float, ...]:
     """Return the numbers of one map; its rectangles come first among the regions."""
     sure = level_intervals(levels)
+    apart = level_intervals(levels, open_parts="apart")
     least = 1e-12  # where noise is in whole people an end may be the truth itself, but for rounding
     inside = (sure.lower <= density + least) & (density <= sure.upper + least)
     peaks = density >= np.sort(density.ravel())[-max(1, round(PEAKS * density.size))]
-    hits, widths = zip(
-        *(_region(sure, mask, share, least) for mask, share in zip(regions, truth, strict=True)),
-        strict=True,
+    told = [
+        [_region(each, mask, share, least) for each in (sure, apart)]
+        for mask, share in zip(regions, truth, strict=True)
+    ]
+    # Means of (together, apart) by (held, width).
+    of_rectangles, of_polygons = (
+        np.mean(part, axis=0) for part in (told[:RECTANGLES], told[RECTANGLES:])
     )
     return (
         float(inside.mean()),
         _mean(inside[with_sums(levels)]),
         _mean(inside[density > 0]),
         _mean(inside[peaks & (density > 0)]),
-        float(np.mean(hits[:RECTANGLES])),
-        float(np.mean(hits[RECTANGLES:])),
+        *(float(part[way, 0]) for way in (0, 1) for part in (of_rectangles, of_polygons)),
         float(sure.width.mean()),
-        float(np.mean(widths[:RECTANGLES])),
+        *of_rectangles[:, 1].tolist(),
+        *of_polygons[:, 1].tolist(),
     )
 
 
@@ -205,6 +219,12 @@ def with_sums(levels: LevelMap) -> NDArray[np.bool_]:
     return tree.spread(last.level, last.nodes, np.ones(len(last.nodes))) > 0
 
 
+def _of_all(found: Sequence[Held], releases: Sequence[str]) -> str:
+    """Return the table of all settings together, a line for each release."""
+    rows = [[name, *_line([each for each in found if each.release == name])] for name in releases]
+    return markdown(["", *COLUMNS], rows)
+
+
 def _section(found: Iterable[Held], release: str) -> str:
     """Return the table of a release, and where the lowest of its settings lies."""
     ours = [each for each in found if each.release == release]
@@ -219,7 +239,7 @@ def _section(found: Iterable[Held], release: str) -> str:
     table = markdown(
         ["", *COLUMNS], [[name, *_line(group)] for name, group in groups.items() if group]
     )
-    extremes = "; ".join(_extremes(ours, name) for name in ("cells with a sum", "rectangles"))
+    extremes = "; ".join(_extremes(ours, name) for name in SUMMED_UP)
     return f"**{release}**. By setting: {extremes}.\n\n{table}"
 
 
@@ -277,6 +297,6 @@ def _shown(mean: float, error: float, words: str) -> str:
 
 
 def _line(group: list[Held]) -> list[str]:
-    *held, cell, rectangle = (_with_error(group, k)[0] for k in range(len(COLUMNS)))
-    shown = ["" if np.isnan(each) else f"{each:.3f}" for each in held]
-    return [*shown, f"{100 * cell:.2g} %", f"{100 * rectangle:.2g} %"]
+    numbers = [_with_error(group, k)[0] for k in range(len(COLUMNS))]
+    shown = ["" if np.isnan(each) else f"{each:.3f}" for each in numbers[: len(HELD)]]
+    return [*shown, *(f"{100 * width:.2g} %" for width in numbers[len(HELD) :])]

@@ -25,7 +25,7 @@ from ldpspatial.collecting.region_shares import (
 from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals import Interval
-from ldpspatial.estimation.intervals.levels import level_intervals
+from ldpspatial.estimation.intervals.levels import OPEN_PARTS, level_intervals
 from ldpspatial.files.regions import read_regions
 
 if TYPE_CHECKING:
@@ -257,9 +257,20 @@ def status(store: str, digest: str) -> None:
               help="File of regions: tell the share of the people in each.")  # fmt: skip
 @click.option("--level", type=Finite(0, 1, min_open=True, max_open=True), default=0.95,
               show_default=True, help="How often one interval is to hold.")  # fmt: skip
+@click.option("--open-parts", type=click.Choice(OPEN_PARTS), default=OPEN_PARTS[0],
+              show_default=True,
+              help="With --regions, where people may be in squares that a region cuts: all on one "
+              "side of its border, or in each by itself. The latter is narrower and holds "
+              "where borders do not follow the people.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace an earlier map there.")
 def map_(
-    store: str, digest: str, out: Path, regions: Path | None, level: float, overwrite: bool
+    store: str,
+    digest: str,
+    out: Path,
+    regions: Path | None,
+    level: float,
+    open_parts: str,
+    overwrite: bool,
 ) -> None:
     """Make the map of a campaign from the sums that it has come to, with its claim.
 
@@ -293,18 +304,19 @@ def map_(
     campaign, found = with_store(store, act)
     from ldpspatial.plotting.heat_map import save_figure, window_maps_figure  # noqa: PLC0415
 
-    shares = _shares(campaign, found, regions, level)
+    shares = _shares(campaign, found, regions, level, open_parts)
     inputs = [] if regions is None else [regions]
     with result_folder(out, overwrite, inputs, MAP_FILES) as folder:
         (folder / "campaign.json").write_text(campaign.to_json(), encoding="utf-8")
         np.save(folder / "density.npy", found.density)
-        held = {}
+        held: dict[str, Any] = {}
         if found.levels is not None:
             sure = level_intervals(found.levels, level)
             np.save(folder / "lower.npy", sure.lower)
             np.save(folder / "upper.npy", sure.upper)
             held = {"interval_level": level}
         if shares is not None:
+            held["open_parts"] = open_parts
             write_csv(folder / "regions.csv", shares)
             write_geojson(folder / "regions.geojson", campaign.grid, shares)
         figure = window_maps_figure(campaign.grid, {campaign.name: found.density})
@@ -322,17 +334,20 @@ def map_(
 
 
 def _shares(
-    campaign: Campaign, found: "Released", regions: Path | None, level: float
+    campaign: Campaign, found: "Released", regions: Path | None, level: float, open_parts: str
 ) -> RegionShares | None:
     """Return the shares of the regions in a file, where one is given."""
     if regions is None:
+        if open_parts != OPEN_PARTS[0]:
+            raise InputError("--open-parts must go with --regions: it is of their intervals")
         return None
     if found.levels is None:
         raise InputError(
             "--regions must be left out of a campaign that grows a histogram: it has no intervals"
         )
     with blamed("--regions", regions):
-        return level_region_shares(found.levels, read_regions(regions, campaign.grid), level)
+        asked = read_regions(regions, campaign.grid)
+        return level_region_shares(found.levels, asked, level, open_parts)
 
 
 def _in_words(share: Interval) -> tuple[str, str]:

@@ -293,7 +293,10 @@ def region_shares(
 
 
 def level_region_shares(
-    found: LevelMap, regions: Sequence[Region], level: float = 0.95
+    found: LevelMap,
+    regions: Sequence[Region],
+    level: float = 0.95,
+    open_parts: str = "together",
 ) -> RegionShares:
     """Return the share of the people in each region of a map of noisy sums, with intervals.
 
@@ -303,20 +306,21 @@ def level_region_shares(
         ``Released.levels`` of a distributed or central release.
     regions : sequence of Region
     level : float in (0, 1)
+    open_parts : {"together", "apart"}
+        Whether all that regions cut may lie on one side of the border, or each part by itself.
 
     Returns
     -------
     RegionShares
-        By method "levels" (:func:`ldpspatial.level_intervals`): about the people who were counted,
-        of whom all or none may be in the part of a cell that a region cuts. ``n`` is how many they
-        are, by the sums.
+        By method "levels" or "levels, parts apart" (:func:`ldpspatial.level_intervals`): about the
+        people who were counted. ``n`` is how many they are, by the sums.
 
     Raises
     ------
     InputError
         A bad argument.
     """
-    sure = level_intervals(found, level)
+    sure = level_intervals(found, level, open_parts)
     check_regions(regions)
     weights = [check_weights(region.weights, sure.density.shape) for region in regions]
     intervals = _LevelShares(sure)
@@ -324,7 +328,8 @@ def level_region_shares(
         _row(region, each, each, intervals, found.people)
         for region, each in zip(regions, weights, strict=True)
     ]
-    return RegionShares(max(round(found.people), 0), level, sure.method, tuple(rows))
+    method = sure.of_regions or sure.method
+    return RegionShares(max(round(found.people), 0), level, method, tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -338,13 +343,12 @@ class _LevelShares:
         return self.sure.density
 
     def of(self, weights: Array, area: Array) -> Interval:
-        del area  # the people of cut cells may be anywhere
+        del area  # the sums' intervals allow for people in cut cells themselves
         share = share_of(self.density, weights)
         return interval_of(share, *self.sure.bounds(weights), moved=self.sure.moved)
 
     def method_of(self, weights: Array) -> str:
-        del weights
-        return self.sure.method
+        return self.sure.method_of(weights)
 
 
 @dataclass(frozen=True)

@@ -413,7 +413,11 @@ RECORDS = {
     "level_intervals": Row(
         lp.level_intervals,
         given(found=LEVELS),
-        {"found": (None, "levels", 3, MAP), "level": number(0, 1, -1, 95)},
+        {
+            "found": (None, "levels", 3, MAP),
+            "level": number(0, 1, -1, 95),
+            "open_parts": NAME,
+        },
     ),
     "Estimate": Row(
         lp.Estimate,
@@ -1163,6 +1167,7 @@ DOCUMENTED = {
             "found": (None, "levels", 3, MAP),
             "regions": (*NO_REGIONS, [regions.Region("other grid", np.ones((7, 7)))]),
             "level": number(0, 1, -1, 95),
+            "open_parts": NAME,
         },
         {"regions": "regions region_weights"},
     ),

@@ -45,7 +45,8 @@ class Uncertainty:
     moved : bool
         Whether a share that would lie outside of its interval is moved to the nearest end of it.
     of_regions : str or None
-        Where regions are told otherwise than cells are: "posterior or fisher", as "auto" chose.
+        Where regions are told otherwise than cells are: "posterior or fisher", as "auto" chose, or
+        "levels, parts apart".
     """
 
     level: float
@@ -107,7 +108,8 @@ class Uncertainty:
         ----------
         weights : (d, d) array
             In [0, 1]: the part of a cell's people who count. With method "levels" a weight between
-            is that of a cut cell, of whose people all or none may be inside.
+            is that of a cut cell, of whose people all or none may be inside, or with its parts
+            apart as many in the mean.
 
         Raises
         ------

@@ -26,6 +26,14 @@ error may be there (Imbens and Manski, "Confidence intervals for partially ident
 Econometrica 2004). A node whose own noisy sum decided that it stays whole is not like that: had the
 noise been another, its cells would have sums, which may err as well. So where a node was near being
 divided, its end reaches farther, to be in error a tenth as often.
+
+So much holds wherever people are, and it takes all that a border cuts to lie on one side of it. It
+may be asked for less: each node that was not divided, and each cell, by itself. Of its people a
+share u is inside in the mean, as the map has it, and whatever the law of that share is, its
+variance is u (1 - u) at most. These add up, where ends would add up. A sum of many is near enough
+to normal; one that is large beside the others is not, so that of the part with the largest variance
+all people may be inside, or none. So much is too little where a border follows the people, as that
+of a district follows a shore, and where a few parts hold most of what is open.
 """
 
 from math import log, sqrt
@@ -36,7 +44,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.estimation.intervals.interval import Uncertainty, share_of, standard_errors
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
-from ldpspatial.validate import instance, number_in
+from ldpspatial.validate import instance, number_in, one_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,6 +56,9 @@ Bools = NDArray[np.bool_]
 FAR = 6.0
 # Steps: what noise is beside it in a cell's least squares makes one step of noise a little more.
 ONE_STEP = 1.1
+OPEN_PARTS = ("together", "apart")
+APART = "levels, parts apart"
+NEXT_TO_NOBODY = 1e-12  # of all people: with them a node where nobody is has a share inside
 
 
 class _Step(NamedTuple):
@@ -69,6 +80,19 @@ class _Fixed(NamedTuple):
     steps: list[_Step]
     places: list[Ints]  # of each level's nodes, on a map of them row by row
     chosen: bool
+
+    @property
+    def empty(self) -> Array | None:
+        """Of a region nothing is known of its variance if nobody is there: it is not negative."""
+        return np.zeros(1) if any(each.per_person for each in self.found.levels) else None
+
+
+class _Published(NamedTuple):
+    """The map, as the regions need it whose open parts are taken each by itself."""
+
+    density: Array  # positive, so that each node has a share inside
+    people: list[Array]  # by level, of its nodes: shares of all
+    whole: list[Bools]  # by level, whether a node was not divided and lies in no such node
 
 
 class _Linear(NamedTuple):
@@ -103,7 +127,10 @@ class _Reach(NamedTuple):
             On how many sides the error may be.
         """
         fourth = np.maximum(self.fourth, self.of_all * np.square(of_all))
-        excess = np.divide(fourth, variance, out=np.full(variance.shape, 3.0), where=variance > 0)
+        excess = np.full(variance.shape, 3.0)
+        # Of next to no variance the excess is infinite, and what deviations come to is bounded.
+        with np.errstate(over="ignore"):
+            np.divide(fourth, variance, out=excess, where=variance > 0)
         return noise_deviations(self._two_sided(sides), excess)
 
     def beyond(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
@@ -136,12 +163,13 @@ class _Inside(NamedTuple):
     with_all: Array  # covariance with the number of all people
 
 
-def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
+def level_intervals(
+    found: LevelMap, level: float = 0.95, open_parts: str = "together"
+) -> Uncertainty:
     """Return intervals of every cell and of any region of a map of noisy sums.
 
     They hold the share among the very people who were counted, whoever these stand for. Of a region
-    that cuts cells `Uncertainty.bounds` gives the ends: of a cut cell's people, all or none may be
-    inside.
+    that cuts cells `Uncertainty.bounds` gives the ends.
 
     Parameters
     ----------
@@ -149,12 +177,20 @@ def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
         Of any release that has ``Released.levels``.
     level : float in (0, 1)
         Probability with which one interval covers, each by itself, whatever the people.
+    open_parts : {"together", "apart"}
+        What sums do not say: where people are in a node that was not divided and in a cut cell.
+        "together": of all that a region cuts, all people may be inside, or none. That holds
+        whatever the people. "apart": each by itself but the one that matters most. That is
+        narrower where a border cuts many, and holds where borders have nothing to do with where
+        people are and no few parts hold most of them (docs/experiments/levels.md).
+        Intervals of cells are the same.
 
     Returns
     -------
     Uncertainty
-        With method "levels". A share that is published may lie outside its interval, which is
-        about the sums without bias; intervals are widened to hold it.
+        With method "levels"; of regions "levels, parts apart" where these are. A share that is
+        published may lie outside its interval, which is about the sums without bias; intervals are
+        widened to hold it.
 
     Raises
     ------
@@ -174,17 +210,21 @@ def level_intervals(found: LevelMap, level: float = 0.95) -> Uncertainty:
     """
     instance("found", found, LevelMap)
     number_in("level", level, "(0, 1)")
+    apart = one_of("open_parts", open_parts, OPEN_PARTS) == "apart"
     reach = _reach_of(found, level)
     lower, upper = _of_cells(found, reach)
     fixed = _fixed(found)
+    published = _published(fixed) if apart else None
 
     def bounds(weights: Array) -> tuple[float, float]:
-        return _of_region(fixed, weights, reach)
+        ends = _of_region(fixed, weights, reach)
+        return ends if published is None else _apart(fixed, published, weights, reach, ends)
 
     density = found.density
     return Uncertainty(
-        level, "levels", np.minimum(lower, density), np.maximum(upper, density), density, bounds
-    )
+        level, "levels", np.minimum(lower, density), np.maximum(upper, density), density, bounds,
+        of_regions=APART if apart else None, _method_of=(lambda _: APART) if apart else None,
+    )  # fmt: skip
 
 
 def _reach_of(found: LevelMap, level: float) -> _Reach:
@@ -206,7 +246,8 @@ def noise_deviations(level: float, excess: ArrayLike = 3.0) -> Array:
     """
     normal = standard_errors(level)
     laplace = max(-log(1 - level) / sqrt(2), normal)
-    more = np.asarray(excess) * (normal**3 - 3 * normal) / 24
+    with np.errstate(over="ignore"):
+        more = np.asarray(excess) * (normal**3 - 3 * normal) / 24
     return np.clip(normal + more, normal, laplace)
 
 
@@ -236,10 +277,16 @@ def _fixed(found: LevelMap) -> _Fixed:
         spread = gathered(found.variances[step + 1], inner, 0.0)
         sums = gathered(found.sums[step + 1], inner, 0.0)
         total = spread.sum(0)
-        steps.append(_Step(divided, inner, spread, total, spread / total, sums, sums.sum(0)))
+        parts = _parts(spread, total)
+        steps.append(_Step(divided, inner, spread, total, parts, sums, sums.sum(0)))
     places = [found.tree.positions(each.level, each.nodes) for each in found.levels]
     chosen = any(_is_chosen(found, step) for step in range(len(found.children)))
     return _Fixed(found, steps, places, chosen)
+
+
+def _parts(spread: Array, total: Array) -> Array:
+    """Return w / W: of children that are known exactly, none of what a node is off by."""
+    return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)
 
 
 def _of_region(fixed: _Fixed, weights: Array, reach: _Reach) -> tuple[float, float]:
@@ -250,21 +297,65 @@ def _of_region(fixed: _Fixed, weights: Array, reach: _Reach) -> tuple[float, flo
     inside, touched = np.floor(weights), np.ceil(weights)
     if people <= reach.people(of_all):  # nobody may be there, so a share may be anything
         return float(inside.min()), float(touched.max())
-    none, every = _pooled(fixed, inside, np.minimum), _pooled(fixed, touched, np.maximum)
+    none, every = _of_nodes(fixed, inside, np.minimum), _of_nodes(fixed, touched, np.maximum)
     fewest, most = _inside(fixed, none), _inside(fixed, every)
     open_ = _inside(fixed, [more - less for less, more in zip(none, every, strict=True)])
     noise = np.sqrt(np.max([fewest.variance, most.variance, open_.variance]))
     # Where sums decide what is divided, what the other end may err is left for that.
     sides = 1 if open_.mean[0] > FAR * noise and not fixed.chosen else 2
-    # Of a region nothing is known of it but that it is not negative.
-    empty = np.zeros(1) if any(each.per_person for each in found.levels) else None
-    low, _ = _ends(fewest, people, of_all, reach, empty, sides)
-    _, high = _ends(most, people, of_all, reach, empty, sides)
+    low, _ = _ends(fewest, people, of_all, reach, fixed.empty, sides)
+    _, high = _ends(most, people, of_all, reach, fixed.empty, sides)
     # Of no cells and of all cells a share is known, whatever rounding leaves of the noise.
     lower = float(np.clip(low[0], inside.min(), inside.max()))
     upper = float(np.clip(high[0], touched.min(), touched.max()))
     published = share_of(found.density, weights)
     return min(lower, published), max(upper, published)
+
+
+def _published(fixed: _Fixed) -> _Published:
+    """Return what is the same for every region whose open parts are taken each by itself."""
+    found = fixed.found
+    density = found.density + NEXT_TO_NOBODY / found.density.size
+    whole, reached = [], np.ones(1, bool)
+    for step in fixed.steps:
+        whole.append(reached & ~step.divided)
+        inner = step.inner[:, reached[step.divided]]
+        reached = np.zeros(len(found.sums[len(whole)]), bool)
+        reached[inner[inner >= 0]] = True
+    return _Published(density, _of_nodes(fixed, density, np.add), [*whole, reached])
+
+
+def _apart(
+    fixed: _Fixed,
+    published: _Published,
+    weights: Array,
+    reach: _Reach,
+    together: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the ends of a region's share with each open part by itself, never beyond others."""
+    found = fixed.found
+    people, of_all = found.people, float(found.variances[0][0])
+    if people <= reach.people(of_all):
+        return together
+    held = _of_nodes(fixed, published.density * weights, np.add)
+    parts = [inside / every for inside, every in zip(held, published.people, strict=True)]
+    within = [
+        np.where(whole, (every * people) ** 2 * part * (1 - part), 0.0).clip(0)
+        for every, part, whole in zip(published.people, parts, published.whole, strict=True)
+    ]
+    step = int(np.argmax([each.max() for each in within]))
+    largest = int(within[step].argmax())
+    variance = sum(float(each.sum()) for each in within)
+    without = max(variance - float(within[step][largest]), 0.0)
+    ends = []
+    for side, all_or_none in enumerate((0.0, 1.0)):
+        if variance > 0:
+            parts[step][largest] = all_or_none
+        inside = _inside(fixed, parts)
+        inside = inside._replace(variance=inside.variance + without)
+        ends.append(float(_ends(inside, people, of_all, reach, fixed.empty)[side][0]))
+    share = share_of(found.density, weights)
+    return max(together[0], min(ends[0], share)), min(together[1], max(ends[1], share))
 
 
 def _inside(fixed: _Fixed, inside: list[Array]) -> _Inside:
@@ -349,9 +440,9 @@ def _above(step: _Step, below: _Linear, inside: Array) -> _Linear:
     return here
 
 
-def _pooled(fixed: _Fixed, weights: Array, over: np.ufunc) -> list[Array]:
-    """Return for each level the least or the largest weight in each of its nodes."""
-    grids = fixed.found.tree.pooled_levels(weights, over)
+def _of_nodes(fixed: _Fixed, values: Array, over: np.ufunc) -> list[Array]:
+    """Return for each level the sum, or an extreme, of the values in each of its nodes."""
+    grids = fixed.found.tree.pooled_levels(values, over)
     return [
         grids[each.level].ravel()[places]
         for each, places in zip(fixed.found.levels, fixed.places, strict=True)
@@ -422,7 +513,7 @@ def _below(
     inner = found.children[step][divided]
     sums = gathered(found.sums[step + 1], inner, 0.0)
     spread = gathered(found.variances[step + 1], inner, 0.0)
-    part = spread / spread.sum(1, keepdims=True)
+    part = _parts(spread, spread.sum(1, keepdims=True))
     given = (
         sums + part * (mean[divided] - sums.sum(1))[:, np.newaxis],
         spread - part * spread + part**2 * variance[divided][:, np.newaxis],

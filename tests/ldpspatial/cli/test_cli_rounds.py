@@ -151,6 +151,13 @@ def test_regions_are_told_with_intervals(store: Path, tmp_path: Path) -> None:
     assert rows["south"]["method"] == "levels"
     found = json.loads((out / "regions.geojson").read_text())
     assert (found["level"], found["reports"]) == (0.9, 90)
+    succeed(*start, "--open-parts", "apart", "--out", tmp_path / "apart")
+    told = json.loads((tmp_path / "apart" / "regions.geojson").read_text())
+    assert told["method"] == "levels, parts apart"
+    summary = json.loads((tmp_path / "apart" / "summary.json").read_text())
+    assert summary["open_parts"] == "apart"
+    alone = refusal("rounds", "map", store, digest, "--open-parts", "apart", "--out", out)
+    assert alone.startswith("--open-parts must go with --regions")
     away = refusal(*start[:-3], tmp_path / "none.csv", "--out", tmp_path / "other")
     assert away.startswith("--regions ")
     assert not (tmp_path / "other").exists()

@@ -76,18 +76,24 @@ def open_shares(
     *,
     is_part: bool = False,
     level: float = 0.9,
+    within: float = 0.0,
 ) -> tuple[float, float]:
-    """Return the shares s at which inside - s all is as far from 0 as noise reaches."""
+    """Return the shares s at which inside - s all is as far from 0 as noise reaches.
+
+    ``within`` is the variance of who is inside, given the people of each part.
+    """
     center, total = float(inside @ people), float(people.sum())
     slope = inside - center / total
-    excess = excess_at_most(slope, covariance, fourth)
+    noise = float(slope @ covariance @ slope)
+    excess = excess_at_most(slope, covariance, fourth) * noise / (noise + within)
 
     def end(center: float, side: int, level: float) -> float:
         """Return where the distance is what noise may be with this probability, on one side."""
 
         def beyond(share: float) -> float:
             slope = inside - share
-            reach = noise_deviations(level, excess) * np.sqrt(slope @ covariance @ slope)
+            variance = slope @ covariance @ slope + within
+            reach = noise_deviations(level, excess) * np.sqrt(variance)
             return float(abs(center - share * total) - reach)
 
         share = brentq(beyond, center / total, 9 * side, xtol=1e-12)
