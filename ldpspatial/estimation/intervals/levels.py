@@ -30,18 +30,20 @@ divided, its end reaches farther, to be in error a tenth as often.
 So much holds wherever people are, and it takes all that a border cuts to lie on one side of it. It
 may be asked for less: each node that was not divided, and each cell, by itself. Of its people a
 share u is inside in the mean, as the map has it, and whatever the law of that share is, its
-variance is u (1 - u) at most. These add up, where ends would add up. A sum of many is near enough
-to normal; one that is large beside the others is not, so that of the part with the largest variance
-all people may be inside, or none. So much is too little where a border follows the people, as that
-of a district follows a shore, and where a few parts hold most of what is open.
+variance is u (1 - u) at most: all people inside, or none. Of the eight parts with the largest
+variances all 256 ways to lie are reckoned with; what the others add is near enough to normal. So
+much is too little where a border follows the people, as that of a district follows a shore.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpspatial.estimation.intervals.all_or_none import MOST, share_beyond, sums_of
 from ldpspatial.estimation.intervals.interval import Uncertainty, share_of, standard_errors
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
 from ldpspatial.validate import instance, number_in, one_of
@@ -93,6 +95,7 @@ class _Published(NamedTuple):
     density: Array  # positive, so that each node has a share inside
     people: list[Array]  # by level, of its nodes: shares of all
     whole: list[Bools]  # by level, whether a node was not divided and lies in no such node
+    starts: Ints  # of each level but the first among the nodes of all
 
 
 class _Linear(NamedTuple):
@@ -180,9 +183,9 @@ def level_intervals(
     open_parts : {"together", "apart"}
         What sums do not say: where people are in a node that was not divided and in a cut cell.
         "together": of all that a region cuts, all people may be inside, or none. That holds
-        whatever the people. "apart": each by itself but the one that matters most. That is
-        narrower where a border cuts many, and holds where borders have nothing to do with where
-        people are and no few parts hold most of them (docs/experiments/levels.md).
+        whatever the people. "apart": each by itself. That is about half as wide where a border
+        cuts many, and holds where borders have nothing to do with where people are
+        (docs/experiments/levels.md).
         Intervals of cells are the same.
 
     Returns
@@ -322,7 +325,9 @@ def _published(fixed: _Fixed) -> _Published:
         inner = step.inner[:, reached[step.divided]]
         reached = np.zeros(len(found.sums[len(whole)]), bool)
         reached[inner[inner >= 0]] = True
-    return _Published(density, _of_nodes(fixed, density, np.add), [*whole, reached])
+    people = _of_nodes(fixed, density, np.add)
+    starts = np.cumsum([len(each) for each in people])[:-1]
+    return _Published(density, people, [*whole, reached], starts)
 
 
 def _apart(
@@ -337,28 +342,42 @@ def _apart(
     people, of_all = found.people, float(found.variances[0][0])
     if people <= reach.people(of_all):
         return together
-    held = _of_nodes(fixed, published.density * weights, np.add)
-    parts = [inside / every for inside, every in zip(held, published.people, strict=True)]
-    within = [
-        np.where(whole, (every * people) ** 2 * part * (1 - part), 0.0).clip(0)
-        for every, part, whole in zip(published.people, parts, published.whole, strict=True)
-    ]
-    step = int(np.argmax([each.max() for each in within]))
-    largest = int(within[step].argmax())
-    variance = sum(float(each.sum()) for each in within)
-    without = max(variance - float(within[step][largest]), 0.0)
-    ends = []
-    for side, all_or_none in enumerate((0.0, 1.0)):
-        if variance > 0:
-            parts[step][largest] = all_or_none
-        inside = _inside(fixed, parts)
-        inside = inside._replace(variance=inside.variance + without)
-        ends.append(float(_ends(inside, people, of_all, reach, fixed.empty)[side][0]))
+    held = np.concatenate(_of_nodes(fixed, published.density * weights, np.add))
+    every = np.concatenate(published.people)
+    parts = held / every
+    variances = np.where(np.concatenate(published.whole), every**2 * parts * (1 - parts), 0.0)
+    largest = np.argsort(variances, kind="stable")[-MOST:]
+    largest = largest[variances[largest] > 0]
+    if not len(largest):
+        return together
+    rest = np.delete(variances, largest).clip(0).sum() * people**2
+    ways = []
+    for which in (0.0, 1.0, parts[largest]):
+        inside = parts.copy()
+        inside[largest] = which
+        ways.append(_inside(fixed, np.split(inside, published.starts)))
+    none, most = (float(each.mean[0]) for each in ways[:2])
+    sums, probabilities = sums_of(every[largest], parts[largest])
+    means = none + sums * (most - none)
+
+    def error(share: float, side: int) -> tuple[Array, float]:
+        noise = max(float((e.variance - 2 * share * e.with_all)[0]) for e in ways)
+        variance = np.array([max(noise + share**2 * of_all + rest, 0.0)])
+        reached = reach.deviations(variance) * np.sqrt(variance)
+        # An estimate below 0 or above all people reaches inwards as if it were there.
+        inwards = np.maximum(means, 0.0) if side > 0 else np.minimum(means, people)
+        above = inwards - share * people + side * reach.beyond(variance)
+        return above, float(reached[0]) / standard_errors(reach.level)
+
+    low, high = (
+        share_beyond(partial(error, side=side), probabilities, (1 - reach.level) / 2, side)
+        for side in (-1, 1)
+    )
     share = share_of(found.density, weights)
-    return max(together[0], min(ends[0], share)), min(together[1], max(ends[1], share))
+    return max(together[0], min(low, share)), min(together[1], max(high, share))
 
 
-def _inside(fixed: _Fixed, inside: list[Array]) -> _Inside:
+def _inside(fixed: _Fixed, inside: Sequence[Array]) -> _Inside:
     """Return a region's people, with the part inside of each node of each level."""
     found = fixed.found
     of_all = float(found.variances[0][0])

@@ -76,24 +76,18 @@ def open_shares(
     *,
     is_part: bool = False,
     level: float = 0.9,
-    within: float = 0.0,
 ) -> tuple[float, float]:
-    """Return the shares s at which inside - s all is as far from 0 as noise reaches.
-
-    ``within`` is the variance of who is inside, given the people of each part.
-    """
+    """Return the shares s at which inside - s all is as far from 0 as noise reaches."""
     center, total = float(inside @ people), float(people.sum())
     slope = inside - center / total
-    noise = float(slope @ covariance @ slope)
-    excess = excess_at_most(slope, covariance, fourth) * noise / (noise + within)
+    excess = excess_at_most(slope, covariance, fourth)
 
     def end(center: float, side: int, level: float) -> float:
         """Return where the distance is what noise may be with this probability, on one side."""
 
         def beyond(share: float) -> float:
             slope = inside - share
-            variance = slope @ covariance @ slope + within
-            reach = noise_deviations(level, excess) * np.sqrt(variance)
+            reach = noise_deviations(level, excess) * np.sqrt(slope @ covariance @ slope)
             return float(abs(center - share * total) - reach)
 
         share = brentq(beyond, center / total, 9 * side, xtol=1e-12)
