@@ -9,11 +9,8 @@ from scipy.stats import binom, norm
 
 from client_sdk import Grid
 from ldpspatial.collecting.region_shares import level_region_shares
-from ldpspatial.estimation.intervals.levels import (
-    fourth_of_levels,
-    level_intervals,
-    noise_deviations,
-)
+from ldpspatial.estimation.intervals.levels import level_intervals
+from ldpspatial.estimation.intervals.noise_reach import fourth_of_levels, noise_deviations
 from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.regions import Region, polygon
