@@ -13,6 +13,10 @@ from experiments.sources import Array
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial.errors import LdpSpatialError
 
+HEADER = (
+    "authors' code", "people", "d", "eps", "theirs", "ours", "ours / theirs", "other form",
+)  # fmt: skip
+
 
 @click.command()
 @click.option("--code", type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -21,7 +25,7 @@ from ldpspatial.errors import LdpSpatialError
               help="Folder of the cities' data: LDPTrace is played on the places of Figure 14 of "
               "Du et al., too.")  # fmt: skip
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1))
-@click.option("--seed", default=1, show_default=True)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
 @click.option("--write", is_flag=True, help="Put the table into docs/experiments/authors.md.")
 def authors(code: Path, data: Path | None, repeats: int, seed: int, write: bool) -> None:
     """Rivals beside their authors' public code, on the same people.
@@ -37,16 +41,17 @@ def authors(code: Path, data: Path | None, repeats: int, seed: int, write: bool)
         raise click.UsageError("--write needs --data: the table in the docs has rows of it.")
     rows = []
     try:
+        for clone in dict.fromkeys(duel.clone for duel in duels()):
+            clone.folder(code)
         found = [] if data is None else places(data, POOL * TRAILS, seed)
         settings = list(duels(found))
-        for clone in dict.fromkeys(duel.clone for duel in settings):
-            clone.folder(code)
         for duel in tracked(settings, "settings"):
             rows.append(row(duel, duel.play(code, repeats, seed)))
     except LdpSpatialError as error:
+        if rows:  # of what came before: it took minutes
+            click.echo(markdown(HEADER, rows))
         raise click.ClickException(str(error)) from error
-    header = ["authors' code", "people", "d", "eps"]
-    table = markdown([*header, "theirs", "ours", "ours / theirs", "other form"], rows)
+    table = markdown(HEADER, rows)
     click.echo(table)
     if write:
         replace_block(DOCS / "experiments" / "authors.md", "authors", table)

@@ -405,7 +405,7 @@ def test_the_command_writes_its_table_and_leaves_clones_as_they_are(
         next(few(duel, 500) for duel in duels() if duel.clone == each)
         for each in (SQUARE_WAVE, HDG)
     ]
-    monkeypatch.setattr(command, "duels", lambda some: one if some == ["a place"] else [])
+    monkeypatch.setattr(command, "duels", lambda some=None: one if some == ["a place"] else [])
     monkeypatch.setattr(command, "places", lambda data, walks, seed: ["a place"])
     before = sorted(path for path in clones.rglob("*.py"))
     given = ["--code", str(clones), "--repeats", "2", "--write"]
@@ -431,6 +431,8 @@ def test_what_is_missing_or_fails_is_named(tmp_path: Path, clones: Path) -> None
     given = {"down": np.zeros(1), "across": np.zeros(1)}
     with pytest.raises(InputError, match="not this version"):
         SQUARE_WAVE.run(clones, given, 1.0, 5, 1)
+    done = CliRunner().invoke(command.authors, ["--code", str(clones), "--seed", "-1"])
+    assert done.exit_code == 2
     (clones / "LDPTrace" / "LDPTrace" / "code" / "main.py").write_text("pass")
     with pytest.raises(InputError, match="another version of the code"):
         LDPTRACE.run(clones, {"starts": np.zeros(1), "cells": np.zeros(1)}, 1.0, 5, 1)

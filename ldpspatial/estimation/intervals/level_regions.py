@@ -177,7 +177,7 @@ def parts_apart(
         # An estimate below 0 or above all people reaches inwards as if it were there.
         inwards = np.maximum(means, 0.0) if side > 0 else np.minimum(means, people)
         above = inwards - share * people + side * reach.beyond(variance)
-        return above, float(reached[0]) / standard_errors(reach.level)
+        return above, float(reached[0]) / (standard_errors(reach.level) or 1.0)
 
     low, high = (
         share_beyond(partial(error, side=side), probabilities, (1 - reach.level) / 2, side)

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 OPEN_PARTS = ("together", "apart")
 APART = "levels, parts apart"
+MOST_LEVEL = float(np.nextafter(1, 0))
 
 
 def level_intervals(
@@ -45,8 +46,8 @@ def level_intervals(
         What sums do not say: where people are in a node that was not divided and in a cut cell.
         "together": of all that a region cuts, all people may be inside, or none. That holds
         whatever the people. "apart": each by itself. That is about half as wide where a border
-        cuts many, and holds where borders have nothing to do with where people are
-        (docs/experiments/levels.md).
+        cuts many, and holds where borders have nothing to do with where people are and at most
+        eight parts hold nearly all of them, or very many (docs/experiments/levels.md).
         Intervals of cells are the same.
 
     Returns
@@ -73,7 +74,7 @@ def level_intervals(
     (0.848, 0.932)
     """
     instance("found", found, LevelMap)
-    number_in("level", level, "(0, 1)")
+    level = float(number_in("level", level, "(0, 1)"))
     apart = one_of("open_parts", open_parts, OPEN_PARTS) == "apart"
     reach = reach_of(found, level)
     lower, upper = _of_cells(found, reach)
@@ -114,7 +115,7 @@ def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
         # Of a node of several cells, all of its people may be in one of them, or none.
         all_of_it = ends_of(inside, people, of_all, reach, sides=1)[1]
         if not last and is_chosen(found, step):
-            surer = reach._replace(level=1 - (1 - reach.level) / 10)
+            surer = reach._replace(level=min(1 - (1 - reach.level) / 10, MOST_LEVEL))
             wide = np.ones(len(mean))
             if people > surer.people(of_all):
                 wide = ends_of(inside, people, of_all, surer, sides=1)[1]

@@ -1,5 +1,6 @@
 """Regions that cut cells and undivided nodes, each of which is taken by itself."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -225,6 +226,21 @@ def test_sums_that_are_exact_below_a_noisy_one_are_known() -> None:
         assert sure.bounds(np.full((2, 2), 1e-300)) == pytest.approx(
             {"together": (0, 1), "apart": (0, 0)}[each], abs=1e-9
         )
+
+
+@pytest.mark.parametrize("level", [1e-17, 2**-60, Fraction(19, 20), 1 - 2**-53])
+def test_any_level_between_0_and_1_has_ends(level: float) -> None:
+    levels = [
+        NoisyLevel(0, np.array([0]), np.array([100.0]), 1.0),
+        NoisyLevel(1, np.arange(4), np.array([70.0, 10, 10, 10]), 1.0),
+        NoisyLevel(2, np.arange(4), np.array([20.0, 20, 20, 10]), 1.0),
+    ]
+    found = combined(Quadtree((4, 4)), levels)  # its own sums decided which node is divided
+    for each in ("together", "apart"):
+        sure = level_intervals(found, level, each)
+        lower, upper = sure.bounds(np.tile([1.0, 0.3, 0.3, 0.0], (4, 1)))
+        assert 0 <= lower <= upper <= 1
+        assert ((sure.lower >= 0) & (sure.lower <= sure.upper) & (sure.upper <= 1)).all()
 
 
 def test_a_table_of_regions_says_how_they_are_told() -> None:
