@@ -99,7 +99,7 @@ def duels(some: Iterable[Place] = ()) -> Iterator[Duel]:
 
 
 def _of_trails(some: Iterable[Place]) -> Iterator[Duel]:
-    releases: dict[str, Release] = {"all slots": LdpTrace(), "one slot": LdpTrace("one")}
+    releases: dict[str, Release] = {"one slot": LdpTrace(), "all slots": LdpTrace("all")}
     settings = ((15, 1.5), (5, 5.0), (15, 10.0))
     for cells, epsilon in settings:
         setting = ("walks, two crowds", cells, TRAILS, epsilon)

@@ -43,7 +43,7 @@ PILOT_SEED = 1000  # more than that of the runs which are reported
 
 MORE: Mapping[str, LocalRelease] = {
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),
-    "ldptrace, one slot": LdpTrace("one"),
+    "ldptrace, all slots": LdpTrace("all"),
     "pivottrace, 2 points": PivotTrace(2),
 }
 # The same reports by EM: a field takes a hundred times as long, and sees no more of them.

@@ -53,8 +53,8 @@ TRAILS: Mapping[str, LocalRelease] = {
     "dam-trajectory": LOCAL["dam-trajectory"],
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),
     "dam-points": LOCAL["dam-points"],
-    "ldptrace, one slot": LdpTrace("one"),
     "ldptrace": LOCAL["ldptrace"],
+    "ldptrace, all slots": LdpTrace("all"),
     "pivottrace": LOCAL["pivottrace"],
 }
 

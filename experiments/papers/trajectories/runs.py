@@ -25,14 +25,14 @@ SETTINGS = tuple(
 TRUTHS: dict[str, Weigh] = {"users": "user", "visits": "visit"}
 OURS = "DAM, 1 report"
 PUBLISHED = "DAM, every point"
-RIVALS = ("LDPTrace, all slots", "LDPTrace, one slot", "PivotTrace")
+RIVALS = ("LDPTrace, one slot", "LDPTrace, all slots", "PivotTrace")
 
 
 def releases(weigh: Weigh) -> dict[str, Release]:
     """Return the releases by label, LDPTrace with the map of trajectories or of points."""
     return {
-        RIVALS[0]: LdpTrace("all", weigh),
-        RIVALS[1]: LdpTrace("one", weigh),
+        RIVALS[0]: LdpTrace("one", weigh),
+        RIVALS[1]: LdpTrace("all", weigh),
         RIVALS[2]: PivotTrace(),
         OURS: DamTrajectory(slots=1),
         "DAM, 4 reports": DamTrajectory(slots=4),

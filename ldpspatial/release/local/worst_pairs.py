@@ -267,7 +267,7 @@ def _(release: LdpTrace, cells: int, epsilon: float) -> WorstPair:
         found = _bits(lengths[which], len(ends), lengths, of_length, runs, rng)
         if len(slots[0]) != len(slots[1]):  # the number of reports tells all
             return np.full(runs, np.inf if which == 0 else -np.inf)
-        asked = rng.integers(longest + 1, size=runs)
+        asked = ldptrace.drawn_slots(runs, longest, rng)
         for k, each in enumerate(zip(*slots, strict=True)):
             size = each[0][0]
             values = [value for _, value in each]

@@ -81,7 +81,7 @@ LOCAL: dict[str, LocalRelease] = {
     "sw-ems": SquareWave(),
     "matched": Matched(SemGeoI(), Dam(), cells=3),
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),
-    "ldptrace, one slot": LdpTrace("one"),
+    "ldptrace, all slots": LdpTrace("all"),
 }
 ANY_SIDE = {"k-rr", "oue", "olh", "subset-selection", "mdsw", "mdsw-joint", "sw-ems", "ldptrace"}
 

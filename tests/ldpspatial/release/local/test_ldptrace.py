@@ -25,6 +25,7 @@ from ldpspatial.release.local.trajectories.ldptrace import (
     START,
     LdpTrace,
     collect,
+    drawn_slots,
     length_bins,
     published_length,
     slot_values,
@@ -139,6 +140,29 @@ def test_a_short_trajectory_cannot_be_told_from_a_long_one_beyond_epsilon() -> N
         assert least <= lower_bound_epsilon(*samples) <= most
 
 
+@pytest.mark.parametrize("longest", [1, 2, 5])
+def test_the_one_slot_is_drawn_by_its_kind_and_moves_alike(longest: int) -> None:
+    # Chi-square; false alarms at 1e-6. Slots that are drawn alike are told.
+    shares = np.array([4, *np.full(longest - 1, 1 / max(longest - 1, 1)), 1])
+    found = np.bincount(drawn_slots(60_000, longest, np.random.default_rng(longest)))
+    law = shares / shares.sum() * found.sum()
+    assert stats.chisquare(found, law).pvalue > 1e-6
+    assert stats.chisquare(found).pvalue < 1e-6
+
+
+def test_one_slot_is_nearer_than_all_where_people_crowd_and_level_where_nothing_is_heard() -> None:
+    users = walkers(10_000, 6)
+    errors = {
+        (slots, epsilon): wasserstein(
+            users.density, LdpTrace(slots).release(users, epsilon, np.random.default_rng(3)).density
+        )
+        for slots in ("all", "one")
+        for epsilon in (0.1, 5.0)
+    }
+    assert errors["one", 5.0] < 0.6 * errors["all", 5.0]
+    assert errors["one", 0.1] == pytest.approx(errors["all", 0.1], rel=0.2)
+
+
 def test_bins_of_lengths_and_the_published_length() -> None:
     assert length_bins(1).tolist() == [1]
     assert length_bins(20).tolist() == [1, 2, 3, 4, 6, 8, 12, 16, 20]
@@ -154,7 +178,7 @@ def test_the_model_is_that_of_the_trajectories_where_noise_is_little(choice: str
     users = np.repeat([[0, 1, 3], [2, 3, 3]], [30_000, 10_000], axis=0)
     trails = Trails(np.arange(0, 120_001, 3), users.ravel())
     rng = np.random.default_rng(1)
-    slot = rng.integers(4, size=40_000) if choice == "one" else None
+    slot = drawn_slots(40_000, 3, rng) if choice == "one" else None
     model = collect(trails, MoveDomain(2), 3, slot, 15.0, rng)
     assert np.allclose(model.starts, [0.75, 0, 0.25, 0], atol=0.03)
     assert np.allclose(model.ends, [0, 0, 0, 1], atol=0.03)

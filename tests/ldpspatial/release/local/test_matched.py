@@ -114,7 +114,7 @@ def test_a_single_cell(inner) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize(
-    "several", [DamTrajectory(slots=2), DamPoints(), LdpTrace(), LdpTrace("one"), PivotTrace()]
+    "several", [DamTrajectory(slots=2), DamPoints(), LdpTrace(), LdpTrace("all"), PivotTrace()]
 )
 def test_the_local_privacy_of_one_report_of_several_is_not_equalled(several: LocalRelease) -> None:
     rule = f"of all that one user sends, got {several.name}, whose is of one report"

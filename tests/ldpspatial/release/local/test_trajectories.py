@@ -19,7 +19,7 @@ from tests.support import naive_local_trails as naive
 
 RELEASES: list[Release] = [
     *(DamTrajectory(), DamTrajectory(slots=3), DamPoints(), PivotTrace(), PivotTrace(2, 3)),
-    *(LdpTrace(), LdpTrace("one"), LdpTrace(weigh="visit", most_points=5)),
+    *(LdpTrace("all"), LdpTrace(), LdpTrace(weigh="visit", most_points=5)),
 ]
 every_release = pytest.mark.parametrize("release", RELEASES, ids=repr)
 
