@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.counts import check_counts, generator_of
+from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.field.barycentre import barycentre
 from ldpspatial.estimation.field.known import Known
 from ldpspatial.estimation.field.outside import gain_of_outside
@@ -43,8 +44,11 @@ FIELD = "field"
 MAP_ALONE = "map-alone"
 MOST_WINDOWS = 100
 UNLIKE = (
-    "its reports speak against what the windows together make of it; it is fitted by itself, and "
-    "the others without it"
+    "its reports speak against what the windows together make of it; it and these are fitted apart"
+)
+JOINED = (
+    "most windows are of people outside the support, and its own reports do not say that it is not "
+    "like them; it is fitted with them"
 )
 LEFT = "the other windows are fitted apart from it, so that it is fitted by itself"
 TEXTS = ("verdict", "point", "fit")  # of what it says of its posterior; all else are numbers
@@ -166,10 +170,11 @@ class Field(Estimator):
 
         How much a map resembles that of the window before is learned, so that windows lend each
         other what they have in common. The k-th samples of all estimates are one draw: quantiles of
-        what two of them differ by are an interval of the change. A window whose own reports speak
-        against what all together make of it (a small one unlike two large ones) is fitted alone,
-        and the others again without it. Windows of people outside the support are fitted apart from
-        those that it holds.
+        what two of them differ by are an interval of the change. Windows whose own reports speak
+        against what all together make of them (a small one unlike two large ones) are fitted apart
+        from the others, and from each other if they are not alike. So are windows of people outside
+        the support from those that it holds; but if most windows and most reports are such, those
+        with too few reports to tell are taken for their like.
 
         Parameters
         ----------
@@ -191,8 +196,8 @@ class Field(Estimator):
         Warns
         -----
         InputWarning
-            A window was fitted alone, for its own reports or as no other is left; or the support
-            leaves out people.
+            A window was fitted apart from others, for its own reports, or alone as no other is
+            left; or the support leaves out people.
         """
         is_list = isinstance(windows, list | tuple)
         given = list(windows) if is_list else []
@@ -232,11 +237,8 @@ class Field(Estimator):
             if gain > 0
         ]
         estimates: dict[int, Estimate] = {}
-        # Those that contradict what is known would spoil the others' memory of each other.
-        parts = [
-            [number for number, gain in enumerate(gains) if (gain > 0) == contradicts]
-            for contradicts in (True, False)
-        ]
+        unlike: set[int] = set()
+        parts = _by_support(channel, gains, windows)
         while parts:
             part = parts.pop()
             if not part:
@@ -244,17 +246,23 @@ class Field(Estimator):
             some = [windows[number] for number in part]
             found = self._sampled(channel, operators, known, some, progress)
             # People outside the support speak against any map that it allows.
-            odd = [] if gains[part[0]] > 0 else _unlike(channel, some, found.mean)
+            asked = [k for k, number in enumerate(part) if gains[number] == 0]
+            odd = [part[k] for k in _unlike(channel, some, found.mean, asked)]
             if odd:
-                warned += [(part[each], UNLIKE) for each in odd]
-                parts += [[part[each]] for each in odd]
-                parts.append([number for k, number in enumerate(part) if k not in odd])
+                unlike.update(odd)
+                others = [number for number in part if number not in odd]
+                # They may be like each other, but not if all of them speak against one map.
+                parts += [odd] if others else [[number] for number in odd]
+                parts.append(others)
                 continue
             against = [gains[number] for number in part]
+            if any(against):
+                warned += [(n, JOINED) for n, gain in zip(part, against, strict=True) if gain == 0]
             made = self._estimates(channel, operators, known, some, against, found)
             estimates |= zip(part, made, strict=True)
-            if len(part) == 1 < len(windows) and part[0] not in dict(warned):
+            if len(part) == 1 < len(windows) and not unlike & {*part} and not against[0]:
                 warned.append((part[0], LEFT))
+        warned += [(number, UNLIKE) for number in unlike]
         return tuple(estimates[number] for number in range(len(windows))), sorted(warned)
 
     def _sampled(
@@ -310,15 +318,39 @@ class Field(Estimator):
         return cls(told.point, map_alone=map_alone), told
 
 
-def _unlike(channel: Channel, windows: Sequence[Array], maps: Array) -> list[int]:
-    """Return which windows speak against their maps; one by itself cannot be spoken against."""
+def _by_support(
+    channel: Channel, gains: Sequence[float], windows: Sequence[Array]
+) -> list[list[int]]:
+    """Return which windows are fitted together at first: by whether the support holds them.
+
+    Those that contradict it would spoil the others' memory of each other. But where it leaves out
+    the same people in all windows, small ones do not show it. So if it does in most windows, with
+    most reports, the others are asked whether they speak against the map of these.
+    """
+    outside, held = (
+        [number for number, gain in enumerate(gains) if (gain > 0) == contradicts]
+        for contradicts in (True, False)
+    )
+    of_outside = sum(windows[number] for number in outside)
+    reports = float(np.sum(of_outside))
+    if len(outside) <= len(held) or 2 * reports <= sum(float(each.sum()) for each in windows):
+        return [outside, held]
+    density = EM().fit(channel, of_outside).density
+    like = [
+        number
+        for number in held
+        if not is_unlike(channel, windows[number], density, generator_of(windows[number]))
+    ]
+    return [sorted(outside + like), [number for number in held if number not in like]]
+
+
+def _unlike(
+    channel: Channel, windows: Sequence[Array], maps: Array, asked: Sequence[int]
+) -> list[int]:
+    """Return which of those asked speak against their maps; one by itself cannot."""
     if len(windows) == 1:
         return []
-    return [
-        number
-        for number, (counts, density) in enumerate(zip(windows, maps, strict=True))
-        if is_unlike(channel, counts, density, generator_of(counts))
-    ]
+    return [k for k in asked if is_unlike(channel, windows[k], maps[k], generator_of(windows[k]))]
 
 
 def _log_likelihood(channel: Channel, counts: Array, density: Array) -> float:

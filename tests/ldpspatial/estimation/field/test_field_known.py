@@ -119,6 +119,48 @@ def test_a_small_window_unlike_its_large_neighbours_is_fitted_alone() -> None:
         assert change.lower <= (region * (small - large)).sum() <= change.upper
 
 
+def test_small_windows_unlike_the_large_ones_and_alike_are_fitted_together() -> None:
+    channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
+    rng = np.random.default_rng(2)
+    large = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
+    large /= large.sum()
+    small = large[::-1]
+    counts = [
+        reports(large if k % 2 else small, 1000 ** (1 + k % 2), rng, channel) for k in range(4)
+    ]
+    with pytest.warns(InputWarning, match="windows") as warned:
+        found = Field().fit_windows(channel, counts)
+    assert [str(each.message)[:33] for each in warned] == [
+        f"windows[{k}]: its reports speak aga" for k in (0, 2)
+    ]
+    assert [each.facts["windows"] for each in found] == [2, 2, 2, 2]
+    assert found[0].facts["fit"] == found[2].facts["fit"] != found[1].facts["fit"]
+    pair = Field().fit_windows(channel, [counts[0], counts[2]])
+    np.testing.assert_array_equal(found[0].density, pair[0].density)
+
+
+def test_a_small_window_is_like_the_others_where_the_support_leaves_out_people_of_all() -> None:
+    """By itself its map was 1.8 times as far off."""
+    channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
+    rng = np.random.default_rng(6)
+    law = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
+    law /= law.sum()
+    possible = (np.indices((10, 10)).sum(0) > 4).astype(float)
+    counts = [reports(law, n, rng, channel) for n in (300_000, 500, 300_000)]
+    field = Field(support=possible)
+    with pytest.warns(InputWarning, match="windows") as warned:
+        found = field.fit_windows(channel, counts)
+    assert [str(each.message)[:30] for each in warned] == [
+        "windows[0]: support leaves out",
+        "windows[1]: most windows are o",
+        "windows[2]: support leaves out",
+    ]
+    assert [each.facts["windows"] for each in found] == [3, 3, 3]
+    assert [each.facts["verdict"] == "untrusted" for each in found] == [True, False, True]
+    alone = field.fit(channel, counts[1])
+    assert wasserstein(found[1].density, law) < 0.7 * wasserstein(alone.density, law)
+
+
 def test_windows_of_people_outside_the_support_are_fitted_apart() -> None:
     """And the others as if these were not there; each is warned of where the caller is."""
     west = np.zeros((D, D))
