@@ -1,10 +1,12 @@
-"""A sum of a few amounts, each of which is there in full or not at all, and its quantiles.
+"""A sum of some amounts, each of which is there in full or not at all, and its quantiles.
 
-The law of a few such amounts is far from normal, and with up to eight of them all of its values can
-be written down: 2^8. Noise on top of that is normal, or what a reach makes of it.
+The law of some such amounts is far from normal, and where they are much alike it lies on few
+numbers. So it is reckoned on a fine grid, one amount after the other. Noise on top of that is
+normal, or what a reach makes of it.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -12,30 +14,50 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST = 8  # amounts of which all 2^8 sums are reckoned with
+MOST = 64  # amounts whose law is reckoned with: that of more is near enough to normal
+STEPS = 8192  # that the sum of all amounts is divided into
+ROUNDED = 1e-9  # of the sum of all: what floats and the search for a quantile may be off by
 
 
-def sums_of(amounts: Array, chances: Array) -> tuple[Array, Array]:
-    """Return all sums of amounts that are there with these chances, over the sum of all of them.
+class Sums(NamedTuple):
+    """The law of a sum, over the sum of all amounts.
+
+    Attributes
+    ----------
+    values, probabilities : (k,) arrays
+    off : float
+        How far a value may be off at most.
+    """
+
+    values: Array
+    probabilities: Array
+    off: float
+
+
+def sums_of(amounts: Array, chances: Array) -> Sums:
+    """Return the law of the sum of amounts that are there with these chances, each by itself.
 
     Parameters
     ----------
     amounts, chances : (m,) arrays
-        At most 8, positive and in [0, 1].
-
-    Returns
-    -------
-    sums, probabilities : (2^m,) arrays
+        Positive, and in [0, 1].
 
     Examples
     --------
-    >>> sums, probabilities = sums_of(np.array([3.0, 1.0]), np.array([0.5, 0.1]))
-    >>> sums.tolist(), probabilities.round(2).tolist()
-    ([0.0, 0.75, 0.25, 1.0], [0.45, 0.45, 0.05, 0.05])
+    >>> law = sums_of(np.array([3.0, 1.0]), np.array([0.5, 0.1]))
+    >>> law.values.tolist(), law.probabilities.round(2).tolist()
+    ([0.0, 0.25, 0.75, 1.0], [0.45, 0.05, 0.45, 0.05])
     """
-    there = (np.arange(2 ** len(amounts))[:, np.newaxis] >> np.arange(len(amounts))) & 1
-    probabilities = np.where(there == 1, chances, 1 - chances).prod(1)
-    return there @ amounts / amounts.sum(), probabilities
+    exact = amounts / amounts.sum() * STEPS
+    steps = np.rint(exact).astype(np.int64)
+    law = np.zeros(int(steps.sum()) + 1)
+    law[0] = 1.0
+    for step, chance in zip(steps, chances, strict=True):
+        there = np.concatenate([np.zeros(step), law[: law.size - step]])
+        law = (1 - chance) * law + chance * there
+    values = np.flatnonzero(law)
+    off = float(np.abs(steps - exact).sum()) / STEPS + ROUNDED
+    return Sums(values / STEPS, law[values], off)
 
 
 def share_beyond(

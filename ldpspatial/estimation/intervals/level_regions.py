@@ -16,9 +16,13 @@ divided, its end reaches farther, to be in error a tenth as often.
 So much holds wherever people are, and it takes all that a border cuts to lie on one side of it. It
 may be asked for less: each node that was not divided, and each cell, by itself. Of its people a
 share u is inside in the mean, as the map has it, and whatever the law of that share is, its
-variance is u (1 - u) at most: all people inside, or none. Of the eight parts with the largest
-variances all 256 ways to lie are reckoned with; what the others add is near enough to normal. So
+variance is u (1 - u) at most: all people inside, or none. Of the 64 parts with the largest
+variances the law of their sum is reckoned with; what the others add is near enough to normal. So
 much is too little where a border follows the people, as that of a district follows a shore.
+
+How the parts lie decides what noise does, too: that between children of one node, whose people are
+known better, shows if some of them are inside and some are not. Its variance is the mean over all
+ways to lie, and no less than with none of these parts inside, or with all of them.
 """
 
 from collections.abc import Sequence
@@ -73,8 +77,9 @@ class Published(NamedTuple):
     """The map, as the regions need it whose open parts are taken each by itself."""
 
     density: Array  # positive, so that each node has a share inside
-    people: list[Array]  # by level, of its nodes: shares of all
-    whole: list[Bools]  # by level, whether a node was not divided and lies in no such node
+    people: Array  # of every node, level after level: shares of all
+    whole: Bools  # whether a node was not divided and lies in no such node
+    spreads: Array  # variances of the nodes' least squares
     starts: Ints  # of each level but the first among the nodes of all
 
 
@@ -114,7 +119,12 @@ def published_of(fixed: Fixed) -> Published:
         reached[inner[inner >= 0]] = True
     people = _of_nodes(fixed, density, np.add)
     starts = np.cumsum([len(each) for each in people])[:-1]
-    return Published(density, people, [*whole, reached], starts)
+    spreads = [found.variances[0]]
+    for k, step in enumerate(fixed.steps):
+        nothing = np.zeros(len(spreads[-1]))
+        spreads.append(given_above(found, k, step.divided, nothing, spreads[-1], nothing)[1])
+    joined = np.concatenate
+    return Published(density, joined(people), joined([*whole, reached]), joined(spreads), starts)
 
 
 def parts_together(fixed: Fixed, weights: Array, reach: Reach) -> tuple[float, float]:
@@ -153,22 +163,22 @@ def parts_apart(
     if people <= reach.people(of_all):
         return together
     held = np.concatenate(_of_nodes(fixed, published.density * weights, np.add))
-    every = np.concatenate(published.people)
+    every = published.people
     parts = held / every
-    variances = np.where(np.concatenate(published.whole), every**2 * parts * (1 - parts), 0.0)
-    largest = np.argsort(variances, kind="stable")[-MOST:]
-    largest = largest[variances[largest] > 0]
+    variances = np.where(published.whole, every**2 * parts * (1 - parts), 0.0).clip(0)
+    ranked = np.argsort(variances, kind="stable")
+    largest = ranked[-MOST:][variances[ranked[-MOST:]] > 0]
     if not len(largest):
         return together
-    rest = np.delete(variances, largest).clip(0).sum() * people**2
-    ways = []
-    for which in (0.0, 1.0, parts[largest]):
-        inside = parts.copy()
-        inside[largest] = which
-        ways.append(_inside(fixed, np.split(inside, published.starts)))
-    none, most = (float(each.mean[0]) for each in ways[:2])
-    sums, probabilities = sums_of(every[largest], parts[largest])
-    means = none + sums * (most - none)
+    others = ranked[: -len(largest)]
+    rest = variances[others].sum() * people**2
+    ways = _ways_to_lie(fixed, published, parts, largest)
+    sums = sums_of(every[largest], parts[largest])
+    lowest, highest = (float(each.mean[0]) for each in ways[:2])
+    means = lowest + sums.values * (highest - lowest)
+    # The sum lies on single numbers, where the others are taken for normal: half a step farther.
+    farther = sums.off * abs(highest - lowest)
+    farther += float(every[others[variances[others] > 0]].max(initial=0.0)) * people / 2
 
     def error(share: float, side: int) -> tuple[Array, float]:
         noise = max(float((e.variance - 2 * share * e.with_all)[0]) for e in ways)
@@ -176,15 +186,32 @@ def parts_apart(
         reached = reach.deviations(variance) * np.sqrt(variance)
         # An estimate below 0 or above all people reaches inwards as if it were there.
         inwards = np.maximum(means, 0.0) if side > 0 else np.minimum(means, people)
-        above = inwards - share * people + side * reach.beyond(variance)
+        above = inwards - share * people + side * (reach.beyond(variance) + farther)
         return above, float(reached[0]) / (standard_errors(reach.level) or 1.0)
 
     low, high = (
-        share_beyond(partial(error, side=side), probabilities, (1 - reach.level) / 2, side)
+        share_beyond(partial(error, side=side), sums.probabilities, (1 - reach.level) / 2, side)
         for side in (-1, 1)
     )
     share = share_of(found.density, weights)
     return max(together[0], min(low, share)), min(together[1], max(high, share))
+
+
+def _ways_to_lie(
+    fixed: Fixed, published: Published, parts: Array, largest: Ints
+) -> tuple[Inside, Inside, Inside]:
+    """Return a region's people with none of the largest parts inside, all of them, and the mean."""
+    none, every = parts.copy(), parts.copy()
+    none[largest], every[largest] = 0.0, 1.0
+    fewest, most, mean = (
+        _inside(fixed, np.split(inside, published.starts)) for inside in (none, every, parts)
+    )
+    # A part that is there in full or not at all adds to the variance of the mean what it varies by
+    # times its own noise.
+    either = np.where(published.whole, parts * (1 - parts), 0.0)
+    open_ = either > 0
+    between = float(either[open_] @ published.spreads[open_])
+    return fewest, most, mean._replace(variance=mean.variance + between)
 
 
 def _inside(fixed: Fixed, inside: Sequence[Array]) -> Inside:
@@ -224,6 +251,30 @@ def _of_nodes(fixed: Fixed, values: Array, over: np.ufunc) -> list[Array]:
         grids[each.level].ravel()[places]
         for each, places in zip(fixed.found.levels, fixed.places, strict=True)
     ]
+
+
+def given_above(
+    found: LevelMap, step: int, divided: Bools, mean: Array, variance: Array, with_all: Array
+) -> tuple[Array, Array, Array]:
+    """Return least squares of a level's children, with their variances and covariances.
+
+    ``mean``, ``variance`` and ``with_all``, the covariance with the number of all people, are those
+    of the level's own nodes. Children of nodes that were not divided come out as 0.
+    """
+    inner = found.children[step][divided]
+    sums = gathered(found.sums[step + 1], inner, 0.0)
+    spread = gathered(found.variances[step + 1], inner, 0.0)
+    part = parts_of(spread, spread.sum(1, keepdims=True))
+    given = (
+        sums + part * (mean[divided] - sums.sum(1))[:, np.newaxis],
+        spread - part * spread + part**2 * variance[divided][:, np.newaxis],
+        part * with_all[divided][:, np.newaxis],
+    )
+    size = len(found.sums[step + 1])
+    out = tuple(np.zeros(size) for _ in given)
+    for values, each in zip(out, given, strict=True):
+        values[inner[inner >= 0]] = each[inner >= 0]
+    return out[0], out[1], out[2]
 
 
 def parts_of(spread: Array, total: Array) -> Array:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from ldpspatial.estimation.intervals.interval import Uncertainty
 from ldpspatial.estimation.intervals.level_regions import (
     fixed_of,
+    given_above,
     is_chosen,
     parts_apart,
-    parts_of,
     parts_together,
     published_of,
 )
 from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, reach_of
-from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
+from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes
 from ldpspatial.validate import instance, number_in, one_of
 
 Array = NDArray[np.float64]
@@ -46,9 +46,8 @@ def level_intervals(
         What sums do not say: where people are in a node that was not divided and in a cut cell.
         "together": of all that a region cuts, all people may be inside, or none. That holds
         whatever the people. "apart": each by itself. That is about half as wide where a border
-        cuts many, and holds where borders have nothing to do with where people are and at most
-        eight parts hold nearly all of them, or very many (docs/experiments/levels.md).
-        Intervals of cells are the same.
+        cuts many, and holds where borders have nothing to do with where people are
+        (docs/experiments/levels.md). Intervals of cells are the same.
 
     Returns
     -------
@@ -132,30 +131,5 @@ def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
             np.copyto(map_, cells, where=~np.isnan(cells))
         if last or not divided.any():
             break
-        mean, variance, with_all = _below(found, step, divided, mean, variance, with_all)
+        mean, variance, with_all = given_above(found, step, divided, mean, variance, with_all)
     return lower, upper
-
-
-def _below(
-    found: LevelMap,
-    step: int,
-    divided: NDArray[np.bool_],
-    mean: Array,
-    variance: Array,
-    all_: Array,
-) -> tuple[Array, Array, Array]:
-    """Return least squares of the children, their variances, and covariances with all people."""
-    inner = found.children[step][divided]
-    sums = gathered(found.sums[step + 1], inner, 0.0)
-    spread = gathered(found.variances[step + 1], inner, 0.0)
-    part = parts_of(spread, spread.sum(1, keepdims=True))
-    given = (
-        sums + part * (mean[divided] - sums.sum(1))[:, np.newaxis],
-        spread - part * spread + part**2 * variance[divided][:, np.newaxis],
-        part * all_[divided][:, np.newaxis],
-    )
-    size = len(found.sums[step + 1])
-    out = tuple(np.zeros(size) for _ in given)
-    for values, each in zip(out, given, strict=True):
-        values[inner[inner >= 0]] = each[inner >= 0]
-    return out[0], out[1], out[2]

@@ -1,7 +1,6 @@
 """Regions that cut cells and undivided nodes, each of which is taken by itself."""
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -30,13 +29,15 @@ def dense_ends(
     weights: Array, density: Array, parts: list[NDArray[np.bool_]], people: Array,
     covariance: Array, fourth: list[float],
 ) -> tuple[float, float]:  # fmt: skip
-    """Return the ends of a share by one matrix, each way of the eight largest parts by itself."""
+    """Return the ends of a share by one matrix and a law of the largest parts on a finer grid."""
     total = float(people.sum())
     held = np.array([density[part].sum() for part in parts])
     inside = np.array([(weights * density)[part].sum() for part in parts]) / held
     within = (held * total) ** 2 * inside * (1 - inside)
-    largest = [int(k) for k in np.argsort(within)[-8:] if within[k] > 0]
-    rest = sum(within[k] for k in range(len(parts)) if k not in largest)
+    ranked = [int(k) for k in np.argsort(within) if within[k] > 0]
+    largest, others = ranked[-64:], ranked[:-64]
+    rest = sum(within[k] for k in others)
+    step = max((float(held[k]) for k in others), default=0.0) * total / 2
     slopes = []
     for value in (0, 1, None):
         slope = inside.copy()
@@ -44,25 +45,29 @@ def dense_ends(
             slope[k] = inside[k] if value is None else value
         slopes.append(slope)
     none, most = slopes[0] @ people, slopes[1] @ people
-    ways = []
-    for there in product((False, True), repeat=len(largest)):
-        chances = [u if yes else 1 - u for yes, u in zip(there, inside[largest], strict=True)]
-        part = held[largest] @ np.array(there) / held[largest].sum()
-        ways.append((float(np.prod(chances)), none + part * (most - none)))
+    between = float((inside * (1 - inside)) @ np.diag(covariance))
+    fine = 2**18
+    law = np.zeros(fine + 65)
+    law[0] = 1
+    for k in largest:
+        law = (1 - inside[k]) * law + inside[k] * np.roll(
+            law, round(held[k] / held[largest].sum() * fine)
+        )
+    ways = np.flatnonzero(law)
+    means = none + ways / fine * (most - none)
 
     def chance_beyond(share: float, side: int) -> float:
-        variance = max((s - share) @ covariance @ (s - share) for s in slopes) + rest
+        noise = [(s - share) @ covariance @ (s - share) for s in slopes]
+        variance = max(noise[0], noise[1], noise[2] + between) + rest
         reach = noise_deviations(0.95, max(fourth) / variance) * np.sqrt(variance) / norm.ppf(0.975)
-        found = 0.0
-        for chance, mean in ways:
-            inwards = max(mean, 0.0) if side > 0 else min(mean, total)
-            found += chance * norm.cdf(side * (inwards - share * total) / reach)
-        return found
+        inwards = np.maximum(means, 0.0) if side > 0 else np.minimum(means, total)
+        beyond = norm.cdf(side * (inwards + side * step - share * total) / reach)
+        return float(law[ways] @ beyond)
 
     ends = []
     for side in (-1, 1):
         low, high = 0.0, 1.0
-        for _ in range(50):
+        for _ in range(20):
             middle = (low + high) / 2
             if (chance_beyond(middle, side) > 0.025) == (side > 0):
                 low = middle
@@ -72,7 +77,7 @@ def dense_ends(
     return ends[0], ends[1]
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (5, 7), (16, 4)])
+@pytest.mark.parametrize("shape", [(8, 8), (5, 7), (14, 14)])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_ends_are_those_of_a_dense_covariance_and_all_ways_to_lie(
     shape: tuple[int, int], seed: int
@@ -92,7 +97,8 @@ def test_ends_are_those_of_a_dense_covariance_and_all_ways_to_lie(
         widest = together.bounds(weights)
         share = float((weights * found.density).sum())
         expected = max(widest[0], min(low, share)), min(widest[1], max(high, share))
-        assert apart.bounds(weights) == pytest.approx(expected, abs=1e-7)
+        outwards = np.array([1, -1]) * (np.array(expected) - apart.bounds(weights))
+        assert ((outwards > -1e-4) & (outwards < 5e-3)).all()  # by what the grid may be off
         widths += together.width_of(weights), apart.width_of(weights)
     assert widths[1] < 0.85 * widths[0]
 
@@ -190,7 +196,7 @@ def test_a_border_that_follows_the_people_is_held_by_all_parts_together_alone() 
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("addresses", [1, 2, 5])
+@pytest.mark.parametrize("addresses", [1, 2, 5, 10, 16])
 def test_few_addresses_are_held_as_often_as_any_level_says(level: float, addresses: int) -> None:
     """A law of all or none is far from normal: by its variance one is held in .8 of .95.
 
@@ -213,6 +219,53 @@ def test_few_addresses_are_held_as_often_as_any_level_says(level: float, address
     assert held >= binom.ppf(1e-6, 400, level)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("addresses", [10, 20, 65, 200])
+def test_addresses_that_are_alike_are_held_where_noise_is_next_to_nothing(
+    level: float, addresses: int
+) -> None:
+    """The share lies on few numbers, and an end between two of them holds too few.
+
+    Of 1,000 regions so many must be held that the level fails once in 10^6.
+    """
+    tree, cells = Quadtree((16, 16)), np.arange(256)
+    rng = np.random.default_rng(8)
+    where = rng.permutation(256)[:addresses]
+    levels = [
+        NoisyLevel(0, np.array([0]), np.array([10.0 * addresses]), 0.0),
+        *(NoisyLevel(k, np.arange(4**k), np.zeros(4**k), np.inf) for k in (1, 2, 3)),
+        NoisyLevel(4, cells, np.isin(cells, where) * 10.0, 1e-6),
+    ]
+    for area in (0.05, 0.3, 0.5):
+        lower, upper = level_intervals(combined(tree, levels), level, "apart").bounds(
+            np.full((16, 16), area)
+        )
+        share = rng.binomial(addresses, area, 1000) / addresses
+        held = int(((lower <= share) & (share <= upper)).sum())
+        assert held >= binom.ppf(1e-6, 1000, level)
+        assert upper - lower < binom.std(addresses, area) * 5 / addresses + 1 / addresses
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_noise_between_children_of_one_node_counts(level: float) -> None:
+    """All four cells of a map are cut alike: what is known of all of them says nothing of one.
+
+    Of 600 regions so many must be held that the level fails once in 10^6.
+    """
+    rng = np.random.default_rng(9)
+    tree, people = Quadtree((2, 2)), np.array([400.0, 300.0, 200.0, 100.0])
+    held = 0
+    for _ in range(600):
+        levels = [
+            NoisyLevel(0, np.array([0]), np.array([1000.0]), 0.0),
+            NoisyLevel(1, np.arange(4), people + rng.normal(0, 300, 4), 300.0**2),
+        ]
+        sure = level_intervals(combined(tree, levels), level, "apart")
+        lower, upper = sure.bounds(np.full((2, 2), 0.5))
+        held += lower <= people[rng.random(4) < 0.5].sum() / 1000 <= upper
+    assert held >= binom.ppf(1e-6, 600, level)
+
+
 def test_sums_that_are_exact_below_a_noisy_one_are_known() -> None:
     exact = NoisyLevel(1, np.arange(4), np.array([91.0, 0.0, 9.0, 0.0]), 0.0)
     found = combined(
@@ -224,7 +277,7 @@ def test_sums_that_are_exact_below_a_noisy_one_are_known() -> None:
         assert (south.lower, south.upper) == pytest.approx((0.91, 0.91))
         assert sure.lower.ravel() == pytest.approx([0.91, 0, 0.09, 0])
         assert sure.bounds(np.full((2, 2), 1e-300)) == pytest.approx(
-            {"together": (0, 1), "apart": (0, 0)}[each], abs=1e-9
+            {"together": (0, 1), "apart": (0, 0)}[each], abs=1e-4
         )
 
 
