@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from experiments.forgers import farthest
 from ldpspatial import StampChannel
 from ldpspatial.estimation.forgery.attacks import priced
-from ldpspatial.estimation.forgery.limit_fits import LimitFits
+from ldpspatial.estimation.limit_fits import LimitFits
 from ldpspatial.metrics import wasserstein
 
 Array = NDArray[np.float64]

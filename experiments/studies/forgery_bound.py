@@ -13,9 +13,9 @@ from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, wasserstein
 from ldpspatial.estimation import Estimator, influence
-from ldpspatial.estimation.forgery.limit_fits import LimitFits
 from ldpspatial.estimation.forgery.proofs import least_share
 from ldpspatial.estimation.forgery.regions import RegionAttack
+from ldpspatial.estimation.limit_fits import LimitFits
 
 Array = NDArray[np.float64]
 

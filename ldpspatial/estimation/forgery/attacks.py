@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.estimation.forgery.limit_fits import LimitFits
 from ldpspatial.estimation.forgery.proofs import pooled
+from ldpspatial.estimation.limit_fits import LimitFits
 from ldpspatial.metrics import transport, wasserstein
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.estimation.forgery.limit_fits import LimitFits
+from ldpspatial.estimation.limit_fits import LimitFits
 
 Array = NDArray[np.float64]
 

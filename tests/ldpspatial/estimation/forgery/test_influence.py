@@ -9,8 +9,8 @@ from experiments.optimised_forgers import ascended, far_from, fitting
 from ldpspatial import EM, Field, StampChannel, wasserstein
 from ldpspatial.estimation import influence
 from ldpspatial.estimation.forgery.attacks import law_with
-from ldpspatial.estimation.forgery.limit_fits import LimitFits
 from ldpspatial.estimation.forgery.regions import RegionAttack
+from ldpspatial.estimation.limit_fits import LimitFits
 from tests.support.forgeries import fitted, least_share
 
 Array = NDArray[np.float64]

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import StampChannel, wasserstein
-from ldpspatial.estimation.forgery import limit_fits
+from ldpspatial.estimation import limit_fits
 from ldpspatial.estimation.forgery.attacks import law_with, priced
-from ldpspatial.estimation.forgery.limit_fits import LimitFits
+from ldpspatial.estimation.limit_fits import LimitFits
 from tests.support.forgeries import fitted
 
 Array = NDArray[np.float64]
@@ -48,6 +48,22 @@ def test_fits_are_where_plain_em_goes_to() -> None:
     slow = fitted(CHANNEL.matrix(), law[CHANNEL.support], 20_000)
     fit = LimitFits(CHANNEL).fit(law, HILL)
     np.testing.assert_allclose(fit.ravel(), slow, atol=1e-5)
+
+
+@pytest.mark.parametrize("settled", [None, 1e-7])
+def test_mass_may_be_kept_to_some_cells(settled: float | None) -> None:
+    where = COLS < 0.5
+    law = CHANNEL.forward(HILL)
+    fit = LimitFits(CHANNEL, where).fit(law, HILL, settled)
+    assert (fit[~where] == 0).all()
+    slack = 1 - explained(CHANNEL, law, fit)
+    assert slack[where].min() > -1e-4
+    assert (fit * slack).max() < 1e-4
+    assert slack[~where].min() < -0.1  # it would rather be elsewhere
+    held = np.where(where, HILL, 0) / HILL[where].sum()
+    np.testing.assert_allclose(
+        LimitFits(CHANNEL, where).fit(CHANNEL.forward(held), where / where.sum()), held, atol=1e-5
+    )
 
 
 def test_what_densities_give_is_fitted_by_them() -> None:

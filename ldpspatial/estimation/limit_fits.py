@@ -28,9 +28,10 @@ from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.protocol import operators
+from ldpspatial.channels.protocol import Channel, operators
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Solver = Callable[[Array], Array]
 
 DENSE_SIDE = 16  # cells a side up to which a factor is about as quick as conjugate gradients
@@ -53,31 +54,39 @@ class LimitFits:
 
     Parameters
     ----------
-    channel : StampChannel
+    channel : Channel
+    where : (d, d) array of bool, optional
+        Cells that may hold mass; by default all.
+    solving : int, optional
+        Conjugate gradients a step at most; by default 100, and fewer above 64 cells a side, where
+        a fit may end before its limit.
     """
 
-    def __init__(self, channel: StampChannel):
-        self._shape = channel.input_shape
+    def __init__(self, channel: Channel, where: Bools | None = None, solving: int | None = None):
+        self._where = np.ones(channel.input_shape, bool) if where is None else where
         self._support = channel.support
-        side = self._shape[0]
-        self._matrix = channel.matrix() if side <= DENSE_SIDE else None
-        self._forward, self._adjoint = operators(channel)
-        self._solving = max(5, int(SOLVING * min(1.0, SLOW_SIDE / side) ** 2))
+        self._whole = operators(channel)
+        side = max(channel.input_shape)
+        self._matrix = None
+        if isinstance(channel, StampChannel) and side <= DENSE_SIDE:
+            self._matrix = channel.matrix()[:, self._where.ravel()]
+        self._solving = solving or max(5, int(SOLVING * min(1.0, SLOW_SIDE / side) ** 2))
 
     def fit(self, law: Array, near: Array, settled: float | None = None) -> Array:
         """Return the map of maximum likelihood; of several, one inside of their set.
 
         Parameters
         ----------
-        law : (d + 2b, d + 2b) array
+        law : array shaped like counts
             Distribution of reports.
         near : (d, d) array
-            A map, near to which the steps begin.
+            A map, near to which the steps begin, with mass where it may be.
         settled : float, optional
             Of f.z, at which they end, by conjugate gradients on any grid.
         """
         sent = np.where(self._support, law, 0.0)
-        f = (1 - EVEN) * near + EVEN / near.size
+        f = near[self._where]  # these cells alone, from here on
+        f = (1 - EVEN) * f / f.sum() + EVEN / f.size
         z = np.maximum(1 - self._explained(sent, f)[1], BEGUN)
         dense = settled is None and self._matrix is not None
         limit = EXACT if dense else SETTLED if settled is None else settled
@@ -95,7 +104,7 @@ class LimitFits:
             step_z = aim / f - z - z / f * step_f
             f = f + _part(f, step_f) * step_f
             z = z + _part(z, step_z) * step_z
-        return np.asarray(f / f.sum())
+        return self._on_map(f / f.sum())
 
     def slopes(self, law: Array, fit: Array, worth: Array) -> Array:
         """Return what reports of each output cell add to worth.fit, up to a constant.
@@ -115,6 +124,7 @@ class LimitFits:
             -inf outside of the output domain.
         """
         sent = np.where(self._support, law, 0.0)
+        fit, worth = fit[self._where], worth[self._where]
         predicted, explained = self._explained(sent, fit)
         z = np.maximum(1 - explained, 0) + ROUNDED
         solve = self._solver(sent, predicted, fit, z, self._matrix is not None)
@@ -123,6 +133,17 @@ class LimitFits:
         solved = np.zeros(fit.shape) if solve is None else solve(wanted)
         added = self._forward(root * solved) / predicted
         return np.where(self._support, added, -np.inf)
+
+    def _on_map(self, values: Array) -> Array:
+        map_ = np.zeros(self._where.shape)
+        map_[self._where] = values
+        return map_
+
+    def _forward(self, f: Array) -> Array:
+        return self._whole[0](self._on_map(f))
+
+    def _adjoint(self, ratio: Array) -> Array:
+        return np.asarray(self._whole[1](ratio)[self._where])
 
     def _explained(self, sent: Array, f: Array) -> tuple[Array, Array]:
         """Return M f, and M^T(c / M f)."""
