@@ -47,9 +47,10 @@ UNLIKE = (
     "its reports speak against what the windows together make of it; it and these are fitted apart"
 )
 JOINED = (
-    "most windows are of people outside the support, and its own reports do not say that it is not "
-    "like them; it is fitted with them"
+    "it is fitted with windows of people outside the support, as its reports do not say that its "
+    "people are others"
 )
+SURE = 3.0  # nats that a window's reports add to what others say, or take from it
 LEFT = "the other windows are fitted apart from it, so that it is fitted by itself"
 TEXTS = ("verdict", "point", "fit")  # of what it says of its posterior; all else are numbers
 LATER = ("fit", "outside")  # files of before lack them
@@ -173,8 +174,8 @@ class Field(Estimator):
         what two of them differ by are an interval of the change. Windows whose own reports speak
         against what all together make of them (a small one unlike two large ones) are fitted apart
         from the others, and from each other if they are not alike. So are windows of people outside
-        the support from those that it holds; but if most windows and most reports are such, those
-        with too few reports to tell are taken for their like.
+        the support from those that it holds. Others join them whose reports make that clearer, and
+        those with too few reports to tell if most windows and most reports are such.
 
         Parameters
         ----------
@@ -238,7 +239,7 @@ class Field(Estimator):
         ]
         estimates: dict[int, Estimate] = {}
         unlike: set[int] = set()
-        parts = _by_support(channel, gains, windows)
+        parts = _by_support(channel, known.support, gains, windows)
         while parts:
             part = parts.pop()
             if not part:
@@ -319,29 +320,38 @@ class Field(Estimator):
 
 
 def _by_support(
-    channel: Channel, gains: Sequence[float], windows: Sequence[Array]
+    channel: Channel, support: Array | None, gains: Sequence[float], windows: Sequence[Array]
 ) -> list[list[int]]:
     """Return which windows are fitted together at first: by whether the support holds them.
 
     Those that contradict it would spoil the others' memory of each other. But where it leaves out
-    the same people in all windows, small ones do not show it. So if it does in most windows, with
-    most reports, the others are asked whether they speak against the map of these.
+    the same people in all windows, some do not show it by themselves. So the others are asked, the
+    largest first, whether they speak against the map of those that contradict it, and whether the
+    reports of all of these together with their own contradict it more. Windows too small to say are
+    taken for what most windows are, and most reports.
     """
-    outside, held = (
-        [number for number, gain in enumerate(gains) if (gain > 0) == contradicts]
-        for contradicts in (True, False)
+    held = sorted(
+        (number for number, gain in enumerate(gains) if gain == 0),
+        key=lambda number: -float(windows[number].sum()),
     )
-    of_outside = sum(windows[number] for number in outside)
-    reports = float(np.sum(of_outside))
-    if len(outside) <= len(held) or 2 * reports <= sum(float(each.sum()) for each in windows):
-        return [outside, held]
-    density = EM().fit(channel, of_outside).density
-    like = [
-        number
-        for number in held
-        if not is_unlike(channel, windows[number], density, generator_of(windows[number]))
-    ]
-    return [sorted(outside + like), [number for number in held if number not in like]]
+    outside = [number for number, gain in enumerate(gains) if gain > 0]
+    if not outside:
+        return [sorted(held)]
+    everything = sum(float(each.sum()) for each in windows)
+    pooled = np.sum([windows[number] for number in outside], axis=0)
+    before = gain_of_outside(channel, pooled, support)
+    for number in list(held):
+        counts = windows[number]
+        more = gain_of_outside(channel, pooled + counts, support) - before
+        are_most = 2 * len(outside) > len(windows) and 2 * float(pooled.sum()) > everything
+        density = EM().fit(channel, pooled).density
+        if more > (-SURE if are_most else SURE) and not is_unlike(
+            channel, counts, density, generator_of(counts)
+        ):
+            held.remove(number)
+            outside.append(number)
+            pooled, before = pooled + counts, before + more
+    return [sorted(outside), sorted(held)]
 
 
 def _unlike(

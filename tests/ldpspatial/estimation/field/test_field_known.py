@@ -20,6 +20,7 @@ from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputWarning
 from ldpspatial.estimation import Robust
 from ldpspatial.estimation.field import unlike
+from ldpspatial.estimation.field.outside import gain_of_outside
 from tests.support.fields import CHANNEL, D, N, drawn, reports
 
 Array = NDArray[np.float64]
@@ -152,11 +153,23 @@ def test_a_small_window_is_like_the_others_where_the_support_leaves_out_people_o
         found = field.fit_windows(channel, counts)
     assert [str(each.message)[:30] for each in warned] == [
         "windows[0]: support leaves out",
-        "windows[1]: most windows are o",
+        "windows[1]: it is fitted with ",
         "windows[2]: support leaves out",
     ]
     assert [each.facts["windows"] for each in found] == [3, 3, 3]
     assert [each.facts["verdict"] == "untrusted" for each in found] == [True, False, True]
+    # A window as large in which that is not seen by itself makes it clearer what the others say.
+    pair = [reports(law, 40_000, np.random.default_rng(k), channel) for k in range(40)]
+    gains = [gain_of_outside(channel, each, possible) for each in pair]
+    of_both = [pair[int(np.argmax(gains))], pair[gains.index(0)]]
+    assert gain_of_outside(channel, of_both[0] + of_both[1], possible) > max(gains) + 3
+    with pytest.warns(InputWarning, match="windows") as warned:
+        both = field.fit_windows(channel, of_both)
+    assert [each.facts["windows"] for each in both] == [2, 2]
+    assert [str(each.message)[:30] for each in warned] == [
+        "windows[0]: support leaves out",
+        "windows[1]: it is fitted with ",
+    ]
     alone = field.fit(channel, counts[1])
     assert wasserstein(found[1].density, law) < 0.7 * wasserstein(alone.density, law)
 
