@@ -41,6 +41,7 @@ from experiments.studies.secure_aggregation import secure_aggregation
 from experiments.studies.series import series
 from experiments.studies.still_device import still_device
 from experiments.studies.stopping import stopping
+from experiments.studies.supports import supports
 from experiments.studies.two_servers import two_servers
 from experiments.studies.window_changes import window_changes
 
@@ -85,6 +86,7 @@ OWN = (
     still_device,
     stopping,
     two_servers,
+    supports,
     window_changes,
 )
 for command in (*OWN, flagship, *HEATMAPS, *DISTRIBUTED, *DAM_PAPER, *TRAJECTORIES, local_ranges):

@@ -216,6 +216,12 @@ PAGES: Mapping[str, Page] = {
         "experiments/fit-check.md",
         {},
     ),
+    "supports": Page(
+        "Whether a support leaves out people",
+        "supports --data FOLDER",
+        "estimation.md#field-a-map-with-all-that-the-reports-leave-open",
+        {},
+    ),
     "fit-check-fine": Page(
         "The check of the fit on fine grids",
         "fit-check --data FOLDER --fine --repeats 1 --forged-repeats 1",

@@ -86,8 +86,9 @@ class Clone:
                 check=False,
                 env={**os.environ, **ONE_THREAD},
             )
-            if done.returncode:
-                raise InputError(f"{self.repository} failed: {done.stderr.strip()[-TOLD:]}")
+            if done.returncode or not found.exists():
+                told = done.stderr.strip()[-TOLD:] or f"it ended with {done.returncode} and no map"
+                raise InputError(f"{self.repository} failed: {told}")
             with np.load(found) as arrays:
                 return dict(arrays)
 

@@ -436,3 +436,10 @@ def test_what_is_missing_or_fails_is_named(tmp_path: Path, clones: Path) -> None
     (clones / "LDPTrace" / "LDPTrace" / "code" / "main.py").write_text("pass")
     with pytest.raises(InputError, match="another version of the code"):
         LDPTRACE.run(clones, {"starts": np.zeros(1), "cells": np.zeros(1)}, 1.0, 5, 1)
+
+
+def test_code_that_ends_well_without_a_map_has_failed(clones: Path) -> None:
+    program = clones / "LDPTrace" / LDPTRACE.marker
+    program.write_text("import os\n\nos._exit(0)\n" + program.read_text())
+    with pytest.raises(InputError, match="LDPTrace failed: it ended with 0 and no map"):
+        LDPTRACE.run(clones, {"starts": np.array([0, 1]), "cells": np.array([0])}, 1.0, 5, 1)
