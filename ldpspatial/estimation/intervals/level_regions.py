@@ -176,9 +176,7 @@ def parts_apart(
     sums = sums_of(every[largest], parts[largest])
     lowest, highest = (float(each.mean[0]) for each in ways[:2])
     means = lowest + sums.values * (highest - lowest)
-    # The sum lies on single numbers, where the others are taken for normal: half a step farther.
-    farther = sums.off * abs(highest - lowest)
-    farther += float(every[others[variances[others] > 0]].max(initial=0.0)) * people / 2
+    farther = sums.off * abs(highest - lowest) + _step(every, parts, variances, reach) * people / 2
 
     def error(share: float, side: int) -> tuple[Array, float]:
         noise = max(float((e.variance - 2 * share * e.with_all)[0]) for e in ways)
@@ -195,6 +193,17 @@ def parts_apart(
     )
     share = share_of(found.density, weights)
     return max(together[0], min(low, share)), min(together[1], max(high, share))
+
+
+def _step(every: Array, parts: Array, variances: Array, reach: Reach) -> float:
+    """Return the share of a part, of those that vary most and may be inside as well as not.
+
+    Where parts are alike the sum lies on single numbers, and noise does not move an end that is
+    just short of one of them: it goes half a step farther.
+    """
+    seldom = (1 - reach.level) / 4  # with such a chance a part is beyond the end, wherever that is
+    varying = np.where((parts > seldom) & (parts < 1 - seldom), variances, 0.0)
+    return float(every @ varying) / float(varying.sum()) if varying.any() else 0.0
 
 
 def _ways_to_lie(

@@ -71,7 +71,7 @@ class LdpTrace(LocalRelease):
     slots : {"one", "all"}
         Every user reports one slot, at 9/10 epsilon, or all of them, at 9/10 epsilon / (L + 1)
         each. The one is drawn without a look at the trajectory: in four of six cases the first
-        cell, in one any of the moves, in one the last cell.
+        cell, in one any of the moves, in one the last cell (L = 1: in four of five, in one).
     weigh : {"user", "visit"}
         Whether trajectories or their points weigh the same in the map.
     most_points : int in [1, 65536], optional

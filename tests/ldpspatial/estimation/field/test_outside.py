@@ -40,6 +40,29 @@ def test_a_support_that_holds_everybody_is_not_spoken_against(
             assert gain_of_outside(channel, counts, WEST) == 0
 
 
+@pytest.mark.parametrize(("epsilon", "n"), [(0.7, 10_000_000), (2.5, 1_000_000), (3.5, 100_000)])
+@pytest.mark.parametrize("kind", ["stripes", "scattered"])
+def test_scattered_cells_with_even_people_are_not_spoken_against(
+    kind: str, epsilon: float, n: int
+) -> None:
+    """Chance gains most there: 18 nats more than in cities, in nine of ten collections."""
+    rng = np.random.default_rng(4)
+    side = 20
+    channel = StampChannel(response_table("dam", epsilon, side))
+    for _ in range(3):
+        support = (np.indices((side, side))[1] % 2 == 0).astype(float)
+        if kind == "scattered":
+            support = (rng.random((side, side)) < 0.15).astype(float)
+        even = support / support.sum()
+        counts = reports(even, n, rng, channel)
+        assert gain_of_outside(channel, counts, support) == 0
+        # Half of the people in one corner are far from all that chance makes.
+        corner = np.zeros((side, side))
+        corner[:5, :5] = 1 - support[:5, :5]
+        counts = reports(0.5 * even + 0.5 * corner / corner.sum(), n, rng, channel)
+        assert gain_of_outside(channel, counts, support) > 0
+
+
 @pytest.mark.parametrize(("epsilon", "n"), [(0.7, 1_000_000), (1.4, 200_000), (3.5, 20_000)])
 def test_people_outside_are_noticed(epsilon: float, n: int) -> None:
     rng = np.random.default_rng(2)

@@ -37,7 +37,8 @@ def dense_ends(
     ranked = [int(k) for k in np.argsort(within) if within[k] > 0]
     largest, others = ranked[-64:], ranked[:-64]
     rest = sum(within[k] for k in others)
-    step = max((float(held[k]) for k in others), default=0.0) * total / 2
+    lumps = within * ((inside > 0.0125) & (inside < 0.9875))
+    step = float(held @ lumps) / lumps.sum() * total / 2
     slopes = []
     for value in (0, 1, None):
         slope = inside.copy()
@@ -100,7 +101,7 @@ def test_ends_are_those_of_a_dense_covariance_and_all_ways_to_lie(
         outwards = np.array([1, -1]) * (np.array(expected) - apart.bounds(weights))
         assert ((outwards > -1e-4) & (outwards < 5e-3)).all()  # by what the grid may be off
         widths += together.width_of(weights), apart.width_of(weights)
-    assert widths[1] < 0.85 * widths[0]
+    assert widths[1] < 0.9 * widths[0]
 
 
 def test_where_nothing_is_open_and_for_cells_both_are_the_same() -> None:
@@ -244,6 +245,36 @@ def test_addresses_that_are_alike_are_held_where_noise_is_next_to_nothing(
         held = int(((lower <= share) & (share <= upper)).sum())
         assert held >= binom.ppf(1e-6, 1000, level)
         assert upper - lower < binom.std(addresses, area) * 5 / addresses + 1 / addresses
+
+
+@pytest.mark.parametrize(
+    ("addresses", "area", "level", "noise"),
+    [
+        *((4, 0.2, 0.5, 10), (15, 0.6, 0.95, 5), (3, 0.5, 0.8, 5), (1, 0.02, 0.99, 100)),
+        *((1, 0.6, 0.5, 100), (2, 0.3, 0.6, 50), (7, 0.1, 0.9, 20)),
+    ],
+)
+def test_an_end_is_not_just_short_of_a_number_that_the_share_lies_on(
+    addresses: int, area: float, level: float, noise: float
+) -> None:
+    """Ends hardly move with the noise, so that such a number was left out always: .11 of .5 held.
+
+    Of 800 regions so many must be held that the level fails once in 10^6.
+    """
+    rng = np.random.default_rng(10)
+    people = np.zeros(16)
+    people[:addresses] = 1000 / addresses
+    held = 0
+    for _ in range(800):
+        levels = [
+            NoisyLevel(0, np.array([0]), np.array([1000.0]), 0.0),
+            NoisyLevel(1, np.arange(4), np.zeros(4), np.inf),
+            NoisyLevel(2, np.arange(16), people + rng.normal(0, noise, 16), noise**2),
+        ]
+        sure = level_intervals(combined(Quadtree((4, 4)), levels), level, "apart")
+        lower, upper = sure.bounds(np.full((4, 4), area))
+        held += lower <= people[rng.random(16) < area].sum() / 1000 <= upper
+    assert held >= binom.ppf(1e-6, 800, level)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
