@@ -29,7 +29,6 @@ EPSILONS = (0.7, 1.4, 2.5, 4.0, 6.0)
 USERS = (2_000, 50_000, 1_000_000)
 MECHANISMS = ("dam", "huem")
 KEPT = 0.4  # part of the people who are beyond a line, and of whom no one is then there
-OPEN = 0.15  # of the cells, where these are drawn
 LEFT_OUT = (0.01, 0.02, 0.05, 0.15)
 HOLDS = "holds all"
 
@@ -57,8 +56,7 @@ def supports(data: Path, repeats: int, side: str | None, seed: int, write: bool)
     """Show how often people outside a support are warned of: falsely, and rightly.
 
     Seven maps, 15 to 64 cells a side, epsilon .7 to 6, 2,000 to 10^6 reports, DAM and HUEM.
-    Supports hold everybody (half planes, the cells around people, cells drawn at random), or leave
-    out those beyond a line of random direction.
+    Supports hold everybody, or leave out those beyond a line of random direction.
     """
     if write and side is not None:
         raise click.UsageError("--write is for the whole table: leave --side out")
@@ -98,10 +96,7 @@ def cases(density: Array, rng: np.random.Generator) -> Iterator[tuple[str, Array
 
     kept = beyond(KEPT)
     around = ndimage.binary_dilation(density > 0).astype(np.float64)
-    # Chance gains most where people are even on cells that are scattered.
-    scattered = (rng.random(density.shape) < OPEN).astype(np.float64)
     every = [(HOLDS, density * kept, kept), (HOLDS, density, around)]
-    every += [(HOLDS, scattered, scattered)]
     every += [(f"{share:.0%}", density, beyond(share)) for share in LEFT_OUT]
     for label, people, support in every:
         if 0 < np.count_nonzero(support) < support.size:
