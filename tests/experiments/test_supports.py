@@ -46,7 +46,7 @@ def test_the_command_counts_what_was_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert result.exit_code == 0
     ((name, page),) = written
     assert name == "supports"
-    assert page.startswith("0 false alarms in 2")
+    assert page.startswith("0 false alarms in 14 collections")
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| 1,000,000 | ")]
     assert rows[0][1].startswith("0.00 of ")
     assert float(rows[0][-1].split()[0]) > 0.5
