@@ -45,8 +45,8 @@ def level_intervals(
     open_parts : {"together", "apart"}
         What sums do not say: where people are in a node that was not divided and in a cut cell.
         "together": of all that a region cuts, all people may be inside, or none. That holds
-        whatever the people. "apart": each by itself. That is about half as wide where a border
-        cuts many, and holds where borders have nothing to do with where people are
+        whatever the people. "apart": each by itself. That is narrower, by a quarter where a
+        border cuts many, and holds where borders have nothing to do with where people are
         (docs/experiments/levels.md). Intervals of cells are the same.
 
     Returns
