@@ -344,10 +344,10 @@ def _by_support(
         counts = windows[number]
         more = gain_of_outside(channel, pooled + counts, support) - before
         are_most = 2 * len(outside) > len(windows) and 2 * float(pooled.sum()) > everything
+        if more <= (-SURE if are_most else SURE):
+            continue
         density = EM().fit(channel, pooled).density
-        if more > (-SURE if are_most else SURE) and not is_unlike(
-            channel, counts, density, generator_of(counts)
-        ):
+        if not is_unlike(channel, counts, density, generator_of(counts)):
             held.remove(number)
             outside.append(number)
             pooled, before = pooled + counts, before + more

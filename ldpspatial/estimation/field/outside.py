@@ -33,7 +33,7 @@ SETTLED = 0.5, 5.0  # nats that a fit may be off its limit, about; and on wide m
 SOLVING = 25, 12  # conjugate gradients a step, with which it comes so near
 FALSE_ALARM = 1e-6
 BY_DISK, BY_BORDER, ANYWHERE = 0.65, 0.3, 5.0  # degrees of freedom
-CERTAIN = 8.0  # times what chance gains in cities: no collection within its support gains so much
+CERTAIN = 8.0  # times what chance gains in cities; the most within a support was about three times
 PLAYED = 6  # collections
 STEPS = 60  # of EM, for the people of these
 

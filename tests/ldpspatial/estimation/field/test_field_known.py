@@ -26,6 +26,12 @@ from tests.support.fields import CHANNEL, D, N, drawn, reports
 Array = NDArray[np.float64]
 
 
+def city(rng: np.random.Generator) -> Array:
+    """Return a map of 10 x 10 cells with crowds."""
+    crowds = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
+    return np.asarray(crowds / crowds.sum())
+
+
 def test_nobody_is_put_where_nobody_can_be() -> None:
     rng = np.random.default_rng(12)
     support = np.ones((D, D))
@@ -76,8 +82,7 @@ def test_windows_lend_each_other_what_they_have_in_common() -> None:
     """Five windows of one city that does not change: W2 was .7 of that of each alone."""
     rng = np.random.default_rng(16)
     channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
-    truth = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
-    truth /= truth.sum()
+    truth = city(rng)
     counts = [reports(truth, 2_000, rng, channel) for _ in range(5)]
     together = Field().fit_windows(channel, counts)
     alone = [Field().fit(channel, each) for each in counts]
@@ -97,8 +102,7 @@ def test_a_small_window_unlike_its_large_neighbours_is_fitted_alone() -> None:
     """Together its map is theirs, 2.7 cells away; alone 1.4."""
     channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
     rng = np.random.default_rng(2)
-    large = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
-    large /= large.sum()
+    large = city(rng)
     small = large[::-1]
     counts = [
         reports(law, n, rng, channel)
@@ -123,8 +127,7 @@ def test_a_small_window_unlike_its_large_neighbours_is_fitted_alone() -> None:
 def test_small_windows_unlike_the_large_ones_and_alike_are_fitted_together() -> None:
     channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
     rng = np.random.default_rng(2)
-    large = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
-    large /= large.sum()
+    large = city(rng)
     small = large[::-1]
     counts = [
         reports(large if k % 2 else small, 1000 ** (1 + k % 2), rng, channel) for k in range(4)
@@ -144,8 +147,7 @@ def test_a_small_window_is_like_the_others_where_the_support_leaves_out_people_o
     """By itself its map was 1.8 times as far off."""
     channel = StampChannel(response_table("dam", 2.0, 10, radius=2))
     rng = np.random.default_rng(6)
-    law = np.exp(2 * ndimage.gaussian_filter(rng.standard_normal((10, 10)), 1) / 0.3)
-    law /= law.sum()
+    law = city(rng)
     possible = (np.indices((10, 10)).sum(0) > 4).astype(float)
     counts = [reports(law, n, rng, channel) for n in (300_000, 500, 300_000)]
     field = Field(support=possible)
