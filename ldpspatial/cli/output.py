@@ -36,7 +36,7 @@ WINDOW_FOLDER = re.compile("window-[0-9]+")  # in that of a series; it holds RES
 @contextmanager
 def result_folder(
     out: Path,
-    overwrite: bool,
+    overwrite: bool | None,
     inputs: Iterable[Path] = (),
     results: Sequence[str] = RESULTS,
 ) -> Iterator[Path]:
@@ -47,7 +47,7 @@ def result_folder(
     result there removes (:mod:`ldpspatial.files.unfinished`). ``out`` must be new or empty; with
     ``overwrite`` it may hold an earlier result of the same kind, that of files ``results``, which
     are replaced or removed, as are those in folders of windows. Other files in it are left alone,
-    and ``inputs`` may not lie there.
+    and ``inputs`` may not lie there. None is for a command that has no such option.
     """
     target = Path(os.path.realpath(out))  # a link is followed, not replaced
     with ExitStack() as stack:
@@ -99,7 +99,7 @@ def _stoppable() -> Iterator[None]:
 
 
 def _check_replaceable(
-    target: Path, out: Path, overwrite: bool, inputs: Iterable[Path], results: Sequence[str]
+    target: Path, out: Path, overwrite: bool | None, inputs: Iterable[Path], results: Sequence[str]
 ) -> None:
     if not target.is_dir():
         raise InputError(f"out must be a folder, got the file {out}")
@@ -111,7 +111,8 @@ def _check_replaceable(
             "is running, one was killed, and that folder can be removed"
         )
     if held and not overwrite:
-        raise InputError(f"out must be a new or empty folder, got {out} (--overwrite replaces it)")
+        way = "" if overwrite is None else " (--overwrite replaces it)"
+        raise InputError(f"out must be a new or empty folder, got {out}{way}")
     # Both, because a folder in which somebody keeps a collection and reports is not a result.
     if held and not {results[0], results[-1]} <= set(held):
         raise InputError(

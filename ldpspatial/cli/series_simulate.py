@@ -67,7 +67,7 @@ def simulate(document: Path, points: tuple[Path, ...], out: Path, **options: Any
 
     with (
         progress("play windows"),
-        result_folder(out, False, (document, *points)) as folder,
+        result_folder(out, None, (document, *points)) as folder,
     ):
         windows = map(positions, points)
         drawn = people_of_series(series, options["people"], np.random.default_rng())

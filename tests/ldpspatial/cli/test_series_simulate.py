@@ -84,4 +84,5 @@ def test_files_of_positions_are_windows_in_their_order(tmp_path: Path) -> None:
     many = [write_file(tmp_path, f"{k}.csv", "lat,lon\n48,11\n") for k in range(4)]
     told = refusal(*given, *many, "--out", tmp_path / "x")
     assert "POINTS must be at most a file for each of the 3 windows, got 4" in told
-    assert "must be a new or empty folder" in refusal(*given, people, "--out", out)
+    told = refusal(*given, people, "--out", out)
+    assert told == f"--out must be a new or empty folder, got {out}"  # which nothing here replaces
