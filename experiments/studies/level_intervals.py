@@ -23,6 +23,7 @@ from experiments.tables import DOCS, markdown, replace_block
 from experiments.towns import Town, towns
 from ldpspatial import level_intervals
 from ldpspatial.estimation.intervals import Uncertainty
+from ldpspatial.estimation.intervals.levels import OPEN_PARTS
 from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.places.regions import polygon
 from ldpspatial.places.users import cells_by_user
@@ -53,16 +54,17 @@ RELEASES: Mapping[str, Release] = {
     "distributed-levels, distance": DistributedLevels(COHORT),
     "distributed-levels, cells": DistributedLevels(COHORT, "cells"),
 }
+WAYS = ("", *(f", parts {way}" for way in OPEN_PARTS[1:]))
 HELD = (
-    "cells", "cells with a sum", "people's cells", "peaks", "rectangles", "polygons",
-    "rectangles, parts apart", "polygons, parts apart",
-)  # fmt: skip
+    *("cells", "cells with a sum", "people's cells", "peaks"),
+    *(f"{regions}{way}" for way in WAYS for regions in ("rectangles", "polygons")),
+)
 WIDE = (
-    "cell width", "rectangle width", "rectangle width, parts apart", "polygon width",
-    "polygon width, parts apart",
-)  # fmt: skip
+    "cell width",
+    *(f"{region} width{way}" for region in ("rectangle", "polygon") for way in WAYS),
+)
 COLUMNS = (*HELD, *WIDE)
-SUMMED_UP = ("cells with a sum", "rectangles", "rectangles, parts apart", "polygons, parts apart")
+SUMMED_UP = ("cells with a sum", *HELD[4:5], *HELD[6:])
 AIMED_AT = (0.94, 0.97)
 
 
@@ -77,8 +79,9 @@ class Held:
     epsilon : float
     numbers : tuple of float
         Coverage of all cells, of those with a sum of their own, of those with people, of the
-        fullest, of rectangles and polygons, and of both with their open parts apart; mean widths of
-        cells, and of rectangles and polygons in either way. Not a number where there is none.
+        fullest, of rectangles and polygons with their open parts together, apart and learned; mean
+        widths of cells, and of rectangles and polygons in each way. Not a number where there is
+        none.
     """
 
     release: str
@@ -176,16 +179,16 @@ def _held(
     levels: LevelMap, density: Array, regions: Iterable[Array], truth: Iterable[float]
 ) -> tuple[float, ...]:
     """Return the numbers of one map; its rectangles come first among the regions."""
-    sure = level_intervals(levels)
-    apart = level_intervals(levels, open_parts="apart")
+    ways = [level_intervals(levels, open_parts=each) for each in OPEN_PARTS]
+    sure = ways[0]
     least = 1e-12  # where noise is in whole people an end may be the truth itself, but for rounding
     inside = (sure.lower <= density + least) & (density <= sure.upper + least)
     peaks = density >= np.sort(density.ravel())[-max(1, round(PEAKS * density.size))]
     told = [
-        [_region(each, mask, share, least) for each in (sure, apart)]
+        [_region(each, mask, share, least) for each in ways]
         for mask, share in zip(regions, truth, strict=True)
     ]
-    # Means of (together, apart) by (held, width).
+    # Means of each way by (held, width).
     of_rectangles, of_polygons = (
         np.mean(part, axis=0) for part in (told[:RECTANGLES], told[RECTANGLES:])
     )
@@ -194,7 +197,7 @@ def _held(
         _mean(inside[with_sums(levels)]),
         _mean(inside[density > 0]),
         _mean(inside[peaks & (density > 0)]),
-        *(float(part[way, 0]) for way in (0, 1) for part in (of_rectangles, of_polygons)),
+        *(float(part[way, 0]) for way in range(len(ways)) for part in (of_rectangles, of_polygons)),
         float(sure.width.mean()),
         *of_rectangles[:, 1].tolist(),
         *of_polygons[:, 1].tolist(),

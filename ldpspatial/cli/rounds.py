@@ -260,8 +260,8 @@ def status(store: str, digest: str) -> None:
 @click.option("--open-parts", type=click.Choice(OPEN_PARTS), default=OPEN_PARTS[0],
               show_default=True,
               help="With --regions, where people may be in squares that a region cuts: all on one "
-              "side of its border, or in each by itself. The latter is narrower and holds "
-              "where borders do not follow the people.")  # fmt: skip
+              "side of its border; in each by itself, which is narrower and holds where borders do "
+              "not follow the people; or as crowded as sums of larger squares say.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace an earlier map there.")
 def map_(
     store: str,

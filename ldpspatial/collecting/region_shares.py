@@ -306,14 +306,16 @@ def level_region_shares(
         ``Released.levels`` of a distributed or central release.
     regions : sequence of Region
     level : float in (0, 1)
-    open_parts : {"together", "apart"}
-        Whether all that regions cut may lie on one side of the border, or each part by itself.
+    open_parts : {"together", "apart", "learned"}
+        Whether all that regions cut may lie on one side of the border, or each part by itself, or
+        people there are as crowded as the sums say.
 
     Returns
     -------
     RegionShares
-        By method "levels" or "levels, parts apart" (:func:`ldpspatial.level_intervals`): about the
-        people who were counted. ``n`` is how many they are, by the sums.
+        By method "levels", "levels, parts apart" or "levels, parts learned"
+        (:func:`ldpspatial.level_intervals`): about the people who were counted. ``n`` is how many
+        they are, by the sums.
 
     Raises
     ------

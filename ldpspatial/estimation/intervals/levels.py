@@ -2,7 +2,8 @@
 
 The noise of every sum is known, so an interval here asks nothing of the people; where some of them
 were not counted, what that adds to a variance is estimated from the map. How far it reaches is in
-``noise_reach.py``, what a region holds and what the sums leave open of it in ``level_regions.py``.
+``noise_reach.py``, what a region holds and what the sums leave open of it in ``level_regions.py``
+and ``parts_apart.py``.
 """
 
 import numpy as np
@@ -13,18 +14,17 @@ from ldpspatial.estimation.intervals.level_regions import (
     fixed_of,
     given_above,
     is_chosen,
-    parts_apart,
     parts_together,
-    published_of,
 )
 from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, reach_of
+from ldpspatial.estimation.intervals.parts_apart import parts_apart, published_of
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes
 from ldpspatial.validate import instance, number_in, one_of
 
 Array = NDArray[np.float64]
 
-OPEN_PARTS = ("together", "apart")
-APART = "levels, parts apart"
+OPEN_PARTS = ("together", "apart", "learned")
+METHODS = {"apart": "levels, parts apart", "learned": "levels, parts learned"}
 MOST_LEVEL = float(np.nextafter(1, 0))
 
 
@@ -41,20 +41,23 @@ def level_intervals(
     found : LevelMap
         Of any release that has ``Released.levels``.
     level : float in (0, 1)
-        Probability with which one interval covers, each by itself, whatever the people.
-    open_parts : {"together", "apart"}
+        Probability with which one interval covers, each by itself; whatever the people, but for
+        what ``open_parts`` takes for granted of regions.
+    open_parts : {"together", "apart", "learned"}
         What sums do not say: where people are in a node that was not divided and in a cut cell.
         "together": of all that a region cuts, all people may be inside, or none. That holds
-        whatever the people. "apart": each by itself. That is narrower, by a quarter where a
-        border cuts many, and holds where borders have nothing to do with where people are
+        whatever the people. "apart": each part by itself. That is narrower, and holds where borders
+        have nothing to do with where people are. "learned": and within parts people are as crowded
+        as the sums above say. That is narrower still where they are spread out, and a model: where
+        equally many people are in each cell, and all of these at one address, it is far too narrow
         (docs/experiments/levels.md). Intervals of cells are the same.
 
     Returns
     -------
     Uncertainty
-        With method "levels"; of regions "levels, parts apart" where these are. A share that is
-        published may lie outside its interval, which is about the sums without bias; intervals are
-        widened to hold it.
+        With method "levels"; of regions "levels, parts apart" or "levels, parts learned" where
+        these are. A share that is published may lie outside its interval, which is about the sums
+        without bias; intervals are widened to hold it.
 
     Raises
     ------
@@ -74,11 +77,11 @@ def level_intervals(
     """
     instance("found", found, LevelMap)
     level = float(number_in("level", level, "(0, 1)"))
-    apart = one_of("open_parts", open_parts, OPEN_PARTS) == "apart"
+    method = METHODS.get(one_of("open_parts", open_parts, OPEN_PARTS))
     reach = reach_of(found, level)
     lower, upper = _of_cells(found, reach)
     fixed = fixed_of(found)
-    published = published_of(fixed) if apart else None
+    published = published_of(fixed, open_parts == "learned") if method else None
 
     def bounds(weights: Array) -> tuple[float, float]:
         ends = parts_together(fixed, weights, reach)
@@ -87,7 +90,7 @@ def level_intervals(
     density = found.density
     return Uncertainty(
         level, "levels", np.minimum(lower, density), np.maximum(upper, density), density, bounds,
-        of_regions=APART if apart else None, _method_of=(lambda _: APART) if apart else None,
+        of_regions=method, _method_of=(lambda _: method) if method else None,
     )  # fmt: skip
 
 
@@ -109,7 +112,8 @@ def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
         empty = None
         if level.per_person:
             nobody = level.variance + level.per_person  # as if one were in it, to be safe
-            empty = np.minimum(nobody / found.variances[step], 1.0)
+            known = found.variances[step]
+            empty = np.divide(nobody, known, out=np.ones(len(mean)), where=known > nobody)
         ends = ends_of(inside, people, of_all, reach, empty)
         # Of a node of several cells, all of its people may be in one of them, or none.
         all_of_it = ends_of(inside, people, of_all, reach, sides=1)[1]

@@ -41,7 +41,7 @@ from ldpspatial.release.local.trajectories.trajectory_release import (
     without_stays,
 )
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import one_of, true_or_false
+from ldpspatial.validate import one_of, true_or_false, whole_number
 
 LENGTH_PART = Fraction(1, 10)
 MOVES_PART = Fraction(9, 10)
@@ -112,11 +112,25 @@ class LdpTrace(LocalRelease):
         return claim
 
     def longest(self, cells: int) -> int:
-        """Return the public length at which trajectories are cut on cells x cells cells."""
+        """Return the public length at which trajectories are cut on cells x cells cells.
+
+        Raises
+        ------
+        InputError
+            A number of cells that is no whole number from 1 on.
+        """
+        cells = whole_number("cells", cells, 1)
         return min(cells**2, MOST_POINTS) if self.most_points is None else self.most_points
 
     def report_part(self, longest: int) -> Fraction:
-        """Return the part of epsilon of one report of phase 2, ``longest`` points kept."""
+        """Return the part of epsilon of one report of phase 2, ``longest`` points kept.
+
+        Raises
+        ------
+        InputError
+            A number of points that is no whole number from 1 on.
+        """
+        longest = whole_number("longest", longest, 1)
         return MOVES_PART / (longest + 1 if self.slots == "all" else 1)
 
     def _check_shares(self, epsilon: float, longest: int) -> None:
@@ -229,7 +243,7 @@ def collect(
     cells = domain.side**2
     held = [np.zeros(size, np.int64) for size in (cells, domain.none + 1, cells)]
     sent = [0, 0, 0]
-    for k in range(longest + 1):
+    for k in range(longest + 1) if slot is None else np.unique(slot).tolist():
         kind, values = slot_values(walks, domain, k, longest)
         values = values if slot is None else values[slot == k]
         held[kind] += np.bincount(values, minlength=len(held[kind]))

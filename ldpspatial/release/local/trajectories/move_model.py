@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from ldpspatial.compiled import compiled
 from ldpspatial.places.users import Trails
@@ -101,9 +102,11 @@ def synthesise(model: MarkovModel, lengths: Ints, rng: np.random.Generator) -> T
 def last_cells(model: MarkovModel, lengths: Ints) -> Array:
     """Return the law of the last cell of walks of these lengths by the starts and moves alone."""
     cells = len(model.starts)
-    targets = model.domain.targets.ravel()
     out = model.moves.sum(axis=1)
-    chances = np.divide(model.moves, out[:, None], where=out[:, None] > 0, out=np.zeros((cells, 9)))
+    before, way = np.nonzero((model.domain.targets >= 0) & (model.moves > 0))
+    chances = model.moves[before, way] / out[before]
+    after = model.domain.targets[before, way]
+    step = scipy.sparse.csr_array((chances, (after, before)), shape=(cells, cells))
     going = len(lengths)
     law = model.starts
     last = np.zeros(cells)
@@ -112,9 +115,7 @@ def last_cells(model: MarkovModel, lengths: Ints) -> Array:
     for ending in np.bincount(lengths)[1:]:
         last += law * np.where(out > 0, ending, going)  # no way on: all that are there end
         going -= ending
-        moved = (law[:, None] * chances).ravel()
-        arrived = np.bincount(targets[targets >= 0], moved[targets >= 0], minlength=cells)
-        law = np.asarray(arrived, np.float64)
+        law = step @ law
     return np.asarray(last / len(lengths), np.float64)
 
 

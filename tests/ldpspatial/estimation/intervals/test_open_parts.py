@@ -1,17 +1,19 @@
 """Regions that cut cells and undivided nodes, each of which is taken by itself."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.stats import beta, binom, norm
 
 from client_sdk import Grid
 from ldpspatial.collecting.region_shares import level_region_shares
 from ldpspatial.estimation.intervals.levels import level_intervals
 from ldpspatial.estimation.intervals.noise_reach import fourth_of_levels, noise_deviations
-from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.estimation.levels import LevelMap, NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.regions import Region, polygon
 from ldpspatial.places.users import cells_by_user
@@ -25,75 +27,145 @@ Array = NDArray[np.float64]
 CELLS, FINE = 16, 8  # cells a side, and squares a side of each, where people are
 
 
+def law_of(amounts: Array, means: Array, crowded: Array | None, side: int) -> Array:
+    """Return the law of a sum of parts of amounts, over all of them, on a finer grid.
+
+    Parts are there in full or not at all; or, with ``side``, by the law whose quantile at .025 is
+    farthest; or by Beta's law where it is known how crowded people are.
+    """
+    fine = 2**16
+    product = np.ones(fine + 65, complex)
+    for k, (amount, mean) in enumerate(zip(amounts / amounts.sum(), means, strict=True)):
+        size = round(amount * fine)
+        law = np.zeros(size + 1)
+        if crowded is not None and crowded[k] < 1 - 1e-9:
+            many = 1 / crowded[k] - 1
+            edges = (np.arange(size + 2) - 0.5) / size
+            law = np.diff(beta.cdf(edges, mean * many, (1 - mean) * many))
+        else:
+            there = mean if side >= 0 else 1 - mean
+            most = min(there / 0.025, 1.0) if side and crowded is None else 1.0
+            law[0], law[round(most * size)] = 1 - there / most, there / most
+            law = law if side >= 0 else law[::-1]
+        product *= np.fft.fft(law, len(product))
+    found: Array = np.fft.ifft(product).real.clip(0)[: fine + 1]
+    return found
+
+
 def dense_ends(
     weights: Array, density: Array, parts: list[NDArray[np.bool_]], people: Array,
-    covariance: Array, fourth: list[float],
+    covariance: Array, fourth: list[float], crowded: Array | None,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the ends of a share by one matrix and a law of the largest parts on a finer grid."""
     total = float(people.sum())
     held = np.array([density[part].sum() for part in parts])
     inside = np.array([(weights * density)[part].sum() for part in parts]) / held
-    within = (held * total) ** 2 * inside * (1 - inside)
+    lumped = np.ones(len(parts)) if crowded is None else crowded
+    either = lumped * inside * (1 - inside)
+    within = (held * total) ** 2 * either
     ranked = [int(k) for k in np.argsort(within) if within[k] > 0]
     largest, others = ranked[-64:], ranked[:-64]
     rest = sum(within[k] for k in others)
     lumps = within * ((inside > 0.0125) & (inside < 0.9875))
-    step = float(held @ lumps) / lumps.sum() * total / 2
-    slopes = []
-    for value in (0, 1, None):
-        slope = inside.copy()
-        for k in largest:
-            slope[k] = inside[k] if value is None else value
-        slopes.append(slope)
+    half = float(held * lumped @ lumps) / lumps.sum() / 2
+    slopes = [inside.copy(), inside.copy(), inside]
+    slopes[0][largest], slopes[1][largest] = 0, 1
+    between = float(either @ np.diag(covariance))
+    known = None if crowded is None else crowded[largest]
     none, most = slopes[0] @ people, slopes[1] @ people
-    between = float((inside * (1 - inside)) @ np.diag(covariance))
-    fine = 2**18
-    law = np.zeros(fine + 65)
-    law[0] = 1
-    for k in largest:
-        law = (1 - inside[k]) * law + inside[k] * np.roll(
-            law, round(held[k] / held[largest].sum() * fine)
-        )
-    ways = np.flatnonzero(law)
-    means = none + ways / fine * (most - none)
+    means = np.linspace(none, most, 2**16 + 1)
 
-    def chance_beyond(share: float, side: int) -> float:
-        noise = [(s - share) @ covariance @ (s - share) for s in slopes]
-        variance = max(noise[0], noise[1], noise[2] + between) + rest
-        reach = noise_deviations(0.95, max(fourth) / variance) * np.sqrt(variance) / norm.ppf(0.975)
+    def noise(share: float) -> float:
+        of_ways = [float((s - share) @ covariance @ (s - share)) for s in slopes]
+        return max(of_ways[0], of_ways[1], of_ways[2] + between)
+
+    def chance_beyond(share: float, law: Array, side: int, noisy: bool) -> float:
+        variance = noise(share) * noisy + rest
+        reach = noise_deviations(0.95, max(fourth) / variance) if variance else 0.0
         inwards = np.maximum(means, 0.0) if side > 0 else np.minimum(means, total)
-        beyond = norm.cdf(side * (inwards + side * step - share * total) / reach)
-        return float(law[ways] @ beyond)
+        off = side * (inwards - share * total)
+        deviation = reach * np.sqrt(variance) / norm.ppf(0.975)
+        return float(law @ (norm.cdf(off / deviation) if variance else off > 0))
 
-    ends = []
-    for side in (-1, 1):
-        low, high = 0.0, 1.0
-        for _ in range(20):
-            middle = (low + high) / 2
-            if (chance_beyond(middle, side) > 0.025) == (side > 0):
-                low = middle
-            else:
-                high = middle
-        ends.append(low)
-    return ends[0], ends[1]
+    def end(law: Array, side: int) -> float:
+        noisy, exact = (
+            bisected(partial(chance_beyond, law=law, side=side, noisy=each), side)
+            for each in (True, False)
+        )
+        near = abs(means - noisy * total) <= 2 * np.sqrt(noise(noisy))
+        noisy += side * half * np.clip(2 * law[near].sum() / 0.025 - 1, 0, 1)
+        return side * max(side * noisy, side * exact)
+
+    low, high = (
+        [end(law_of(held[largest], inside[largest], known, way), side) for way in (0, side)]
+        for side in (-1, 1)
+    )
+    return min(low), max(high)
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (5, 7), (14, 14)])
+def bisected(chance_beyond: Callable[[float], float], side: int) -> float:
+    """Return the share beyond which there is .025 of the chance."""
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        if (chance_beyond(middle) > 0.025) == (side > 0):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def crowding_by_level(found: LevelMap) -> dict[int, float]:
+    """Return how crowded people are in nodes of 4^k cells, by k, of a map of 8 x 8."""
+    seen = {}
+    for step, level in enumerate(found.levels[:-1]):
+        terms = []
+        for node, inner in zip(level.nodes, found.children[step], strict=True):
+            spread = sum(found.variances[step + 1][k] for k in inner)
+            if (inner < 0).any() or not np.isfinite(spread):
+                continue
+            south_west, south_east, north_west, north_east = found.sums[step + 1][inner]
+            south_north = south_west + south_east - north_west - north_east
+            west_east = south_west + north_west - south_east - north_east
+            cells = found.tree.cells_below(level.level, int(node))
+            people = found.density[cells].sum() * found.people
+            weight = 1 / (people + spread**0.5)
+            squares = (south_north**2 + west_east**2) / 2 - spread
+            terms.append((weight * squares, weight * people**2))
+        terms.append((max(square for _, square in terms),) * 2)
+        above, below = np.array(terms).T
+        mean = above.sum() / below.sum()
+        error = np.sqrt(((above - mean * below) ** 2).sum()) / below.sum()
+        seen[3 - step] = min(max(mean + error, 0), 1)
+    seen[0] = min(seen[1] * max(seen[1] / seen[2], 1), 1)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("shape", "way"),
+    [((8, 8), "apart"), ((5, 7), "apart"), ((14, 14), "apart"), ((8, 8), "learned")],
+)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_ends_are_those_of_a_dense_covariance_and_all_ways_to_lie(
-    shape: tuple[int, int], seed: int
+    shape: tuple[int, int], way: str, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.poisson(rng.gamma(0.5, 20, shape)).astype(np.float64) + 5
     tree, levels = grown(truth, seed, leaves=seed == 2)
     found = combined(tree, levels)
     parts, people, covariance = parts_and_covariance(tree, levels)
-    together, apart = (level_intervals(found, open_parts=each) for each in ("together", "apart"))
+    crowded = None
+    if way == "learned":
+        seen = crowding_by_level(found)
+        crowded = np.array([seen[round(np.log(part.sum()) / np.log(4))] for part in parts])
+        held = np.array([found.density[part].sum() * found.people for part in parts])
+        crowded += (1 - crowded) / np.maximum(held, 1)
+    together, apart = (level_intervals(found, open_parts=each) for each in ("together", way))
     widths = np.zeros(2)
     for _ in range(3):
         weights = np.where(rng.random(shape) < 0.3, rng.random(shape), rng.random(shape) < 0.5)
         low, high = dense_ends(
-            weights, found.density, parts, people, covariance, fourth_of_levels(found)
+            weights, found.density, parts, people, covariance, fourth_of_levels(found), crowded
         )
         widest = together.bounds(weights)
         share = float((weights * found.density).sum())
@@ -275,6 +347,44 @@ def test_an_end_is_not_just_short_of_a_number_that_the_share_lies_on(
         lower, upper = sure.bounds(np.full((4, 4), area))
         held += lower <= people[rng.random(16) < area].sum() / 1000 <= upper
     assert held >= binom.ppf(1e-6, 800, level)
+
+
+LAWS: dict[str, Callable[[Array, float, np.random.Generator], Array]] = {
+    "a little more than the mean, or nothing": lambda u, r, g: u * r * (g.random(len(u)) < 1 / r),
+    "the rarest that may not be missed": lambda u, r, g: (
+        np.minimum(u / 0.026, 1) * (g.random(len(u)) < u / np.minimum(u / 0.026, 1))
+    ),
+    "evenly, each person by itself": lambda u, r, g: g.binomial(1000, u) / 1000,
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("rarer", [1.05, 2.0, 5.0])
+@pytest.mark.parametrize(
+    ("addresses", "area"), [(1, 0.02), (1, 0.1), (1, 0.98), (3, 0.02), (10, 0.05)]
+)
+def test_parts_of_addresses_are_held_whatever_their_law(
+    addresses: int, area: float, rarer: float, law: str
+) -> None:
+    """All or none has the largest variance and not the farthest end: of others .04 were held.
+
+    Of 400 regions so many must be held that .95 fails once in 10^6.
+    """
+    rng = np.random.default_rng(11)
+    people = np.zeros(16)
+    people[:addresses] = 1000 / addresses
+    levels = [
+        NoisyLevel(0, np.array([0]), np.array([1000.0]), 0.0),
+        NoisyLevel(1, np.arange(4), np.zeros(4), np.inf),
+        NoisyLevel(2, np.arange(16), people + rng.normal(0, 1e-3, 16), 1e-6),
+    ]
+    sure = level_intervals(combined(Quadtree((4, 4)), levels), open_parts="apart")
+    lower, upper = sure.bounds(np.full((4, 4), area))
+    mean = np.full(addresses, min(area, 1 - area))
+    shares = np.array([LAWS[law](mean, rarer, rng).mean() for _ in range(400)])
+    shares = shares if area <= 0.5 else 1 - shares
+    held = int(((lower <= shares + 1e-5) & (shares - 1e-5 <= upper)).sum())
+    assert held >= binom.ppf(1e-6, 400, 0.95)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])

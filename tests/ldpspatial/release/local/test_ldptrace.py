@@ -315,3 +315,10 @@ def test_the_law_is_projected_where_noise_is_little_and_uniform_where_it_is_all(
     assert np.allclose(heard, heard[0])
     assert 0.5 < heard[0] < 1
     assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "3"])
+def test_numbers_that_are_none_are_refused_by_name(value: object) -> None:
+    for method, name in ((LdpTrace("all").report_part, "longest"), (LdpTrace().longest, "cells")):
+        with pytest.raises(InputError, match=f"^{name} must be a whole number from 1 on, got"):
+            method(value)  # type: ignore[arg-type]

@@ -1,0 +1,223 @@
+"""Regions of a map of noisy sums whose open parts lie each by itself: cut cells, undivided nodes.
+
+Of the people of such a part a share u is inside in the mean, as the map has it. Whatever the law of
+that share is, its variance is u (1 - u) at most: all people inside, or none. Or people are as
+crowded as the sums say they are (``crowding.py``), and the variance is c u (1 - u). Of the 64 parts
+with the largest variances the law of their sum is reckoned with (``sum_law.py``); what the others
+add is near enough to normal. All of this is too little where a border follows the people, as that
+of a district follows a shore.
+
+How the parts lie decides what noise does, too: that between children of one node, whose people are
+known better, shows if some of them are inside and some are not. Its variance is the mean over all
+ways to lie, and no less than with none of these parts inside, or with all of them. So noise may be
+less than that, and next to nothing for one way to lie. Where the law has a lump, which is missed as
+a whole if an end is just short of it, an end is not nearer than without any noise; and where noise
+itself may be what an end is short by, it goes up to half a part farther: all of that where the lump
+has as much of the chance as an end may miss, nothing where it has half.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpspatial.estimation.intervals.crowding import crowding, of_levels
+from ldpspatial.estimation.intervals.interval import share_of, standard_errors
+from ldpspatial.estimation.intervals.level_regions import (
+    Fixed,
+    given_above,
+    inside_of,
+    of_nodes,
+)
+from ldpspatial.estimation.intervals.noise_reach import Inside, Reach
+from ldpspatial.estimation.intervals.sum_law import (
+    MOST,
+    PartLaw,
+    all_or_none,
+    chance_beyond,
+    crowded_law,
+    farthest,
+    share_beyond,
+    sums_of,
+)
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEXT_TO_NOBODY = 1e-12  # of all people: with them a node where nobody is has a share inside
+NEAR = 2.0  # deviations of noise within which it may have moved a lump across an end
+
+
+class Published(NamedTuple):
+    """The map, as the regions need it whose open parts are taken each by itself."""
+
+    density: Array  # positive, so that each node has a share inside
+    people: Array  # of every node, level after level: shares of all
+    crowded: Array  # of the people of nodes that were not divided; 0 for the others
+    spreads: Array  # variances of the nodes' least squares
+    starts: Ints  # of each level but the first among the nodes of all
+    learned: bool  # whether it is known how crowded people are
+
+
+class _Ways(NamedTuple):
+    """A region's people by the ways its open parts can lie."""
+
+    reach: Reach
+    people: float  # of the map
+    of_all: float  # the variance of these
+    noise: tuple[Inside, Inside, Inside]  # with none of the largest parts inside, all, and the mean
+    means: Array  # people in the region, by what the largest parts come to
+    likely: Array  # probabilities of these
+    rounding: float  # people that a mean may be off by
+    rest: float  # the variance of the other parts
+    half: float  # half of one of the largest parts, in people
+
+    def end(self, side: int) -> float:
+        """Return the share beyond which the truth seldom lies on a side."""
+        chance = (1 - self.reach.level) / 2
+        noisy, exact = (partial(self._error, side=side, noisy=each) for each in (True, False))
+        share = share_beyond(noisy, self.likely, chance, side)
+        near = NEAR * sqrt(self._noise(share)) + self.rounding
+        lump = float(self.likely[abs(self.means - share * self.people) <= near].sum()) / chance
+        farther = share + side * self.half / self.people * min(max(2 * lump - 1, 0.0), 1.0)
+        if chance_beyond(exact, self.likely, share, side) > chance:
+            share = share_beyond(exact, self.likely, chance, side)
+        return max(farther, share) if side > 0 else min(farther, share)
+
+    def _noise(self, share: float) -> float:
+        """Return the variance of what noise makes of a region's people, less a share of all."""
+        of_ways = max(float((way.variance - 2 * share * way.with_all)[0]) for way in self.noise)
+        return max(of_ways + share**2 * self.of_all, 0.0)
+
+    def _error(self, share: float, side: int, noisy: bool) -> tuple[Array, float]:
+        noise = np.array([self._noise(share)])
+        variance = noise * noisy + self.rest
+        reached = self.reach.deviations(variance) * np.sqrt(variance)
+        # An estimate below 0 or above all people reaches inwards as if it were there.
+        inwards = np.maximum(self.means, 0.0) if side > 0 else np.minimum(self.means, self.people)
+        farther = self.reach.beyond(noise) + self.rounding
+        above = inwards - share * self.people + side * farther
+        return above, float(reached[0]) / (standard_errors(self.reach.level) or 1.0)
+
+
+def published_of(fixed: Fixed, learned: bool = False) -> Published:
+    """Return what is the same for every region whose open parts are taken each by itself.
+
+    ``learned`` takes people to be as crowded as the sums say, and not all at one place.
+    """
+    found = fixed.found
+    density = found.density + NEXT_TO_NOBODY / found.density.size
+    whole, reached = [], np.ones(1, bool)
+    for step in fixed.steps:
+        whole.append(reached & ~step.divided)
+        inner = step.inner[:, reached[step.divided]]
+        reached = np.zeros(len(found.sums[len(whole)]), bool)
+        reached[inner[inner >= 0]] = True
+    people = of_nodes(fixed, density, np.add)
+    starts = np.cumsum([len(each) for each in people])[:-1]
+    spreads = [found.variances[0]]
+    for k, step in enumerate(fixed.steps):
+        nothing = np.zeros(len(spreads[-1]))
+        spreads.append(given_above(found, k, step.divided, nothing, spreads[-1], nothing)[1])
+    joined = np.concatenate
+    crowded = joined([*whole, reached]).astype(np.float64)
+    if learned:
+        crowded *= joined(_crowding(fixed, [each * max(found.people, 0.0) for each in people]))
+    return Published(density, joined(people), crowded, joined(spreads), starts, learned)
+
+
+def _crowding(fixed: Fixed, people: Sequence[Array]) -> list[Array]:
+    """Return how crowded people are in every node of each level."""
+    seen = []
+    for step, above in zip(fixed.steps, people, strict=False):
+        full = (step.inner >= 0).all(0)
+        fullest = above[step.divided][full]
+        seen.append(crowding(step.sums[:, full], step.spread[:, full], fullest))
+    # Few people are crowded by being few: one is at one place.
+    return [
+        level + (1 - level) / np.maximum(each, 1.0)
+        for level, each in zip(of_levels(seen), people, strict=True)
+    ]
+
+
+def parts_apart(
+    fixed: Fixed,
+    published: Published,
+    weights: Array,
+    reach: Reach,
+    together: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the ends of a region's share with each open part by itself, never beyond others."""
+    found = fixed.found
+    people, of_all = found.people, float(found.variances[0][0])
+    if people <= reach.people(of_all):
+        return together
+    every, crowded = published.people, published.crowded
+    parts = np.concatenate(of_nodes(fixed, published.density * weights, np.add)) / every
+    variances = (crowded * every**2 * parts * (1 - parts)).clip(0)
+    ranked = np.argsort(variances, kind="stable")
+    largest = ranked[-MOST:][variances[ranked[-MOST:]] > 0]
+    if not len(largest):
+        return together
+    noise = _ways_to_lie(fixed, published, parts, largest)
+    fewest, all_inside = (float(way.mean[0]) for way in noise[:2])
+    rest = float(variances[ranked[: -len(largest)]].sum())
+
+    def end(side: int) -> float:
+        ends = []
+        for law in _laws(parts[largest], crowded[largest], published.learned, reach, side):
+            sums = sums_of(every[largest], law)
+            ways = _Ways(
+                reach, people, of_all, noise,
+                means=fewest + sums.values * (all_inside - fewest),
+                likely=sums.probabilities,
+                rounding=sums.off * abs(all_inside - fewest),
+                rest=(rest + float(every[largest] ** 2 @ law.within)) * people**2,
+                half=_of_one_part(every * crowded, parts, variances, reach) * people / 2,
+            )  # fmt: skip
+            ends.append(ways.end(side))
+        return max(ends) if side > 0 else min(ends)
+
+    low, high = end(-1), end(1)
+    share = share_of(found.density, weights)
+    return max(together[0], min(low, share)), min(together[1], max(high, share))
+
+
+def _laws(
+    parts: Array, crowded: Array, learned: bool, reach: Reach, side: int
+) -> Iterator[PartLaw]:
+    """Return the laws that an end of a region is to hold, of its largest parts."""
+    if learned:
+        yield crowded_law(parts, crowded)
+        return
+    yield all_or_none(parts)
+    seldom = (1 - reach.level) / 2
+    if (parts < seldom if side > 0 else parts > 1 - seldom).any():
+        yield farthest(parts, seldom, side)
+
+
+def _of_one_part(every: Array, parts: Array, variances: Array, reach: Reach) -> float:
+    """Return the share of a part, of those that vary most and may be inside as well as not."""
+    seldom = (1 - reach.level) / 4  # with such a chance a part is beyond the end, wherever that is
+    varying = np.where((parts > seldom) & (parts < 1 - seldom), variances, 0.0)
+    return float(every @ varying) / float(varying.sum()) if varying.any() else 0.0
+
+
+def _ways_to_lie(
+    fixed: Fixed, published: Published, parts: Array, largest: Ints
+) -> tuple[Inside, Inside, Inside]:
+    """Return a region's people with none of the largest parts inside, all of them, and the mean."""
+    none, every = parts.copy(), parts.copy()
+    none[largest], every[largest] = 0.0, 1.0
+    fewest, most, mean = (
+        inside_of(fixed, np.split(inside, published.starts)) for inside in (none, every, parts)
+    )
+    # A part that is there in full or not at all adds to the variance of the mean what it varies by
+    # times its own noise.
+    either = published.crowded * parts * (1 - parts)
+    open_ = either > 0
+    between = float(either[open_] @ published.spreads[open_])
+    return fewest, most, mean._replace(variance=mean.variance + between)
