@@ -104,7 +104,7 @@ def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:
     sums : (m,) array
         Of the leaves, from the largest to the smallest ones.
     variances : (m,) array
-        Of their noise, above 0; infinite where no sum was taken.
+        Of their noise; infinite where no sum was taken.
     people : (m,) array
         What shares told, not negative.
     """
@@ -114,7 +114,7 @@ def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:
         return people
     found = people.copy()
     for group in np.array_split(measured, max(len(measured) // LEAVES, 1)):
-        if len(group) >= FEWEST_LEAVES:
+        if len(group) >= FEWEST_LEAVES and variances[group].any():  # what is exact is known
             _, median, _ = posterior(sums[group], float(variances[group].mean()))
             found[group] = (median + people[group]) / 2
     return _adding_up(found, total)
@@ -188,7 +188,8 @@ def posterior(
         likely = _likely_steps(places, counts, variance / step**2, 1 / (1 + per_person))
     else:
         off = places[:, np.newaxis] * rounded - counts
-        squares = variance + per_person * counts
+        # Without noise nobody is told exactly, which has no density: to what sums are rounded to.
+        squares = np.maximum(variance + per_person * counts, rounded**2)
         if excess > NORMAL:
             fit = -np.abs(off) / np.sqrt(squares / 2) - np.log(squares) / 2
         else:

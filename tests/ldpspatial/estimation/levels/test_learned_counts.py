@@ -13,6 +13,7 @@ from ldpspatial.estimation.levels.learned_counts import (
     _counts,
     around,
     learned_counts,
+    learned_leaves,
     posterior,
 )
 from ldpspatial.estimation.levels.shares import nearest_shares
@@ -189,7 +190,7 @@ def of_levels(tree: Quadtree, sums: Array, variance: float) -> tuple[list[Array]
 
 
 @pytest.mark.parametrize("value", [-1e9, -1.0, 0.0, 1e-9, 1.0, 1e12])
-@pytest.mark.parametrize("variance", [1e-9, 1.0, 1e12])
+@pytest.mark.parametrize("variance", [0.0, 1e-9, 1.0, 1e12])
 @pytest.mark.parametrize("per_person", [0.0, 0.1])
 def test_any_sums_give_people(value: float, variance: float, per_person: float) -> None:
     """Whatever the sums are there is a map, without a warning: the release is total."""
@@ -198,9 +199,13 @@ def test_any_sums_give_people(value: float, variance: float, per_person: float) 
     for sums in (np.full(len(nodes), value), np.where(nodes == nodes[5], value, 0.0)):
         for people in (np.ones(len(nodes)), np.maximum(sums, 0.0)):
             level = NoisyLevel(4, nodes, sums, variance, per_person)
-            found = learned_counts(tree, level, *of_levels(tree, sums, variance), people)
+            seen = of_levels(tree, sums, variance + per_person)
+            found = learned_counts(tree, level, *seen, people)
             assert found.min() >= 0
             assert found.sum() == pytest.approx(people.sum())
+            leaves = learned_leaves(sums, np.full(len(sums), variance), people)
+            assert leaves.min() >= 0
+            assert leaves.sum() == pytest.approx(people.sum())
 
 
 @pytest.mark.parametrize("counted", [1.0, 0.9])
