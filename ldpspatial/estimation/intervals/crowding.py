@@ -67,13 +67,13 @@ def of_levels(seen: Iterable[float]) -> list[float]:
 
     Examples
     --------
-    >>> of_levels([0.4, 0.2, 0.3])
-    [0.4, 0.2, 0.3, 0.45]
+    >>> of_levels([0.4, 0.2, 0.25])
+    [0.4, 0.2, 0.25, 0.3125]
     """
     levels = list(seen)
     if not levels:
         return [1.0]
     below = levels[-1]
     if len(levels) > 1 and 0 < levels[-2] < below:
-        below = min(below**2 / levels[-2], 1.0)
-    return [*levels, round(below, 12)]
+        below = min(below * (below / levels[-2]), 1.0)
+    return [*levels, below]

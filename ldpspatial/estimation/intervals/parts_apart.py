@@ -133,9 +133,9 @@ def _crowding(fixed: Fixed, people: Sequence[Array]) -> list[Array]:
     """Return how crowded people are in every node of each level."""
     seen = []
     for step, above in zip(fixed.steps, people, strict=False):
-        full = (step.inner >= 0).all(0)
-        fullest = above[step.divided][full]
-        seen.append(crowding(step.sums[:, full], step.spread[:, full], fullest))
+        with_four = (step.inner >= 0).all(0)
+        held = above[step.divided][with_four]
+        seen.append(crowding(step.sums[:, with_four], step.spread[:, with_four], held))
     # Few people are crowded by being few: one is at one place.
     return [
         level + (1 - level) / np.maximum(each, 1.0)
@@ -165,6 +165,7 @@ def parts_apart(
     noise = _ways_to_lie(fixed, published, parts, largest)
     fewest, all_inside = (float(way.mean[0]) for way in noise[:2])
     rest = float(variances[ranked[: -len(largest)]].sum())
+    half = _of_one_part(every * crowded, parts, variances, reach) * people / 2
 
     def end(side: int) -> float:
         ends = []
@@ -176,7 +177,7 @@ def parts_apart(
                 likely=sums.probabilities,
                 rounding=sums.off * abs(all_inside - fewest),
                 rest=(rest + float(every[largest] ** 2 @ law.within)) * people**2,
-                half=_of_one_part(every * crowded, parts, variances, reach) * people / 2,
+                half=half,
             )  # fmt: skip
             ends.append(ways.end(side))
         return max(ends) if side > 0 else min(ends)

@@ -26,7 +26,7 @@ STEPS = 8192  # that the sum of all amounts is divided into
 ROUNDED = 1e-9  # of the sum of all: what floats and the search for a quantile may be off by
 BINS = 32  # that Beta's law is divided into, between so many deviations on each side
 DEVIATIONS = 5.0
-LEAST = 1e-300
+LEAST = 1e-300  # of a part, so that a mean of 0 can be divided by it
 ONE_PLACE = 1 - 1e-6  # crowded as much as this is all or none, next to
 
 
