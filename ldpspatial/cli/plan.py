@@ -106,7 +106,7 @@ def plan(
         missing = "--windows" if windows is None else "--answers"
         raise InputError(f"--windows and --answers must be given together, got no {missing}")
     if out is not None:
-        if center is None or not name or windows is not None:
+        if center is None or name is None or windows is not None:
             raise click.UsageError("--out needs --center and --name, and no --windows.")
         _check_writable(out, ring)
         # Whatever is wrong with name, place or epsilon is told before minutes of playing.

@@ -259,9 +259,12 @@ def status(store: str, digest: str) -> None:
               show_default=True, help="How often one interval is to hold.")  # fmt: skip
 @click.option("--open-parts", type=click.Choice(OPEN_PARTS), default=OPEN_PARTS[0],
               show_default=True,
-              help="With --regions, where people may be in squares that a region cuts: all on one "
-              "side of its border; in each by itself, which is narrower and holds where borders do "
-              "not follow the people; or as crowded as sums of larger squares say.")  # fmt: skip
+              help="With --regions, where people may be in squares that a region cuts. together: "
+              "all on one side of its border, which holds whatever the people. apart: in each "
+              "square by itself, narrower, and holds where borders do not follow the people. "
+              "learned: and as crowded as sums of larger squares say, a model that is narrower "
+              "still, and far too narrow where all people of a square are at one "
+              "address.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace an earlier map there.")
 def map_(
     store: str,

@@ -86,13 +86,16 @@ def fixed_of(found: LevelMap) -> Fixed:
     return Fixed(found, steps, places, chosen)
 
 
-def parts_together(fixed: Fixed, weights: Array, reach: Reach) -> tuple[float, float]:
-    """Return the ends of a region's share: nobody, and everybody, of what is open being inside."""
+def parts_together(fixed: Fixed, weights: Array, reaches: Sequence[Reach]) -> tuple[float, float]:
+    """Return the ends of a region's share: nobody, and everybody, of what is open being inside.
+
+    They are the farthest of these reaches, the last of which is of the highest level.
+    """
     found = fixed.found
     people = found.people
     of_all = float(found.variances[0][0])
     inside, touched = np.floor(weights), np.ceil(weights)
-    if people <= reach.people(of_all):  # nobody may be there, so a share may be anything
+    if people <= reaches[-1].people(of_all):  # nobody may be there, so a share may be anything
         return float(inside.min()), float(touched.max())
     none, every = of_nodes(fixed, inside, np.minimum), of_nodes(fixed, touched, np.maximum)
     fewest, most = inside_of(fixed, none), inside_of(fixed, every)
@@ -100,11 +103,11 @@ def parts_together(fixed: Fixed, weights: Array, reach: Reach) -> tuple[float, f
     noise = np.sqrt(np.max([fewest.variance, most.variance, open_.variance]))
     # Where sums decide what is divided, what the other end may err is left for that.
     sides = 1 if open_.mean[0] > FAR * noise and not fixed.chosen else 2
-    low, _ = ends_of(fewest, people, of_all, reach, fixed.empty, sides)
-    _, high = ends_of(most, people, of_all, reach, fixed.empty, sides)
+    lows = [ends_of(fewest, people, of_all, reach, fixed.empty, sides)[0] for reach in reaches]
+    highs = [ends_of(most, people, of_all, reach, fixed.empty, sides)[1] for reach in reaches]
     # Of no cells and of all cells a share is known, whatever rounding leaves of the noise.
-    lower = float(np.clip(low[0], inside.min(), inside.max()))
-    upper = float(np.clip(high[0], touched.min(), touched.max()))
+    lower = float(np.clip(np.min(lows), inside.min(), inside.max()))
+    upper = float(np.clip(np.max(highs), touched.min(), touched.max()))
     published = share_of(found.density, weights)
     return min(lower, published), max(upper, published)
 

@@ -16,7 +16,7 @@ itself may be what an end is short by, it goes up to half a part farther: all of
 has as much of the chance as an end may miss, nothing where it has half.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import sqrt
 from typing import NamedTuple
@@ -65,7 +65,6 @@ class Published(NamedTuple):
 class _Ways(NamedTuple):
     """A region's people by the ways its open parts can lie."""
 
-    reach: Reach
     people: float  # of the map
     of_all: float  # the variance of these
     noise: tuple[Inside, Inside, Inside]  # with none of the largest parts inside, all, and the mean
@@ -73,34 +72,44 @@ class _Ways(NamedTuple):
     likely: Array  # probabilities of these
     rounding: float  # people that a mean may be off by
     rest: float  # the variance of the other parts
-    half: float  # half of one of the largest parts, in people
 
-    def end(self, side: int) -> float:
-        """Return the share beyond which the truth seldom lies on a side."""
-        chance = (1 - self.reach.level) / 2
-        noisy, exact = (partial(self._error, side=side, noisy=each) for each in (True, False))
+    def end(self, side: int, reach: Reach, half: float) -> float:
+        """Return the share beyond which the truth seldom lies on a side; half a part in people."""
+        chance = _seldom(reach)
+        noisy, exact = (
+            partial(self._error, side=side, reach=reach, noisy=each) for each in (True, False)
+        )
         share = share_beyond(noisy, self.likely, chance, side)
         near = NEAR * sqrt(self._noise(share)) + self.rounding
         lump = float(self.likely[abs(self.means - share * self.people) <= near].sum()) / chance
-        farther = share + side * self.half / self.people * min(max(2 * lump - 1, 0.0), 1.0)
+        farther = share + side * half / self.people * min(max(2 * lump - 1, 0.0), 1.0)
         if chance_beyond(exact, self.likely, share, side) > chance:
             share = share_beyond(exact, self.likely, chance, side)
         return max(farther, share) if side > 0 else min(farther, share)
+
+    def is_within(self, share: float, side: int, reach: Reach, half: float) -> bool:
+        """Return whether that end is no farther than a share: found in far less time."""
+        nearer = share - side * half / self.people
+        noisy = partial(self._error, side=side, reach=reach, noisy=True)
+        exact = partial(self._error, side=side, reach=reach, noisy=False)
+        chances = ((noisy, nearer), (exact, share))
+        beyond = [chance_beyond(error, self.likely, at, side) for error, at in chances]
+        return max(beyond) <= _seldom(reach)
 
     def _noise(self, share: float) -> float:
         """Return the variance of what noise makes of a region's people, less a share of all."""
         of_ways = max(float((way.variance - 2 * share * way.with_all)[0]) for way in self.noise)
         return max(of_ways + share**2 * self.of_all, 0.0)
 
-    def _error(self, share: float, side: int, noisy: bool) -> tuple[Array, float]:
+    def _error(self, share: float, side: int, reach: Reach, noisy: bool) -> tuple[Array, float]:
         noise = np.array([self._noise(share)])
         variance = noise * noisy + self.rest
-        reached = self.reach.deviations(variance) * np.sqrt(variance)
+        reached = reach.deviations(variance) * np.sqrt(variance)
         # An estimate below 0 or above all people reaches inwards as if it were there.
         inwards = np.maximum(self.means, 0.0) if side > 0 else np.minimum(self.means, self.people)
-        farther = self.reach.beyond(noise) + self.rounding
+        farther = reach.beyond(noise) + self.rounding
         above = inwards - share * self.people + side * farther
-        return above, float(reached[0]) / (standard_errors(self.reach.level) or 1.0)
+        return above, float(reached[0]) / (standard_errors(reach.level) or 1.0)
 
 
 def published_of(fixed: Fixed, learned: bool = False) -> Published:
@@ -147,13 +156,15 @@ def parts_apart(
     fixed: Fixed,
     published: Published,
     weights: Array,
-    reach: Reach,
+    reaches: Sequence[Reach],
     together: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the ends of a region's share with each open part by itself, never beyond others."""
-    found = fixed.found
-    people, of_all = found.people, float(found.variances[0][0])
-    if people <= reach.people(of_all):
+    """Return the ends of a region's share with each open part by itself, never beyond others.
+
+    They are the farthest of these reaches, the last of which is of the highest level.
+    """
+    people, of_all = fixed.found.people, float(fixed.found.variances[0][0])
+    if people <= reaches[-1].people(of_all):
         return together
     every, crowded = published.people, published.crowded
     parts = np.concatenate(of_nodes(fixed, published.density * weights, np.add)) / every
@@ -165,44 +176,46 @@ def parts_apart(
     noise = _ways_to_lie(fixed, published, parts, largest)
     fewest, all_inside = (float(way.mean[0]) for way in noise[:2])
     rest = float(variances[ranked[: -len(largest)]].sum())
-    half = _of_one_part(every * crowded, parts, variances, reach) * people / 2
+
+    def ways(law: PartLaw) -> _Ways:
+        sums = sums_of(every[largest], law)
+        return _Ways(
+            people, of_all, noise,
+            means=fewest + sums.values * (all_inside - fewest),
+            likely=sums.probabilities,
+            rounding=sums.off * abs(all_inside - fewest),
+            rest=(rest + float(every[largest] ** 2 @ law.within)) * people**2,
+        )  # fmt: skip
+
+    inside, known = parts[largest], crowded[largest]
+    usual = ways(crowded_law(inside, known) if published.learned else all_or_none(inside))
+    share = share_of(fixed.found.density, weights)
 
     def end(side: int) -> float:
-        ends = []
-        for law in _laws(parts[largest], crowded[largest], published.learned, reach, side):
-            sums = sums_of(every[largest], law)
-            ways = _Ways(
-                reach, people, of_all, noise,
-                means=fewest + sums.values * (all_inside - fewest),
-                likely=sums.probabilities,
-                rounding=sums.off * abs(all_inside - fewest),
-                rest=(rest + float(every[largest] ** 2 @ law.within)) * people**2,
-                half=half,
-            )  # fmt: skip
-            ends.append(ways.end(side))
-        return max(ends) if side > 0 else min(ends)
+        farther = max if side > 0 else min
+        found = share
+        for reach in reversed(reaches):  # the farthest is most often that of the highest level
+            half = _of_one_part(every * crowded, parts, variances, reach) * people / 2
+            laws = [usual]
+            seldom = _seldom(reach)
+            if not published.learned and ((inside if side > 0 else 1 - inside) <= seldom).any():
+                laws.append(ways(farthest(inside, seldom, side)))
+            for law in laws:
+                if not law.is_within(found, side, reach, half):
+                    found = farther(found, law.end(side, reach, half))
+        return found
 
-    low, high = end(-1), end(1)
-    share = share_of(found.density, weights)
-    return max(together[0], min(low, share)), min(together[1], max(high, share))
+    return max(together[0], end(-1)), min(together[1], end(1))
 
 
-def _laws(
-    parts: Array, crowded: Array, learned: bool, reach: Reach, side: int
-) -> Iterator[PartLaw]:
-    """Return the laws that an end of a region is to hold, of its largest parts."""
-    if learned:
-        yield crowded_law(parts, crowded)
-        return
-    yield all_or_none(parts)
-    seldom = (1 - reach.level) / 2
-    if (parts < seldom if side > 0 else parts > 1 - seldom).any():
-        yield farthest(parts, seldom, side)
+def _seldom(reach: Reach) -> float:
+    """Return the chance that an end may miss."""
+    return (1 - reach.level) / 2
 
 
 def _of_one_part(every: Array, parts: Array, variances: Array, reach: Reach) -> float:
     """Return the share of a part, of those that vary most and may be inside as well as not."""
-    seldom = (1 - reach.level) / 4  # with such a chance a part is beyond the end, wherever that is
+    seldom = _seldom(reach) / 2  # with such a chance a part is beyond the end, wherever that is
     varying = np.where((parts > seldom) & (parts < 1 - seldom), variances, 0.0)
     return float(every @ varying) / float(varying.sum()) if varying.any() else 0.0
 

@@ -11,7 +11,7 @@ from scipy.stats import binom
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.interval import Interval, share_of
 from ldpspatial.estimation.intervals.level_regions import fixed_of, parts_together
-from ldpspatial.estimation.intervals.levels import _of_cells, level_intervals
+from ldpspatial.estimation.intervals.levels import OPEN_PARTS, _of_cells, level_intervals
 from ldpspatial.estimation.intervals.noise_reach import (
     fourth_of_levels,
     noise_deviations,
@@ -415,7 +415,7 @@ def test_what_is_open_leaves_all_of_the_error_to_the_end_where_people_are(corner
         levels += [NoisyLevel.unmeasured(1, np.arange(4))]
         levels += [NoisyLevel(2, np.arange(16), sums, 800.0)]
         found = combined(tree, levels)
-        lower, upper = parts_together(fixed_of(found), mask * 1.0, reach_of(found, 0.95))
+        lower, upper = parts_together(fixed_of(found), mask * 1.0, [reach_of(found, 0.95)])
         held += lower <= truth <= upper
     assert binom.ppf(1e-6, 2000, 0.95) <= held <= binom.ppf(1 - 1e-6, 2000, 0.95)
 
@@ -452,6 +452,33 @@ def test_a_cell_is_held_whether_noise_divides_its_node_or_not() -> None:
         held += lower[2, 2] <= truth[2, 2] <= upper[2, 2]
     assert 50 < stays < 150
     assert held >= binom.ppf(1e-6, 2000, 0.95)
+
+
+@pytest.mark.parametrize("open_parts", OPEN_PARTS)
+@pytest.mark.parametrize(
+    "release",
+    [CentralLevels(), CentralLevels("cells"), DistributedLevels()],
+    ids=["central", "central, cells", "distributed"],
+)
+def test_a_higher_level_ends_no_nearer_than_a_usual_one(release: Release, open_parts: str) -> None:
+    """With ends of each level by itself it did, for up to 3 times the width."""
+    rng = np.random.default_rng(14)
+    usual, more = (0.5, 0.8, 0.9, 0.95, 0.99), (0.6, 0.85, 0.93, 0.97, 0.999)
+    for people in (20, 60, 300, 3000, 20_000):
+        law = rng.dirichlet(np.full(64, rng.choice([0.1, 1, 100])))
+        users = cells_by_user(np.arange(people), rng.choice(64, people, p=law), (8, 8))
+        levels = release.release(users, 10 ** rng.uniform(-0.5, 0.9), rng).levels
+        assert levels is not None
+        sure = [level_intervals(levels, each, open_parts) for each in sorted(usual + more)]
+        cut = np.where(rng.random((8, 8)) < 0.3, rng.random((8, 8)), rng.random((8, 8)) < 0.5)
+        one_cell = np.eye(1, 64, rng.integers(64)).reshape(8, 8) * 0.25
+        for weights in (cut, one_cell, np.full((8, 8), 0.3)):
+            ends = np.array([each.bounds(weights) for each in sure])
+            for k, lower in enumerate(sure):
+                if lower.level in usual:
+                    assert ((ends[k:] - ends[k]) * [-1, 1] >= 0).all()
+                    assert all((each.lower <= lower.lower).all() for each in sure[k:])
+                    assert all((each.upper >= lower.upper).all() for each in sure[k:])
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, "x"])

@@ -27,11 +27,11 @@ Array = NDArray[np.float64]
 CELLS, FINE = 16, 8  # cells a side, and squares a side of each, where people are
 
 
-def law_of(amounts: Array, means: Array, crowded: Array | None, side: int) -> Array:
+def law_of(amounts: Array, means: Array, crowded: Array | None, side: int, seldom: float) -> Array:
     """Return the law of a sum of parts of amounts, over all of them, on a finer grid.
 
-    Parts are there in full or not at all; or, with ``side``, by the law whose quantile at .025 is
-    farthest; or by Beta's law where it is known how crowded people are.
+    Parts are there in full or not at all; or, with ``side``, by the law whose quantile at a chance
+    is farthest; or by Beta's law where it is known how crowded people are.
     """
     fine = 2**16
     product = np.ones(fine + 65, complex)
@@ -44,7 +44,7 @@ def law_of(amounts: Array, means: Array, crowded: Array | None, side: int) -> Ar
             law = np.diff(beta.cdf(edges, mean * many, (1 - mean) * many))
         else:
             there = mean if side >= 0 else 1 - mean
-            most = min(there / 0.025, 1.0) if side and crowded is None else 1.0
+            most = min(there / seldom, 1.0) if side and crowded is None else 1.0
             law[0], law[round(most * size)] = 1 - there / most, there / most
             law = law if side >= 0 else law[::-1]
         product *= np.fft.fft(law, len(product))
@@ -54,7 +54,7 @@ def law_of(amounts: Array, means: Array, crowded: Array | None, side: int) -> Ar
 
 def dense_ends(
     weights: Array, density: Array, parts: list[NDArray[np.bool_]], people: Array,
-    covariance: Array, fourth: list[float], crowded: Array | None,
+    covariance: Array, fourth: list[float], crowded: Array | None, level: float,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the ends of a share by one matrix and a law of the largest parts on a finer grid."""
     total = float(people.sum())
@@ -66,7 +66,8 @@ def dense_ends(
     ranked = [int(k) for k in np.argsort(within) if within[k] > 0]
     largest, others = ranked[-64:], ranked[:-64]
     rest = sum(within[k] for k in others)
-    lumps = within * ((inside > 0.0125) & (inside < 0.9875))
+    seldom = (1 - level) / 2
+    lumps = within * ((inside > seldom / 2) & (inside < 1 - seldom / 2))
     half = float(held * lumped @ lumps) / lumps.sum() / 2
     slopes = [inside.copy(), inside.copy(), inside]
     slopes[0][largest], slopes[1][largest] = 0, 1
@@ -81,34 +82,34 @@ def dense_ends(
 
     def chance_beyond(share: float, law: Array, side: int, noisy: bool) -> float:
         variance = noise(share) * noisy + rest
-        reach = noise_deviations(0.95, max(fourth) / variance) if variance else 0.0
+        reach = noise_deviations(level, max(fourth) / variance) if variance else 0.0
         inwards = np.maximum(means, 0.0) if side > 0 else np.minimum(means, total)
         off = side * (inwards - share * total)
-        deviation = reach * np.sqrt(variance) / norm.ppf(0.975)
+        deviation = reach * np.sqrt(variance) / norm.ppf(1 - seldom)
         return float(law @ (norm.cdf(off / deviation) if variance else off > 0))
 
     def end(law: Array, side: int) -> float:
         noisy, exact = (
-            bisected(partial(chance_beyond, law=law, side=side, noisy=each), side)
+            bisected(partial(chance_beyond, law=law, side=side, noisy=each), side, seldom)
             for each in (True, False)
         )
         near = abs(means - noisy * total) <= 2 * np.sqrt(noise(noisy))
-        noisy += side * half * np.clip(2 * law[near].sum() / 0.025 - 1, 0, 1)
+        noisy += side * half * np.clip(2 * law[near].sum() / seldom - 1, 0, 1)
         return side * max(side * noisy, side * exact)
 
     low, high = (
-        [end(law_of(held[largest], inside[largest], known, way), side) for way in (0, side)]
+        [end(law_of(held[largest], inside[largest], known, way, seldom), side) for way in (0, side)]
         for side in (-1, 1)
     )
     return min(low), max(high)
 
 
-def bisected(chance_beyond: Callable[[float], float], side: int) -> float:
-    """Return the share beyond which there is .025 of the chance."""
+def bisected(chance_beyond: Callable[[float], float], side: int, seldom: float) -> float:
+    """Return the share beyond which there is no more than this chance."""
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
-        if (chance_beyond(middle) > 0.025) == (side > 0):
+        if (chance_beyond(middle) > seldom) == (side > 0):
             low = middle
         else:
             high = middle
@@ -164,9 +165,12 @@ def test_ends_are_those_of_a_dense_covariance_and_all_ways_to_lie(
     widths = np.zeros(2)
     for _ in range(3):
         weights = np.where(rng.random(shape) < 0.3, rng.random(shape), rng.random(shape) < 0.5)
-        low, high = dense_ends(
-            weights, found.density, parts, people, covariance, fourth_of_levels(found), crowded
-        )
+        fourth = fourth_of_levels(found)
+        of_levels = [
+            dense_ends(weights, found.density, parts, people, covariance, fourth, crowded, level)
+            for level in (0.5, 0.8, 0.9, 0.95)
+        ]
+        low, high = min(ends[0] for ends in of_levels), max(ends[1] for ends in of_levels)
         widest = together.bounds(weights)
         share = float((weights * found.density).sum())
         expected = max(widest[0], min(low, share)), min(widest[1], max(high, share))
