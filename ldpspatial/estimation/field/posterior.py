@@ -35,6 +35,7 @@ MOST_TURNS, TURNED = 12, 1_500  # times that chains may go on, and times the wav
 FEW = 500  # waves, up to which the scales of chains that go on are fitted anew
 SHORT = 0.04  # step of a chain, below which it mixes slowly
 ANEW = 12  # trajectories until chains that go on anew settle, and of half their visits
+WORSE = 0.5  # times the length of steps, at which other coordinates are left again
 STACK = 2_000_000  # cells of maps that are looked at together
 
 
@@ -256,9 +257,9 @@ def _walked(
     chains = Chains(centred, starts, Whitening(centred, starts[[0, -1]]), rng)
     chains.adapt(effort.stages, effort.stage, told)
     half = effort.visits // 2
-    may_be_anew = effort.anew > 0 and prior.size > FEW
+    may_be_anew = effort.anew > 0 and (prior.size > FEW or prior.windows > 1)
     if may_be_anew and chains.length < SHORT:
-        return _anew(chains, effort, told)
+        return _anew(chains, [], effort, told)
     visits = [chains.visit(half, told), chains.visit(half, told)]
     turns = effort.turns(prior)
     for turn in range(1 + turns):
@@ -267,25 +268,36 @@ def _walked(
         if turn == turns or _verdict(samples, mixing(samples)) == CONVERGED:
             break
         if may_be_anew:
-            return _anew(chains, effort, told)
+            return _anew(chains, visits, effort, told)
         if prior.size <= FEW:  # steps may be too long where chains are by now
             chains.adapt(2, effort.stage, told)
         visits.append(chains.visit(half, told))
     return samples
 
 
-def _anew(chains: Chains, effort: Effort, told: Told) -> Samples:
+def _anew(chains: Chains, before: list[Samples], effort: Effort, told: Told) -> Samples:
     """Return what chains visit in coordinates made for where they are.
 
     Where the first ones are is on the way still, and made others; and again, as long as they do not
-    agree.
+    agree. They go on as before where that makes their steps short: of many windows unlike in size
+    scales by cell say less than those by wave.
     """
+    visits: list[Samples] = []
+    better = True
     for turn in range(effort.anew):
-        chains = chains.anew(effort.chains_anew)
-        chains.settle(ANEW, told)
-        samples = chains.visit(2 * ANEW if turn else ANEW, told)
+        if better:
+            fresh = chains.anew(effort.chains_anew)
+            fresh.settle(ANEW, told)
+            better = fresh.length > WORSE * chains.length
+            chains, visits = (fresh, visits) if better else (chains, visits or before)
+        visits = [*visits, chains.visit(2 * ANEW if turn else ANEW, told)]
+        samples = visits[-1]
         if turn and _verdict(samples, mixing(samples)) == CONVERGED:
             break
+        if len(visits) > 2:
+            samples = Samples.joined(visits[-((1 + len(visits)) // 2) :])
+            if _verdict(samples, mixing(samples)) == CONVERGED:
+                break
     return samples
 
 

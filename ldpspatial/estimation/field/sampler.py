@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ldpspatial.compiled import compiled
+from ldpspatial.estimation.field.memory import Fields, Memory
 from ldpspatial.estimation.field.model import FieldModel, State
 from ldpspatial.estimation.field.prior import HYPERS
 from ldpspatial.estimation.field.scales import ByCellAndWave, ByWave, told_by_wave
@@ -23,7 +24,8 @@ from ldpspatial.estimation.field.way import TOGETHER, Rings, Way
 Array = NDArray[np.float64]
 Told = Callable[[float], None]  # sees the mean log-likelihood after each trajectory
 
-DENSE_WAVES = 256
+DENSE_WAVES = 256  # of one window; twice as many of several, which reports entangle
+ROUNDED = 1e-4  # of a metric in numbers of half the length, at most
 JITTER = 0.3  # of the length of a step, so that no orbit closes on itself
 LEAPS = 14  # steps of a trajectory, at first
 ACCEPTANCE = 0.85
@@ -44,15 +46,13 @@ class Whitening:
         Where scales are averaged, and of the first and the last the metric.
     by : type
         Of the scales.
-    dense : int
-        Waves, by frequency, among which the metric is dense.
     """
 
     def __init__(
         self, model: FieldModel, points: Array, by: type[ByWave | ByCellAndWave] = ByWave,
-        dense: int = DENSE_WAVES,
     ):  # fmt: skip
         prior = model.prior
+        dense = DENSE_WAVES * min(prior.windows, 2)
         frequencies = np.broadcast_to(prior.squared_frequencies, prior.shape).ravel()
         waves = np.argsort(frequencies, kind="stable")[:dense]
         self._kept = np.append(waves, prior.size - HYPERS + np.arange(HYPERS))
@@ -68,7 +68,7 @@ class Whitening:
         ends = points[[0, -1]].astype(np.float32)  # opposite ones at first
         for point in ends:
             metric += self._information(rough, rough.at(point[None]), units) / len(ends)
-        lower = linalg.cholesky(metric, lower=True)
+        lower = _root_of(metric)
         self._lower = lower
         self._inverse = linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
         self._stretch = np.ones(prior.size)
@@ -116,6 +116,17 @@ class Whitening:
         """
         fitted = (white.var(0) / np.maximum(gradients.var(0), 1e-12)) ** 0.25
         self._stretch = self._stretch * np.clip(fitted, 0.5, MOST_STRETCH)
+
+
+def _root_of(metric: Array) -> Array:
+    """Return a Cholesky factor of a metric, or of one next to it."""
+    try:
+        return np.asarray(linalg.cholesky(metric, lower=True))
+    except (
+        linalg.LinAlgError
+    ):  # of waves that are entangled closely, rounding may leave less than 0
+        lifted = metric + ROUNDED * np.diag(metric.diagonal())
+        return np.asarray(linalg.cholesky(lifted, lower=True))
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,8 @@ class Chains:
         self._whitening = whitening
         self._rng = rng
         self._rings = Rings(model.prior, np.float64) if redraws else None
+        self._memory = Memory(model) if model.prior.windows > 1 else None
+        self._redraws = self._rings is not None or self._memory is not None
         self._leaps = LEAPS
         self._origin = starts.mean(0)
         self._log_length = np.log(length)
@@ -266,21 +279,26 @@ class Chains:
         self._white = self._whitening.white(self._points - self._origin)
         self._gradient = self._pull(self._white)
 
-    def _redraw(self, rings: Rings) -> None:
-        """Draw the unknowns given the field: maps stay, their coordinates do not."""
+    def _redraw(self) -> None:
+        """Draw unknowns given the field, and the memory given maps that are known."""
         prior = self._model.prior
         hypers = self._points[:, -HYPERS:]
         amplitude = prior.spectrum(hypers).amplitude
         waves = amplitude * self._points[:, :-HYPERS].reshape(amplitude.shape)
-        hypers = redrawn(rings, waves, hypers, self._rng)
+        if self._rings is not None:
+            hypers = redrawn(self._rings, waves, hypers, self._rng)
+        if self._memory is not None:
+            fields = Fields(waves, hypers, self._density, self._fit)
+            fields = self._memory.redrawn(fields, self._rng)
+            waves, hypers, self._density, self._fit = fields
         self._points = prior.point_of(waves, hypers)
         self._energy = prior.spectrum(hypers).energy(self._points) - self._fit
         self._turned()
 
-    def _trajectory(self, rings: Rings | None = None) -> float:
-        """Go where one leads; draw unknowns before it, if their rings are given."""
-        if rings is not None:
-            self._redraw(rings)
+    def _trajectory(self, redraws: bool = False) -> float:
+        """Go where one leads; draw unknowns before it, if asked to."""
+        if redraws:
+            self._redraw()
         momentum = self._rng.standard_normal(self._white.shape)
         energy = self._energy + 0.5 * (momentum**2).sum(1)
         step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)
@@ -310,7 +328,7 @@ class Chains:
         hypers, densities, fits = [], [], []
         acceptance = 0.0
         for _ in range(trajectories):
-            acceptance += self._trajectory(self._rings) / trajectories
+            acceptance += self._trajectory(self._redraws) / trajectories
             hypers.append(self._points[:, -HYPERS:])
             densities.append(self._density)
             fits.append(self._fit)
