@@ -23,7 +23,7 @@ from ldpspatial.channels.playing import play
 from ldpspatial.planning.rehearsal import People
 
 # A small part of what the command takes by itself: minutes less.
-DEVICES = 1_000
+DEVICES = 1_200
 BROWSERS = 2
 WITH_FILES = 30
 SERIES = 500

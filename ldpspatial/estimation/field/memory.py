@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ldpspatial.estimation.field.model import FieldModel
-from ldpspatial.estimation.field.prior import FARTHEST, SPECTRAL
+from ldpspatial.estimation.field.prior import SPECTRAL
+from ldpspatial.estimation.field.way import Rings
 
 Array = NDArray[np.float64]
 
@@ -58,6 +59,7 @@ class Memory:
 
     def __init__(self, model: FieldModel):
         self._model = model
+        self._rings = Rings(model.prior, np.float64)
         ranked = np.argsort(-model.n.ravel(), kind="stable")  # most reports first
         self._windows = fft.idct(np.eye(len(ranked)), axis=0, norm="ortho")[ranked]
 
@@ -83,10 +85,8 @@ class Memory:
         maps = np.einsum("wj,sjxy->swxy", self._windows, fields.waves)  # of windows, ranked
         apart = maps.reshape(*maps.shape[:2], -1)
         known, others = apart[:, :kept], apart[:, kept:]
-        spread = np.sqrt(
-            model.prior.spectrum(hypers).variances()[:, 0] / self._tempo(hypers)[:, :1, None]
-        )
-        scaled = known / spread.reshape(len(maps), 1, -1)
+        by_ring, *_ = self._rings.spectrum(hypers)
+        scaled = known / np.exp(by_ring[0])[:, None, self._rings.of_wave]
         gain = 0.5 * (fields.hypers**2 - hypers**2).sum(1)
         before, after = (self._covariance(each) for each in (fields.hypers, hypers))
         for covariance, sign in ((before, -1), (after, 1)):
@@ -107,15 +107,10 @@ class Memory:
 
     def _covariance(self, hypers: Array) -> Array:
         """Return (S, W, W) covariances of the windows, ranked, over that in space."""
-        found: Array = np.einsum("wj,sj,vj->swv", self._windows, self._tempo(hypers), self._windows)
+        _, log_tempo, *_ = self._rings.spectrum(hypers)
+        variances = np.exp(2 * log_tempo)
+        found: Array = np.einsum("wj,sj,vj->swv", self._windows, variances, self._windows)
         return found
-
-    def _tempo(self, hypers: Array) -> Array:
-        """Return (S, W) variances of waves in time, over that in space."""
-        prior = self._model.prior
-        memory = prior.unknowns(np.clip(hypers, -FARTHEST, FARTHEST))[:, MEMORY]
-        log_tempo, _ = prior.in_time(memory[:, None, None, None])
-        return np.asarray(np.exp(2 * log_tempo[:, :, 0, 0]))
 
 
 def _given(covariance: Array, kept: int) -> tuple[Array, Array]:

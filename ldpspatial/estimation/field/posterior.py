@@ -263,8 +263,7 @@ def _walked(
     visits = [chains.visit(half, told), chains.visit(half, told)]
     turns = effort.turns(prior)
     for turn in range(1 + turns):
-        # Without what came before, the way there; of the rest the more, the longer they go on.
-        samples = Samples.joined(visits[-max(2, (1 + len(visits)) // 2) :])
+        samples = _later(visits)
         if turn == turns or _verdict(samples, mixing(samples)) == CONVERGED:
             break
         if may_be_anew:
@@ -289,16 +288,24 @@ def _anew(chains: Chains, before: list[Samples], effort: Effort, told: Told) -> 
             fresh = chains.anew(effort.chains_anew)
             fresh.settle(ANEW, told)
             better = fresh.length > WORSE * chains.length
-            chains, visits = (fresh, visits) if better else (chains, visits or before)
-        visits = [*visits, chains.visit(2 * ANEW if turn else ANEW, told)]
+            if better:
+                chains = fresh
+            elif not visits:  # these count: they were in the same coordinates
+                visits = [*before]
+        visits.append(chains.visit(2 * ANEW if turn else ANEW, told))
         samples = visits[-1]
         if turn and _verdict(samples, mixing(samples)) == CONVERGED:
             break
         if len(visits) > 2:
-            samples = Samples.joined(visits[-((1 + len(visits)) // 2) :])
+            samples = _later(visits)
             if _verdict(samples, mixing(samples)) == CONVERGED:
                 break
     return samples
+
+
+def _later(visits: list[Samples]) -> Samples:
+    """Return the later half of some visits, two at least: the first of many are on the way."""
+    return Samples.joined(visits[-max(2, (1 + len(visits)) // 2) :])
 
 
 def _start(density: Array, n: float, where: NDArray[np.bool_] | None) -> Array:

@@ -122,9 +122,8 @@ def _root_of(metric: Array) -> Array:
     """Return a Cholesky factor of a metric, or of one next to it."""
     try:
         return np.asarray(linalg.cholesky(metric, lower=True))
-    except (
-        linalg.LinAlgError
-    ):  # of waves that are entangled closely, rounding may leave less than 0
+    except linalg.LinAlgError:
+        # Of waves that are entangled closely rounding may leave less than 0.
         lifted = metric + ROUNDED * np.diag(metric.diagonal())
         return np.asarray(linalg.cholesky(lifted, lower=True))
 
@@ -185,7 +184,6 @@ class Chains:
         self._rng = rng
         self._rings = Rings(model.prior, np.float64) if redraws else None
         self._memory = Memory(model) if model.prior.windows > 1 else None
-        self._redraws = self._rings is not None or self._memory is not None
         self._leaps = LEAPS
         self._origin = starts.mean(0)
         self._log_length = np.log(length)
@@ -295,10 +293,8 @@ class Chains:
         self._energy = prior.spectrum(hypers).energy(self._points) - self._fit
         self._turned()
 
-    def _trajectory(self, redraws: bool = False) -> float:
-        """Go where one leads; draw unknowns before it, if asked to."""
-        if redraws:
-            self._redraw()
+    def _trajectory(self) -> float:
+        """Go where one leads."""
         momentum = self._rng.standard_normal(self._white.shape)
         energy = self._energy + 0.5 * (momentum**2).sum(1)
         step = np.exp(self._log_length) * self._rng.uniform(1 - JITTER, 1 + JITTER)
@@ -328,7 +324,9 @@ class Chains:
         hypers, densities, fits = [], [], []
         acceptance = 0.0
         for _ in range(trajectories):
-            acceptance += self._trajectory(self._redraws) / trajectories
+            if self._rings is not None or self._memory is not None:
+                self._redraw()
+            acceptance += self._trajectory() / trajectories
             hypers.append(self._points[:, -HYPERS:])
             densities.append(self._density)
             fits.append(self._fit)

@@ -35,6 +35,7 @@ from ldpspatial.estimation.intervals.level_regions import (
 from ldpspatial.estimation.intervals.noise_reach import Inside, Reach
 from ldpspatial.estimation.intervals.sum_law import (
     MOST,
+    Error,
     PartLaw,
     all_or_none,
     chance_beyond,
@@ -76,9 +77,7 @@ class _Ways(NamedTuple):
     def end(self, side: int, reach: Reach, half: float) -> float:
         """Return the share beyond which the truth seldom lies on a side; half a part in people."""
         chance = _seldom(reach)
-        noisy, exact = (
-            partial(self._error, side=side, reach=reach, noisy=each) for each in (True, False)
-        )
+        noisy, exact = self._errors(side, reach)
         share = share_beyond(noisy, self.likely, chance, side)
         near = NEAR * sqrt(self._noise(share)) + self.rounding
         lump = float(self.likely[abs(self.means - share * self.people) <= near].sum()) / chance
@@ -89,12 +88,17 @@ class _Ways(NamedTuple):
 
     def is_within(self, share: float, side: int, reach: Reach, half: float) -> bool:
         """Return whether that end is no farther than a share: found in far less time."""
+        noisy, exact = self._errors(side, reach)
         nearer = share - side * half / self.people
-        noisy = partial(self._error, side=side, reach=reach, noisy=True)
-        exact = partial(self._error, side=side, reach=reach, noisy=False)
-        chances = ((noisy, nearer), (exact, share))
-        beyond = [chance_beyond(error, self.likely, at, side) for error, at in chances]
+        beyond = [
+            chance_beyond(error, self.likely, at, side)
+            for error, at in ((noisy, nearer), (exact, share))
+        ]
         return max(beyond) <= _seldom(reach)
+
+    def _errors(self, side: int, reach: Reach) -> list[Error]:
+        """Return what the region's people may be off by: with noise, and without."""
+        return [partial(self._error, side=side, reach=reach, noisy=each) for each in (True, False)]
 
     def _noise(self, share: float) -> float:
         """Return the variance of what noise makes of a region's people, less a share of all."""

@@ -116,7 +116,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             *("openapi.json", "--url", f"http://127.0.0.1:{server.port}"),
             *("--header", f"Authorization: Bearer {token}"),
             *("--checks", "all", "--exclude-checks", LEFT_OUT),
-            *("--max-examples", "16", "--seed", "1", "--workers", "1", "--no-color"),
+            *("--max-examples", "25", "--seed", "1", "--workers", "1", "--no-color"),
             *("--request-timeout", "120", "--max-response-time", "100"),
             *("--suppress-health-check", "too_slow"),
         ]
