@@ -108,8 +108,9 @@ class Held:
 @click.option(
     "--users", cls=Selection, multiple=True, type=int, help="These numbers of users alone."
 )
-@click.option("--epsilon", "epsilons", cls=Selection, multiple=True, type=float, default=EPSILONS,
-              help="These alone.")  # fmt: skip
+@click.option(
+    "--epsilon", "epsilons", cls=Selection, multiple=True, type=float, help="These epsilons alone."
+)
 def level_intervals_study(
     setup: Setup,
     names: Sequence[str],
@@ -126,10 +127,11 @@ def level_intervals_study(
     """
     for epsilon in epsilons:
         positive("--epsilon", epsilon)
+    asked = epsilons or EPSILONS
     cases = [
         case
         for cells, maps, numbers in PARTS
-        for case in product(maps, (cells,), numbers, range(setup.repeats), [names], [epsilons])
+        for case in product(maps, (cells,), numbers, range(setup.repeats), [names], [asked])
         if (not sides or cells in sides) and (not users or case[2] in users)
     ]
     # The longest first, so that no process is left with one of them.
