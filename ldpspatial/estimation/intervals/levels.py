@@ -6,6 +6,8 @@ were not counted, what that adds to a variance is estimated from the map. How fa
 and ``parts_apart.py``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,7 +126,7 @@ def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
         # Of a node of several cells, all of its people may be in one of them, or none.
         all_of_it = ends_of(inside, people, of_all, reach, sides=1)[1]
         if not last and is_chosen(found, step):
-            surer = reach._replace(level=min(1 - (1 - reach.level) / 10, MOST_LEVEL))
+            surer = replace(reach, level=min(1 - (1 - reach.level) / 10, MOST_LEVEL))
             wide = np.ones(len(mean))
             if people > surer.people(of_all):
                 wide = ends_of(inside, people, of_all, surer, sides=1)[1]

@@ -14,7 +14,10 @@ person, and noise is 0 with probability .83. So an interval reaches half a step 
 and a whole step where noise may be other than 0 more often than the interval may err.
 """
 
-from math import log, sqrt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -29,13 +32,35 @@ Array = NDArray[np.float64]
 ONE_STEP = 1.1
 
 
-class Reach(NamedTuple):
-    """How far intervals reach."""
+@dataclass(frozen=True)
+class Reach:
+    """How far intervals reach: of one level, or of several, each of which has a row of its own.
 
-    level: float
-    step: float  # of the noise, in people
-    fourth: float  # excess kurtosis times variance that one sum's noise adds to an error, at most
-    of_all: float  # the same of the sum of all people, for an error that it adds to in full
+    Attributes
+    ----------
+    level : float or (k, 1) array
+    step : float
+        Of the noise, in people.
+    fourth : float
+        Excess kurtosis times variance that one sum's noise adds to an error, at most.
+    of_all : float
+        The same of the sum of all people, for an error that it adds to in full.
+    """
+
+    level: float | Array
+    step: float
+    fourth: float
+    of_all: float
+
+    @cached_property
+    def _two_sided(self) -> dict[int, float | Array]:
+        """The level at which an interval with both ends reaches as far as one with these sides."""
+        one = 2 * np.asarray(self.level) - 1
+        return {1: np.maximum(one, 0.0), 2: self.level}
+
+    @cached_property
+    def _laws(self) -> dict[int, "_Deviations"]:
+        return {sides: _law_of(level) for sides, level in self._two_sided.items()}
 
     def deviations(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
         """Return how many standard deviations are enough for an error of this variance.
@@ -53,11 +78,10 @@ class Reach(NamedTuple):
             On how many sides the error may be.
         """
         fourth = np.maximum(self.fourth, self.of_all * np.square(of_all))
-        excess = np.full(variance.shape, 3.0)
         # Of next to no variance the excess is infinite, and what deviations come to is bounded.
-        with np.errstate(over="ignore"):
-            np.divide(fourth, variance, out=excess, where=variance > 0)
-        return noise_deviations(self._two_sided(sides), excess)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            excess = np.where(variance > 0, fourth / variance, 3.0)
+            return self._laws[sides].of(excess)
 
     def beyond(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
         """Return how many people an interval reaches beyond deviations, for the noise's atoms.
@@ -67,18 +91,14 @@ class Reach(NamedTuple):
         its variance (Chebyshev), and above 0 with half of that.
         """
         reached = self.deviations(variance, of_all, sides) * np.sqrt(variance)
-        often = variance > (1 - self._two_sided(sides)) * self.step**2
+        often = variance > (1 - self._two_sided[sides]) * self.step**2
         far = np.maximum(np.where(often, ONE_STEP * self.step - reached, 0.0), self.step / 2)
         return np.where(variance > 0, far, 0.0)  # nothing is added to what is known exactly
 
-    def _two_sided(self, sides: int) -> float:
-        """Return the level at which an interval with both ends reaches as far."""
-        return self.level if sides == 2 else max(2 * self.level - 1, 0.0)
-
     def people(self, variance: float) -> float:
         """Return how many people an error of this variance may be, whatever its law."""
-        deviations = float(noise_deviations(self.level))
-        return deviations * sqrt(variance) + float(self.beyond(np.array([variance]))[0])
+        law = self._laws[2]
+        return float(law.most) * sqrt(variance) + float(self.beyond(np.array([variance]))[0])
 
 
 class Inside(NamedTuple):
@@ -95,6 +115,29 @@ def reach_of(found: LevelMap, level: float) -> Reach:
     return Reach(level, max(each.step for each in found.levels), max(below, default=0.0), of_all)
 
 
+def together(reaches: Sequence[Reach]) -> Reach:
+    """Return the reach of all levels, which lie in rows, of reaches on one map."""
+    return replace(reaches[0], level=np.array([[each.level] for each in reaches]))
+
+
+class _Deviations(NamedTuple):
+    """How many standard deviations an interval of a level reaches, by the excess of the error."""
+
+    least: float | Array  # of a normal law
+    most: float | Array  # of Laplace's
+    more: float | Array  # by one of the excess
+
+    def of(self, excess: Array) -> Array:
+        """Return how many for these."""
+        return np.minimum(np.maximum(self.least + excess * self.more, self.least), self.most)
+
+
+def _law_of(level: float | Array) -> _Deviations:
+    normal = np.vectorize(standard_errors)(level)
+    laplace = np.maximum(-np.log(1 - level) / sqrt(2), normal)
+    return _Deviations(normal, laplace, (normal**3 - 3 * normal) / 24)
+
+
 def noise_deviations(level: float, excess: ArrayLike = 3.0) -> Array:
     """Return how many standard deviations an interval reaches, by the excess kurtosis of the error.
 
@@ -107,11 +150,8 @@ def noise_deviations(level: float, excess: ArrayLike = 3.0) -> Array:
     >>> noise_deviations(0.95, [3.0, 0.0, 0.3]).round(3)
     array([2.118, 1.96 , 1.981])
     """
-    normal = standard_errors(level)
-    laplace = max(-log(1 - level) / sqrt(2), normal)
     with np.errstate(over="ignore"):
-        more = np.asarray(excess) * (normal**3 - 3 * normal) / 24
-    return np.clip(normal + more, normal, laplace)
+        return _law_of(level).of(np.asarray(excess))
 
 
 def fourth_of_levels(found: LevelMap) -> list[float]:

@@ -68,7 +68,8 @@ class _Ways(NamedTuple):
 
     people: float  # of the map
     of_all: float  # the variance of these
-    noise: tuple[Inside, Inside, Inside]  # with none of the largest parts inside, all, and the mean
+    # Variance, covariance with all people: with none of the largest parts inside, all, the mean.
+    noise: list[tuple[float, float]]
     means: Array  # people in the region, by what the largest parts come to
     likely: Array  # probabilities of these
     rounding: float  # people that a mean may be off by
@@ -102,7 +103,7 @@ class _Ways(NamedTuple):
 
     def _noise(self, share: float) -> float:
         """Return the variance of what noise makes of a region's people, less a share of all."""
-        of_ways = max(float((way.variance - 2 * share * way.with_all)[0]) for way in self.noise)
+        of_ways = max(variance - 2 * share * with_all for variance, with_all in self.noise)
         return max(of_ways + share**2 * self.of_all, 0.0)
 
     def _error(self, share: float, side: int, reach: Reach, noisy: bool) -> tuple[Array, float]:
@@ -113,7 +114,7 @@ class _Ways(NamedTuple):
         inwards = np.maximum(self.means, 0.0) if side > 0 else np.minimum(self.means, self.people)
         farther = reach.beyond(noise) + self.rounding
         above = inwards - share * self.people + side * farther
-        return above, float(reached[0]) / (standard_errors(reach.level) or 1.0)
+        return above, float(reached[0]) / (standard_errors(float(reach.level)) or 1.0)
 
 
 def published_of(fixed: Fixed, learned: bool = False) -> Published:
@@ -179,12 +180,13 @@ def parts_apart(
         return together
     noise = _ways_to_lie(fixed, published, parts, largest)
     fewest, all_inside = (float(way.mean[0]) for way in noise[:2])
+    of_noise = [(float(way.variance[0]), float(way.with_all[0])) for way in noise]
     rest = float(variances[ranked[: -len(largest)]].sum())
 
     def ways(law: PartLaw) -> _Ways:
         sums = sums_of(every[largest], law)
         return _Ways(
-            people, of_all, noise,
+            people, of_all, of_noise,
             means=fewest + sums.values * (all_inside - fewest),
             likely=sums.probabilities,
             rounding=sums.off * abs(all_inside - fewest),
@@ -214,7 +216,7 @@ def parts_apart(
 
 def _seldom(reach: Reach) -> float:
     """Return the chance that an end may miss."""
-    return (1 - reach.level) / 2
+    return (1 - float(reach.level)) / 2
 
 
 def _of_one_part(every: Array, parts: Array, variances: Array, reach: Reach) -> float:
