@@ -6,6 +6,7 @@ were not counted, what that adds to a variance is estimated from the map. How fa
 and ``parts_apart.py``.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from ldpspatial.estimation.intervals.level_regions import (
     is_chosen,
     parts_together,
 )
-from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, reach_of
+from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, reach_of, together
 from ldpspatial.estimation.intervals.parts_apart import parts_apart, published_of
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes
 from ldpspatial.validate import instance, number_in, one_of
@@ -86,7 +87,7 @@ def level_intervals(
     method = METHODS.get(one_of("open_parts", open_parts, OPEN_PARTS))
     levels = [each for each in USUAL_LEVELS if each < level]
     reaches = [reach_of(found, each) for each in (*levels, level)]
-    lowers, uppers = zip(*(_of_cells(found, reach) for reach in reaches), strict=True)
+    lower, upper = _of_cells(found, reaches)
     fixed = fixed_of(found)
     published = published_of(fixed, open_parts == "learned") if method else None
 
@@ -95,22 +96,22 @@ def level_intervals(
         return ends if published is None else parts_apart(fixed, published, weights, reaches, ends)
 
     density = found.density
-    lower, upper = np.minimum.reduce([density, *lowers]), np.maximum.reduce([density, *uppers])
     return Uncertainty(
-        level, "levels", lower, upper, density, bounds,
+        level, "levels", np.minimum(density, lower), np.maximum(density, upper), density, bounds,
         of_regions=method, _method_of=(lambda _: method) if method else None,
     )  # fmt: skip
 
 
-def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
-    """Return the ends of every cell's share."""
+def _of_cells(found: LevelMap, reaches: Sequence[Reach]) -> tuple[Array, Array]:
+    """Return the ends of every cell's share: the farthest of these reaches, the highest last."""
     tree = found.tree
     upper = np.ones(tree.shape)
     lower = np.zeros(tree.shape) if upper.size > 1 else upper.copy()  # one cell holds everybody
     people = found.people
     of_all = float(found.variances[0][0])
-    if people <= reach.people(of_all):
+    if people <= reaches[-1].people(of_all):
         return lower, upper
+    reach = together(reaches)
     mean, variance, with_all = found.sums[0], found.variances[0], found.variances[0]
     for step, level in enumerate(found.levels):
         last = step == len(found.children)
@@ -126,18 +127,13 @@ def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
         # Of a node of several cells, all of its people may be in one of them, or none.
         all_of_it = ends_of(inside, people, of_all, reach, sides=1)[1]
         if not last and is_chosen(found, step):
-            surer = replace(reach, level=min(1 - (1 - reach.level) / 10, MOST_LEVEL))
-            wide = np.ones(len(mean))
-            if people > surer.people(of_all):
-                wide = ends_of(inside, people, of_all, surer, sides=1)[1]
-            # A node with as many people as its end says would seldom be divided if its sum, with
-            # twice the reach, is still below what others stayed whole with.
-            error = np.where(np.isfinite(found.variances[step]), found.variances[step], 0.0)
-            noise = reach.deviations(error, sides=1) * np.sqrt(error)
-            is_near = level.sums + 2 * noise >= level.sums[~divided].max()
-            all_of_it = np.where(is_near, wide, all_of_it)
+            is_near = _is_near_divided(found, step, divided, reach)
+            all_of_it = np.where(is_near, _far(inside, people, of_all, reaches), all_of_it)
         single = areas == 1
-        ends = np.where(single, ends[0], 0.0), np.where(single, ends[1], all_of_it)
+        ends = (
+            np.where(single, ends[0], 0.0).min(0),
+            np.where(single, ends[1], all_of_it).max(0),
+        )
         for map_, values in zip((lower, upper), ends, strict=True):
             cells = tree.spread(level.level, level.nodes[~divided], values[~divided], np.nan)
             np.copyto(map_, cells, where=~np.isnan(cells))
@@ -145,3 +141,30 @@ def _of_cells(found: LevelMap, reach: Reach) -> tuple[Array, Array]:
             break
         mean, variance, with_all = given_above(found, step, divided, mean, variance, with_all)
     return lower, upper
+
+
+def _is_near_divided(
+    found: LevelMap, step: int, divided: NDArray[np.bool_], reach: Reach
+) -> NDArray[np.bool_]:
+    """Tell which nodes might have been divided, had the noise been another; a row for each level.
+
+    A node with as many people as its end says would seldom be divided if its sum, with twice the
+    reach, is still below what others stayed whole with.
+    """
+    sums = found.levels[step].sums
+    error = np.where(np.isfinite(found.variances[step]), found.variances[step], 0.0)
+    noise = reach.deviations(error, sides=1) * np.sqrt(error)
+    return np.asarray(sums + 2 * noise >= sums[~divided].max())
+
+
+def _far(inside: Inside, people: float, of_all: float, reaches: Sequence[Reach]) -> Array:
+    """Return the upper ends of nodes that are in error a tenth as often as of these levels."""
+    surer = [
+        replace(each, level=min(1 - (1 - float(each.level)) / 10, MOST_LEVEL)) for each in reaches
+    ]
+    far = np.ones((len(surer), len(inside.mean)))
+    known = [k for k, each in enumerate(surer) if people > each.people(of_all)]
+    if known:
+        reach = together([surer[k] for k in known])
+        far[known] = ends_of(inside, people, of_all, reach, sides=1)[1]
+    return far

@@ -277,7 +277,7 @@ def test_cells_of_few_people_or_none_are_held_as_often_as_others(fails: bool) ->
         levels.append(NoisyLevel(6, tree.numbers(6), sums, 100.0, per_person))
         found = combined(tree, levels)
         at = tree.positions(6, tree.numbers(6))
-        lower, upper = (ends.ravel()[at] for ends in _of_cells(found, reach_of(found, 0.95)))
+        lower, upper = (ends.ravel()[at] for ends in _of_cells(found, [reach_of(found, 0.95)]))
         inside = (lower <= truth / truth.sum()) & (truth / truth.sum() <= upper)
         held += inside.reshape(8, 512).sum(1)
     assert held.min() >= binom.ppf(1e-6 / 16, 5120, 0.95)
@@ -385,7 +385,7 @@ def test_atoms_are_held_as_often_as_a_higher_level_asks() -> None:
         levels.append(NoisyLevel(6, tree.numbers(6), sums, 10 * one, step=1.0))
         found = combined(tree, levels)
         at = tree.positions(6, tree.numbers(6))
-        lower, upper = (ends.ravel()[at] for ends in _of_cells(found, reach_of(found, 0.99)))
+        lower, upper = (ends.ravel()[at] for ends in _of_cells(found, [reach_of(found, 0.99)]))
         shares = truth / truth.sum()
         held += int(np.count_nonzero((lower <= shares) & (shares <= upper)))
         stepless += int(np.count_nonzero(noise[0] == noise[1]))
@@ -448,7 +448,7 @@ def test_a_cell_is_held_whether_noise_divides_its_node_or_not() -> None:
         levels = measure(tree, whole, 2, [8, 1], ask)
         found = combined(tree, levels)
         stays += tree.leaf_numbers(np.array([2 * 8 + 2]))[0] not in levels[-1].nodes
-        lower, upper = _of_cells(found, reach_of(found, 0.95))
+        lower, upper = _of_cells(found, [reach_of(found, 0.95)])
         held += lower[2, 2] <= truth[2, 2] <= upper[2, 2]
     assert 50 < stays < 150
     assert held >= binom.ppf(1e-6, 2000, 0.95)
