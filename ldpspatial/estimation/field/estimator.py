@@ -177,6 +177,10 @@ class Field(Estimator):
         the support from those that it holds. Others join them whose reports make that clearer, and
         those with too few reports to tell if most windows and most reports are such.
 
+        What this takes for granted: that all windows resemble each other alike. A small window that
+        does not, and whose reports are too few to tell, has the map and the intervals of its large
+        neighbours. Fit it alone where that may be so.
+
         Parameters
         ----------
         channel : Channel

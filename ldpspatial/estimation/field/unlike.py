@@ -8,9 +8,10 @@ under the mean of that map and the one from all windows is held against that und
 If that one is true the ratio is 1 in the mean, so it is r or more once in r times at most; and more
 rarely if the map was fitted to these reports.
 
-A false alarm makes a window's map and intervals those of its own reports. What is not noticed is a
-window of which half of the reports does not tell what is different to the other half: of 200 beside
-millions, for example.
+A false alarm makes a window's map and intervals those of its own reports, and no worse. What is not
+noticed is a window of which half of the reports does not tell what is different to the other half:
+of 200 beside millions, for example, or a fifth of the windows of some thousand of which half of the
+people are elsewhere. Its intervals are then those of its neighbours' people.
 """
 
 import numpy as np
@@ -22,7 +23,8 @@ from ldpspatial.estimation.field.stacks import LEAST
 
 Array = NDArray[np.float64]
 
-FALSE_ALARM = 1e-3
+# At most: of 3,000 windows whose people were those of the map 10 were taken for unlike it.
+FALSE_ALARM = 0.05
 
 
 def is_unlike(channel: Channel, counts: Array, density: Array, rng: np.random.Generator) -> bool:
