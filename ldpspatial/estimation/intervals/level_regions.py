@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.estimation.intervals.interval import share_of
-from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, together
+from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, in_rows
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes, gathered
 
 Array = NDArray[np.float64]
@@ -103,7 +103,7 @@ def parts_together(fixed: Fixed, weights: Array, reaches: Sequence[Reach]) -> tu
     noise = np.sqrt(np.max([fewest.variance, most.variance, open_.variance]))
     # Where sums decide what is divided, what the other end may err is left for that.
     sides = 1 if open_.mean[0] > FAR * noise and not fixed.chosen else 2
-    reach = together(reaches)
+    reach = in_rows(reaches)
     lows = ends_of(fewest, people, of_all, reach, fixed.empty, sides)[0]
     highs = ends_of(most, people, of_all, reach, fixed.empty, sides)[1]
     # Of no cells and of all cells a share is known, whatever rounding leaves of the noise.

@@ -19,7 +19,7 @@ from ldpspatial.estimation.intervals.level_regions import (
     is_chosen,
     parts_together,
 )
-from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, reach_of, together
+from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, in_rows, reach_of
 from ldpspatial.estimation.intervals.parts_apart import parts_apart, published_of
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes
 from ldpspatial.validate import instance, number_in, one_of
@@ -111,7 +111,7 @@ def _of_cells(found: LevelMap, reaches: Sequence[Reach]) -> tuple[Array, Array]:
     of_all = float(found.variances[0][0])
     if people <= reaches[-1].people(of_all):
         return lower, upper
-    reach = together(reaches)
+    reach = in_rows(reaches)
     mean, variance, with_all = found.sums[0], found.variances[0], found.variances[0]
     for step, level in enumerate(found.levels):
         last = step == len(found.children)
@@ -165,6 +165,6 @@ def _far(inside: Inside, people: float, of_all: float, reaches: Sequence[Reach])
     far = np.ones((len(surer), len(inside.mean)))
     known = [k for k, each in enumerate(surer) if people > each.people(of_all)]
     if known:
-        reach = together([surer[k] for k in known])
+        reach = in_rows([surer[k] for k in known])
         far[known] = ends_of(inside, people, of_all, reach, sides=1)[1]
     return far

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 # Steps: what noise is beside it in a cell's least squares makes one step of noise a little more.
 ONE_STEP = 1.1
+LAPLACE = 3.0  # excess kurtosis of its law
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Reach:
         fourth = np.maximum(self.fourth, self.of_all * np.square(of_all))
         # Of next to no variance the excess is infinite, and what deviations come to is bounded.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            excess = np.where(variance > 0, fourth / variance, 3.0)
+            excess = np.where(variance > 0, fourth / variance, LAPLACE)
             return self._laws[sides].of(excess)
 
     def beyond(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
@@ -97,8 +98,8 @@ class Reach:
 
     def people(self, variance: float) -> float:
         """Return how many people an error of this variance may be, whatever its law."""
-        law = self._laws[2]
-        return float(law.most) * sqrt(variance) + float(self.beyond(np.array([variance]))[0])
+        deviations = float(self._laws[2].of(np.array(LAPLACE)))
+        return deviations * sqrt(variance) + float(self.beyond(np.array([variance]))[0])
 
 
 class Inside(NamedTuple):
@@ -115,7 +116,7 @@ def reach_of(found: LevelMap, level: float) -> Reach:
     return Reach(level, max(each.step for each in found.levels), max(below, default=0.0), of_all)
 
 
-def together(reaches: Sequence[Reach]) -> Reach:
+def in_rows(reaches: Sequence[Reach]) -> Reach:
     """Return the reach of all levels, which lie in rows, of reaches on one map."""
     return replace(reaches[0], level=np.array([[each.level] for each in reaches]))
 
@@ -138,7 +139,7 @@ def _law_of(level: float | Array) -> _Deviations:
     return _Deviations(normal, laplace, (normal**3 - 3 * normal) / 24)
 
 
-def noise_deviations(level: float, excess: ArrayLike = 3.0) -> Array:
+def noise_deviations(level: float, excess: ArrayLike = LAPLACE) -> Array:
     """Return how many standard deviations an interval reaches, by the excess kurtosis of the error.
 
     Enough for one Laplace variable, whose excess is 3, and for sums of any such: at level .95 what

@@ -13,7 +13,9 @@ from ldpspatial.estimation.intervals.interval import Interval, share_of
 from ldpspatial.estimation.intervals.level_regions import fixed_of, parts_together
 from ldpspatial.estimation.intervals.levels import OPEN_PARTS, _of_cells, level_intervals
 from ldpspatial.estimation.intervals.noise_reach import (
+    Reach,
     fourth_of_levels,
+    in_rows,
     noise_deviations,
     reach_of,
 )
@@ -489,3 +491,19 @@ def test_bad_levels_are_refused(level: float) -> None:
         level_intervals(found, level)
     with pytest.raises(InputError, match="found must be a LevelMap"):
         level_intervals(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+def test_the_reaches_of_several_levels_are_those_of_each(sides: int) -> None:
+    """And people are what one error of any law may be off by: at .93 that is not Laplace's end."""
+    variances = np.array([0.0, 1e-300, 0.01, 1.0, 40.0, 1e9])
+    reaches = [Reach(level, 1.5, 3.0, 0.7) for level in (0.3, 0.5, 0.93, 0.95, 1 - 1e-12)]
+    joint = in_rows(reaches)
+    for name in ("deviations", "beyond"):
+        rows = getattr(joint, name)(variances, 0.5, sides)
+        for row, each in zip(rows, reaches, strict=True):
+            np.testing.assert_array_equal(row, getattr(each, name)(variances, 0.5, sides))
+    for each in reaches:
+        beyond = float(each.beyond(np.array([40.0]))[0])
+        expected = float(noise_deviations(float(each.level))) * np.sqrt(40.0) + beyond
+        assert each.people(40.0) == pytest.approx(expected, rel=1e-12)
