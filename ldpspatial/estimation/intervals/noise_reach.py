@@ -96,6 +96,25 @@ class Reach:
         far = np.maximum(np.where(often, ONE_STEP * self.step - reached, 0.0), self.step / 2)
         return np.where(variance > 0, far, 0.0)  # nothing is added to what is known exactly
 
+    @cached_property
+    def _of_one(self) -> tuple[float, float, float]:
+        least, most, more = map(float, self._laws[2])
+        return least, most, more
+
+    def deviations_of_one(self, variance: float) -> float:
+        """Return `deviations` of one error, for searches: in far less time than of an array."""
+        least, most, more = self._of_one
+        excess = max(self.fourth, self.of_all) / variance if variance > 0 else LAPLACE
+        return min(max(least + excess * more, least), most)
+
+    def beyond_of_one(self, variance: float) -> float:
+        """Return `beyond` of one error."""
+        if variance <= 0:
+            return 0.0
+        often = variance > (1 - self.level) * self.step**2
+        reached = self.deviations_of_one(variance) * sqrt(variance)
+        return max(ONE_STEP * self.step - reached if often else 0.0, self.step / 2)
+
     def people(self, variance: float) -> float:
         """Return how many people an error of this variance may be, whatever its law."""
         deviations = float(self._laws[2].of(np.array(LAPLACE)))

@@ -99,22 +99,23 @@ class _Ways(NamedTuple):
 
     def _errors(self, side: int, reach: Reach) -> list[Error]:
         """Return what the region's people may be off by: with noise, and without."""
-        return [partial(self._error, side=side, reach=reach, noisy=each) for each in (True, False)]
+        # An estimate below 0 or above all people reaches inwards as if it were there.
+        inwards = np.maximum(self.means, 0.0) if side > 0 else np.minimum(self.means, self.people)
+        of_normal = standard_errors(float(reach.level)) or 1.0
+
+        def error(share: float, noisy: bool) -> tuple[Array, float]:
+            noise = self._noise(share)
+            variance = noise * noisy + self.rest
+            reached = reach.deviations_of_one(variance) * sqrt(variance)
+            farther = reach.beyond_of_one(noise) + self.rounding
+            return inwards + (side * farther - share * self.people), reached / of_normal
+
+        return [partial(error, noisy=each) for each in (True, False)]
 
     def _noise(self, share: float) -> float:
         """Return the variance of what noise makes of a region's people, less a share of all."""
         of_ways = max(variance - 2 * share * with_all for variance, with_all in self.noise)
         return max(of_ways + share**2 * self.of_all, 0.0)
-
-    def _error(self, share: float, side: int, reach: Reach, noisy: bool) -> tuple[Array, float]:
-        noise = np.array([self._noise(share)])
-        variance = noise * noisy + self.rest
-        reached = reach.deviations(variance) * np.sqrt(variance)
-        # An estimate below 0 or above all people reaches inwards as if it were there.
-        inwards = np.maximum(self.means, 0.0) if side > 0 else np.minimum(self.means, self.people)
-        farther = reach.beyond(noise) + self.rounding
-        above = inwards - share * self.people + side * farther
-        return above, float(reached[0]) / (standard_errors(float(reach.level)) or 1.0)
 
 
 def published_of(fixed: Fixed, learned: bool = False) -> Published:

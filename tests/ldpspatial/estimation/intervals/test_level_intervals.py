@@ -507,3 +507,14 @@ def test_the_reaches_of_several_levels_are_those_of_each(sides: int) -> None:
         beyond = float(each.beyond(np.array([40.0]))[0])
         expected = float(noise_deviations(float(each.level))) * np.sqrt(40.0) + beyond
         assert each.people(40.0) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("fourth", [0.0, 3.0])
+@pytest.mark.parametrize("level", [0.02, 0.5, 0.83, 0.95, 1 - 1e-12])
+def test_the_reach_of_one_error_is_that_of_an_array(level: float, fourth: float) -> None:
+    reach = Reach(level, 1.5, fourth, 0.7)
+    variances = np.array([0.0, 1e-310, 0.01, 0.3, 1.0, 40.0, 1e9, 1e300])
+    for name in ("deviations", "beyond"):
+        expected = getattr(reach, name)(variances)
+        found = [getattr(reach, f"{name}_of_one")(each) for each in variances.tolist()]
+        np.testing.assert_array_equal(found, expected)
