@@ -12,6 +12,7 @@ from experiments.papers.heatmaps.commands import COMMANDS as HEATMAPS
 from experiments.papers.trajectories.commands import COMMANDS as TRAJECTORIES
 from experiments.rounds.command import play_rounds
 from experiments.studies.accuracy import accuracy
+from experiments.studies.asked_once import asked_once
 from experiments.studies.attack_power import attack_power
 from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
@@ -53,6 +54,7 @@ def main() -> None:
 
 OWN = (
     accuracy,
+    asked_once,
     attack_power,
     attacks,
     authors,

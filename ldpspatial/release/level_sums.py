@@ -43,8 +43,10 @@ from ldpspatial.places.quadtree import Quadtree
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Ask = Callable[[int, Ints, int], NoisyLevel]  # level, nodes and millionths -> what was measured
+# Level, nodes and millionths of epsilon, or number of people -> what was measured.
+Ask = Callable[[int, Ints, int], NoisyLevel]
 Aim = Literal["distance", "cells"]
+Asked = Literal["every round", "once"]
 
 PER_NODE = 9.0
 FEW = 700.0
@@ -128,7 +130,13 @@ def budget_parts(micro: int, levels: int) -> list[int]:
 
 
 def measure(
-    tree: Quadtree, whole: NoisyLevel, first: int, parts: Sequence[int], ask: Ask, wide: int = 0
+    tree: Quadtree,
+    whole: NoisyLevel,
+    first: int,
+    parts: Sequence[int],
+    ask: Ask,
+    wide: int = 0,
+    asked: Asked = "every round",
 ) -> list[NoisyLevel]:
     """Ask level after level.
 
@@ -140,10 +148,12 @@ def measure(
     first : int
         First level to ask.
     parts : sequence of int
-        Millionths for this level and those below it.
+        Millionths for this level and those below it, or people who are asked on that level alone.
     ask : callable
     wide : int
-        Millionths for all nodes of level ``LEAST``, above the first one, 0 to ask none.
+        The same for all nodes of level ``LEAST``, above the first one, 0 to ask none.
+    asked : {"every round", "once"}
+        Whether parts are of epsilon or of people.
 
     Returns
     -------
@@ -158,18 +168,19 @@ def measure(
     left = sum(parts)
     for level, part in enumerate(parts, start=first):
         # Where nothing is left to divide, what remains makes this level surer.
-        asked = ask(level, nodes, part)
+        seen = ask(level, nodes, part)
         left -= part
-        found.append(asked)
+        found.append(seen)
         if not left:
             break
-        # The noise of a sum is in inverse proportion to its epsilon.
-        deviation = sqrt(asked.variance) * part / parts[level - first + 1]
-        crowded = nodes_to_divide(asked, deviation)
+        # The noise of a sum is in inverse proportion to its epsilon; of people, its variance is.
+        more = part / parts[level - first + 1]
+        deviation = sqrt(seen.variance) * (sqrt(more) if asked == "once" else more)
+        crowded = nodes_to_divide(seen, deviation)
         if crowded is None:
-            found[-1] = averaged(asked, ask(level, asked.nodes, left))
+            found[-1] = averaged(seen, ask(level, seen.nodes, left))
             break
-        nodes = tree.numbers_below(level + 1, asked.nodes[crowded])
+        nodes = tree.numbers_below(level + 1, seen.nodes[crowded])
     return found
 
 

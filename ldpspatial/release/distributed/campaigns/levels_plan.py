@@ -60,7 +60,8 @@ class LevelsPlan(CampaignPlan):
     campaign, people, tolerated
         As of `CampaignPlan`.
     levels : DistributedLevels
-        With the cohort of its class: that of the campaign takes its place.
+        With the cohort of its class: that of the campaign takes its place. Whatever its ``asked``
+        says, each person has one round.
 
     Raises
     ------

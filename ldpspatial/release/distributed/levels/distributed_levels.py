@@ -1,6 +1,6 @@
 """The recommended distributed release: secure sums on the levels of a quadtree, least squares."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import ClassVar, get_args
 
@@ -11,13 +11,19 @@ from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.estimation.levels.learned_counts import MOSTLY_NONE
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
+from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import NoisySum
-from ldpspatial.release.level_sums import Aim, measure, of_wide_areas, planned
+from ldpspatial.release.level_sums import Aim, Asked, measure, of_wide_areas, planned
 from ldpspatial.validate import MICRO, one_of
+
+ONE_ROUND = (
+    "each user is asked in one round, in one shard of it; who is asked when does not depend on the "
+    "data, and is public"
+)
 
 
 @dataclass(frozen=True)
@@ -26,8 +32,8 @@ class DistributedLevels(OneVisit):
 
     As :class:`ldpspatial.release.central.CentralLevels`, over sums that a server sees of shards of
     clients. How many clients there are is public, so nothing is spent on their number. A round a
-    level, or two of the last one; each client answers every round by the node that it is in, or by
-    zeros where that node is not asked for.
+    level, or two of the last one; a client answers by the node that it is in, or by zeros where
+    that node is not asked for.
 
     Where clients fail, in each round others are summed up. As long as who fails does not depend on
     where they are, and is drawn afresh in each round, a sum over f of the clients errs by a
@@ -41,6 +47,11 @@ class DistributedLevels(OneVisit):
         noise of all of them together.
     aim : {"distance", "cells"}
         What the map is for, as there. "cells" is one round, as long as there are cells.
+    asked : {"every round", "once"}
+        Every client answers every round, at parts of epsilon, or rounds ask disjoint cohorts, each
+        client once at all of epsilon, as rounds on devices do (:mod:`.campaigns.levels_plan`).
+        Parts of epsilon have more noise than parts of the people where these are several shards; a
+        part of the people is left to chance, which is more than the noise where epsilon is large.
 
     Raises
     ------
@@ -59,10 +70,19 @@ class DistributedLevels(OneVisit):
     name: ClassVar[str] = "distributed-levels"
 
     aim: Aim = "distance"
+    asked: Asked = "every round"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("aim", self.aim, get_args(Aim))
+        one_of("asked", self.asked, get_args(Asked))
+
+    def claim_of(self, epsilon: float, clients: int | None) -> PrivacyClaim:
+        """Return the claim of a run with so many clients, where that is known."""
+        if self.asked == "every round":
+            return super().claim_of(epsilon, clients)
+        claim = super().claim_of(epsilon, None)
+        return replace(claim, conditions=(*claim.conditions, ONE_ROUND))
 
     def publish(
         self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
@@ -71,34 +91,43 @@ class DistributedLevels(OneVisit):
         tree = Quadtree(users.shape, even=True)
         leaves = tree.leaf_numbers(cells)
         clients = len(cells)
+        micro = Budget(epsilon).pay_all()
+        once = self.asked == "once"
+        # Who is asked when is drawn, and so says nothing of anybody's place.
+        waiting = rng.permutation(clients) if once else np.arange(clients)
         survivors: list[int] = []
 
-        def ask(level: int, nodes: Ints, micro: int) -> NoisyLevel:
-            # A client is in one node of a level at most, so the epsilons of the rounds add up.
-            inside = leaves >> 2 * (tree.depth - level)
-            seen = self.cohort.sum(answers(inside, nodes), micro / MICRO, 1, rng)
+        def ask(level: int, nodes: Ints, part: int) -> NoisyLevel:
+            nonlocal waiting
+            who, waiting = (waiting[:part], waiting[part:]) if once else (waiting, waiting)
+            # A client is in one node of a level at most, so the epsilons of its rounds add up.
+            inside = leaves[who] >> 2 * (tree.depth - level)
+            spent = (micro if once else part) / MICRO
+            seen = self.cohort.sum(answers(inside, nodes), spent, 1, rng)
             survivors.append(seen.survivors)
-            return noisy_level(level, nodes, seen, clients, micro / MICRO)
+            return noisy_level(level, nodes, seen, clients, spent)
 
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
-        budget = Budget(epsilon)
-        micro = budget.pay_all()
         levels = [whole]
         if tree.depth:
             # None where so many fail that every sum is withheld.
             noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
-            first, parts = planned(sqrt(2) * clients / noise, micro, tree.depth, self.aim)
+            per_noise = sqrt(2) * clients / noise
+            first, parts = planned(per_noise, clients if once else micro, tree.depth, self.aim)
             wide = 0
             if self.aim == "distance" and asks_wide_areas(noise):
                 wide = of_wide_areas(first, parts, tree.depth)
-            levels = measure(tree, whole, first, [parts[0] - wide, *parts[1:]], ask, wide)
+            parts[0] -= wide
+            levels = measure(tree, whole, first, parts, ask, wide, self.asked)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
+        lengths = [len(level.nodes) for level in asked]
         facts = {
-            "vector_length": sum(len(level.nodes) for level in asked),
+            # Of all that a client sends.
+            "vector_length": max(lengths, default=0) if once else sum(lengths),
             "rounds": len(survivors),
             "level": asked[-1].level if asked else 0,
-            "survivors": min(survivors, default=clients),
+            "survivors": sum(survivors) if once else min(survivors, default=clients),
         }
         return Published(found.density, micro / MICRO, facts, found)
 
