@@ -91,7 +91,7 @@ def play(setup: Setup, case: Case) -> list[Errors]:
 
 
 def table(errors: list[Errors]) -> str:
-    """Return the geometric mean over places of one way over the other, and the worst."""
+    """Return the geometric mean over places of one way over the other, its error, and the worst."""
     ratios: dict[tuple[int, float], list[float]] = {}
     for each in errors:
         at = each.case.users, each.case.epsilon
@@ -99,7 +99,12 @@ def table(errors: list[Errors]) -> str:
     epsilons = sorted({epsilon for _, epsilon in ratios})
     rows = []
     for size in sorted({users for users, _ in ratios}):
-        of_size = [ratios[size, epsilon] for epsilon in epsilons]
-        cells = [f"{np.exp(np.log(some).mean()):.2f} ({max(some):.2f})" for some in of_size]
-        rows.append((f"{size:,}", *cells))
+        rows.append((f"{size:,}", *(_cell(ratios[size, epsilon]) for epsilon in epsilons)))
     return markdown(("users", *(f"eps {epsilon:g}" for epsilon in epsilons)), rows)
+
+
+def _cell(ratios: list[float]) -> str:
+    logs = np.log(ratios)
+    mean = float(np.exp(logs.mean()))
+    error = mean * logs.std(ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.nan
+    return f"{mean:.2f} ± {error:.2f} ({max(ratios):.2f})"

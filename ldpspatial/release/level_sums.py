@@ -31,6 +31,7 @@ The numbers were set on six cities (docs/experiments/levels.md).
 
 from collections.abc import Callable, Sequence
 from math import log, sqrt
+from operator import truediv
 from typing import Literal
 
 import numpy as np
@@ -136,7 +137,7 @@ def measure(
     parts: Sequence[int],
     ask: Ask,
     wide: int = 0,
-    asked: Asked = "every round",
+    noisier: Callable[[int, int], float] = truediv,
 ) -> list[NoisyLevel]:
     """Ask level after level.
 
@@ -152,8 +153,9 @@ def measure(
     ask : callable
     wide : int
         The same for all nodes of level ``LEAST``, above the first one, 0 to ask none.
-    asked : {"every round", "once"}
-        Whether parts are of epsilon or of people.
+    noisier : callable
+        Of two parts, how many times the noise of a sum by the first is that of one by the second,
+        both in all people. In inverse proportion to epsilon.
 
     Returns
     -------
@@ -173,9 +175,7 @@ def measure(
         found.append(seen)
         if not left:
             break
-        # The noise of a sum is in inverse proportion to its epsilon; of people, its variance is.
-        more = part / parts[level - first + 1]
-        deviation = sqrt(seen.variance) * (sqrt(more) if asked == "once" else more)
+        deviation = sqrt(seen.variance) * noisier(part, parts[level - first + 1])
         crowded = nodes_to_divide(seen, deviation)
         if crowded is None:
             found[-1] = averaged(seen, ask(level, seen.nodes, left))
@@ -205,7 +205,8 @@ def averaged(one: NoisyLevel, other: NoisyLevel) -> NoisyLevel:
         return one if one.variance < other.variance else other
     share = one.variance / (one.variance + other.variance)
     sums = (1 - share) * one.sums + share * other.sums
-    # Who is counted is drawn afresh for either: these errors are independent as well.
+    # Who is counted is drawn afresh for either, and these errors are independent as well. Of
+    # disjoint cohorts less is left than that: who is missed by one is counted by the other.
     per_person = (1 - share) ** 2 * one.per_person + share**2 * other.per_person
     return NoisyLevel(
         one.level,

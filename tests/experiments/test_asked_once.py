@@ -27,9 +27,9 @@ def test_the_command_resumes_and_has_a_line_for_each_number_of_users(
     assert [line for line in again.output.splitlines() if line.startswith("|")] == lines
 
 
-def test_ratios_are_means_over_places_and_the_worst() -> None:
+def test_ratios_are_means_over_places_with_their_error_and_the_worst() -> None:
     errors = [
         study.Errors(study.Case(name, 10, 1.0), once, 2.0)
         for name, once in (("a", 1.0), ("b", 4.0))
     ]
-    assert study.table(errors).splitlines()[-1] == "| 10 | 1.00 (2.00) |"
+    assert study.table(errors).splitlines()[-1] == "| 10 | 1.00 ± 0.69 (2.00) |"

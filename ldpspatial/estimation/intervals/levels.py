@@ -39,7 +39,7 @@ def level_intervals(
 ) -> Uncertainty:
     """Return intervals of every cell and of any region of a map of noisy sums.
 
-    They hold the share among the very people who were counted, whoever these stand for. Of a region
+    They hold the share among the very people who took part, whoever these stand for. Of a region
     that cuts cells `Uncertainty.bounds` gives the ends.
 
     Parameters

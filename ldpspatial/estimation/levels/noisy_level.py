@@ -31,7 +31,8 @@ class NoisyLevel:
         which no sum was taken.
     per_person : float >= 0
         What each person in a node adds to the variance of its sum: (1 - f) / f where a random
-        share f of all people was counted, afresh on each level, and sums were divided by f.
+        share f of all people was counted, afresh on each level, and sums were divided by f. Of
+        disjoint shares it is that of each; of all of them together, too much.
     step : float >= 0
         Noise is in whole multiples of this, in people; 0 for steps too small to matter.
     measured : (m,) bool array, optional

@@ -65,7 +65,7 @@ def campaign_plan(
     # Of a text only these are looked up: nothing that a store names is loaded.
     if not isinstance(release, str) or release.partition(":")[0] in known:
         (found,) = find_releases([release]).values()
-    if isinstance(found, DistributedLevels):
+    if isinstance(found, DistributedLevels) and found.name in known:
         return LevelsPlan(campaign, people, tolerated, found)
     if isinstance(found, AdaptiveHierarchical):
         return HistogramPlan(campaign, people, tolerated, found)

@@ -18,18 +18,12 @@ from ldpspatial.estimation.levels import NoisyLevel, combined
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.release.distributed.campaigns.plan import CampaignPlan, Heard, Ints
 from ldpspatial.release.distributed.levels.distributed_levels import (
+    LEAST_NOISE,
     DistributedLevels,
-    asks_wide_areas,
     noisy_level,
 )
 from ldpspatial.release.distributed.sums.cohort import NoisySum
-from ldpspatial.release.level_sums import (
-    LEAST,
-    budget_parts,
-    nodes_to_divide,
-    of_wide_areas,
-    planned,
-)
+from ldpspatial.release.level_sums import budget_parts, nodes_to_divide, planned
 from ldpspatial.release.release import Fact, Released
 
 
@@ -81,7 +75,7 @@ class LevelsPlan(CampaignPlan):
     ) -> None:
         super().__init__(campaign, people, tolerated)
         given = self._left_open(levels or DistributedLevels(), "cohort")
-        self._levels = replace(given, cohort=self.cohort)
+        self._levels = replace(given, cohort=self.cohort, asked="every round")
         self._tree = Quadtree((campaign.grid.cells,) * 2, even=True)
         self._parts: list[int] = []  # rounds of the first level and of those below it
         self._first = 0
@@ -115,7 +109,7 @@ class LevelsPlan(CampaignPlan):
         return Released(found.density, claim, facts, levels=found)
 
     def _begun(self) -> _Turn:
-        """Return the first turn: of wide areas, where these are counted twice, or of a level."""
+        """Return the first turn: of all nodes of the first level."""
         rounds, depth = self.campaign.rounds, self._tree.depth
         longest = _deepest(self.campaign.most_length)
         aim = self._levels.aim
@@ -124,7 +118,7 @@ class LevelsPlan(CampaignPlan):
                 f"aim must be distance where vectors are shorter than the {4**depth} cells, "
                 f"got {aim!r} of a campaign with most_length {self.campaign.most_length}"
             )
-        noise = self.cohort.deviation(self.epsilon, 1, self.people)
+        noise = max(self.cohort.deviation(self.epsilon, 1, self.people), LEAST_NOISE)
         if not depth:
             self._parts = [rounds]
         else:
@@ -132,15 +126,6 @@ class LevelsPlan(CampaignPlan):
             self._first, self._parts = planned(per_noise, rounds, depth, aim)
         if self._first > longest:
             self._first, self._parts = longest, budget_parts(rounds, depth - longest + 1)
-        wide = 0
-        if aim == "distance" and asks_wide_areas(noise):
-            wide = of_wide_areas(self._first, self._parts, depth)
-        self._parts[0] -= wide
-        if wide:
-            return _Turn(LEAST, self._tree.numbers(LEAST), wide)
-        return self._of_first()
-
-    def _of_first(self) -> _Turn:
         return _Turn(self._first, self._tree.numbers(self._first), self._parts[0])
 
     def _asks(self) -> Asked:
@@ -161,9 +146,6 @@ class LevelsPlan(CampaignPlan):
     def _go_on(self) -> None:
         """Begin the next turn, or let this one go on to the end."""
         turn = self._turns[-1]
-        if turn.level < self._first:
-            self._turns.append(self._of_first())
-            return
         here = turn.level - self._first
         below = self._parts[here + 1]
         seen = self._seen(turn)

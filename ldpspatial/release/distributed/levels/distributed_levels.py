@@ -20,10 +20,8 @@ from ldpspatial.release.distributed.sums.cohort import NoisySum
 from ldpspatial.release.level_sums import Aim, Asked, measure, of_wide_areas, planned
 from ldpspatial.validate import MICRO, one_of
 
-ONE_ROUND = (
-    "each user is asked in one round, in one shard of it; who is asked when does not depend on the "
-    "data, and is public"
-)
+ONE_ROUND = "each user is asked in one round; which one does not depend on the data, and is public"
+LEAST_NOISE = 1e-9  # in people: that of an epsilon whose noise is 0 in floats
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,8 @@ class DistributedLevels(OneVisit):
     Where clients fail, in each round others are summed up. As long as who fails does not depend on
     where they are, and is drawn afresh in each round, a sum over f of the clients errs by a
     variance of (1 - f) / f for each client in the node, which the map and its intervals
-    (:func:`ldpspatial.level_intervals`) reckon with.
+    (:func:`ldpspatial.level_intervals`) reckon with. Rounds that ask disjoint cohorts err against
+    each other, so of them together that is somewhat too much.
 
     Attributes
     ----------
@@ -52,6 +51,8 @@ class DistributedLevels(OneVisit):
         client once at all of epsilon, as rounds on devices do (:mod:`.campaigns.levels_plan`).
         Parts of epsilon have more noise than parts of the people where these are several shards; a
         part of the people is left to chance, which is more than the noise where epsilon is large.
+        Intervals then hold single cells of some dozens of people somewhat too seldom, of which a
+        level counts a tenth (docs/experiments/levels.md).
 
     Raises
     ------
@@ -96,6 +97,7 @@ class DistributedLevels(OneVisit):
         # Who is asked when is drawn, and so says nothing of anybody's place.
         waiting = rng.permutation(clients) if once else np.arange(clients)
         survivors: list[int] = []
+        lengths: list[int] = []
 
         def ask(level: int, nodes: Ints, part: int) -> NoisyLevel:
             nonlocal waiting
@@ -105,29 +107,40 @@ class DistributedLevels(OneVisit):
             spent = (micro if once else part) / MICRO
             seen = self.cohort.sum(answers(inside, nodes), spent, 1, rng)
             survivors.append(seen.survivors)
+            lengths.append(len(nodes))
             return noisy_level(level, nodes, seen, clients, spent)
+
+        def noise_of(people: int) -> float:
+            # None where so many fail that every sum is withheld.
+            noise = self.cohort.deviation(epsilon, 1, people) or noise_deviation(epsilon, 1)
+            return max(noise, LEAST_NOISE)
 
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         levels = [whole]
         if tree.depth:
-            # None where so many fail that every sum is withheld.
-            noise = self.cohort.deviation(epsilon, 1, clients) or noise_deviation(epsilon, 1)
+            noise = noise_of(clients)
             per_noise = sqrt(2) * clients / noise
             first, parts = planned(per_noise, clients if once else micro, tree.depth, self.aim)
-            wide = 0
-            if self.aim == "distance" and asks_wide_areas(noise):
-                wide = of_wide_areas(first, parts, tree.depth)
-            parts[0] -= wide
-            levels = measure(tree, whole, first, parts, ask, wide, self.asked)
+            if once:  # nobody would be counted twice by asking for wide areas
+
+                def noisier(one: int, other: int) -> float:
+                    return noise_of(other) / other / (noise_of(one) / one)
+
+                levels = measure(tree, whole, first, parts, ask, noisier=noisier)
+            else:
+                wide = 0
+                if self.aim == "distance" and asks_wide_areas(noise):
+                    wide = of_wide_areas(first, parts, tree.depth)
+                parts[0] -= wide
+                levels = measure(tree, whole, first, parts, ask, wide)
         found = combined(tree, levels)
-        asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
-        lengths = [len(level.nodes) for level in asked]
+        asked = [level.level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {
             # Of all that a client sends.
             "vector_length": max(lengths, default=0) if once else sum(lengths),
             "rounds": len(survivors),
-            "level": asked[-1].level if asked else 0,
-            "survivors": sum(survivors) if once else min(survivors, default=clients),
+            "level": asked[-1] if asked else 0,
+            "survivors": sum(survivors) if once and survivors else min(survivors, default=clients),
         }
         return Published(found.density, micro / MICRO, facts, found)
 

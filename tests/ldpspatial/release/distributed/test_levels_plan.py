@@ -62,12 +62,13 @@ def test_rounds_take_the_place_of_parts_of_epsilon() -> None:
     assert blocks.sum() < 0.6
 
 
-def test_wide_areas_are_asked_in_the_first_rounds_where_cells_are_asked() -> None:
+def test_where_people_are_many_all_rounds_ask_for_cells() -> None:
+    """And none for wide areas: nobody would be counted twice by that, as each has one round."""
     plan = LevelsPlan(campaign(32, 4.0), 200_000, tolerated=0.2)
     rng = np.random.default_rng(3)
     cells = rng.integers(0, 1024, 1900)
     asked = [document.asked for document in played(plan, cells, rng)]
-    assert asked == [Asked(levels=(2,))] * 2 + [Asked(levels=(5,))] * 18
+    assert asked == [Asked(levels=(5,))] * 20
 
 
 def test_where_nobody_crowds_a_level_goes_on_to_the_end() -> None:
