@@ -154,8 +154,8 @@ def measure(
     wide : int
         The same for all nodes of level ``LEAST``, above the first one, 0 to ask none.
     noisier : callable
-        Of two parts, how many times the noise of a sum by the first is that of one by the second,
-        both in all people. In inverse proportion to epsilon.
+        Of a part and another: the noise of a sum by the other over that by the part, in all people.
+        By default in inverse proportion, as to epsilon.
 
     Returns
     -------

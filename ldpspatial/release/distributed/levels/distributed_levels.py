@@ -16,7 +16,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
-from ldpspatial.release.distributed.sums.cohort import NoisySum
+from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from ldpspatial.release.level_sums import Aim, Asked, measure, of_wide_areas, planned
 from ldpspatial.validate import MICRO, one_of
 
@@ -90,59 +90,94 @@ class DistributedLevels(OneVisit):
     ) -> Published:
         """Ask level after level, the same visit every time."""
         tree = Quadtree(users.shape, even=True)
-        leaves = tree.leaf_numbers(cells)
+        rounds = _Rounds(self.cohort, tree, cells, epsilon, self.asked, rng)
         clients = len(cells)
-        micro = Budget(epsilon).pay_all()
-        once = self.asked == "once"
-        # Who is asked when is drawn, and so says nothing of anybody's place.
-        waiting = rng.permutation(clients) if once else np.arange(clients)
-        survivors: list[int] = []
-        lengths: list[int] = []
-
-        def ask(level: int, nodes: Ints, part: int) -> NoisyLevel:
-            nonlocal waiting
-            who, waiting = (waiting[:part], waiting[part:]) if once else (waiting, waiting)
-            # A client is in one node of a level at most, so the epsilons of its rounds add up.
-            inside = leaves[who] >> 2 * (tree.depth - level)
-            spent = (micro if once else part) / MICRO
-            seen = self.cohort.sum(answers(inside, nodes), spent, 1, rng)
-            survivors.append(seen.survivors)
-            lengths.append(len(nodes))
-            return noisy_level(level, nodes, seen, clients, spent)
-
-        def noise_of(people: int) -> float:
-            # None where so many fail that every sum is withheld.
-            noise = self.cohort.deviation(epsilon, 1, people) or noise_deviation(epsilon, 1)
-            return max(noise, LEAST_NOISE)
-
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         levels = [whole]
         if tree.depth:
-            noise = noise_of(clients)
+            noise = rounds.noise_of(clients)
             per_noise = sqrt(2) * clients / noise
-            first, parts = planned(per_noise, clients if once else micro, tree.depth, self.aim)
-            if once:  # nobody would be counted twice by asking for wide areas
-
-                def noisier(one: int, other: int) -> float:
-                    return noise_of(other) / other / (noise_of(one) / one)
-
-                levels = measure(tree, whole, first, parts, ask, noisier=noisier)
-            else:
-                wide = 0
-                if self.aim == "distance" and asks_wide_areas(noise):
-                    wide = of_wide_areas(first, parts, tree.depth)
-                parts[0] -= wide
-                levels = measure(tree, whole, first, parts, ask, wide)
+            first, parts = planned(per_noise, rounds.divided, tree.depth, self.aim)
+            wide = 0
+            # Who is asked once would not be counted twice by it.
+            if self.aim == "distance" and not rounds.once and asks_wide_areas(noise):
+                wide = of_wide_areas(first, parts, tree.depth)
+            parts[0] -= wide
+            levels = measure(tree, whole, first, parts, rounds.ask, wide, rounds.noisier)
         found = combined(tree, levels)
         asked = [level.level for level in found.levels[1:] if np.isfinite(level.variance)]
-        facts = {
-            # Of all that a client sends.
-            "vector_length": max(lengths, default=0) if once else sum(lengths),
-            "rounds": len(survivors),
-            "level": asked[-1] if asked else 0,
-            "survivors": sum(survivors) if once and survivors else min(survivors, default=clients),
+        facts = {**rounds.facts(), "level": asked[-1] if asked else 0}
+        return Published(found.density, rounds.micro / MICRO, facts, found)
+
+
+class _Rounds:
+    """The rounds of one run.
+
+    Attributes
+    ----------
+    micro : int
+        Millionths of epsilon that each client spends in all.
+    once : bool
+        Whether rounds ask disjoint cohorts.
+    divided : int
+        What is divided into parts: clients where each is asked once, else ``micro``.
+    """
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        tree: Quadtree,
+        cells: Ints,
+        epsilon: float,
+        asked: Asked,
+        rng: np.random.Generator,
+    ) -> None:
+        self._cohort, self._tree, self._rng = cohort, tree, rng
+        self._epsilon = epsilon
+        self._leaves = tree.leaf_numbers(cells)
+        self._clients = len(cells)
+        self.micro = Budget(epsilon).pay_all()
+        self.once = asked == "once"
+        self.divided = self._clients if self.once else self.micro
+        # Who is asked when is drawn, and so says nothing of anybody's place.
+        self._waiting = rng.permutation(self._clients) if self.once else np.arange(self._clients)
+        self._survivors: list[int] = []
+        self._lengths: list[int] = []
+
+    def ask(self, level: int, nodes: Ints, part: int) -> NoisyLevel:
+        """Hold a round with a part of epsilon, or of the clients."""
+        who, spent = self._waiting, part
+        if self.once:
+            who, self._waiting = np.split(self._waiting, [part])
+            spent = self.micro
+        # A client is in one node of a level at most, so the epsilons of its rounds add up.
+        inside = self._leaves[who] >> 2 * (self._tree.depth - level)
+        seen = self._cohort.sum(answers(inside, nodes), spent / MICRO, 1, self._rng)
+        self._survivors.append(seen.survivors)
+        self._lengths.append(len(nodes))
+        return noisy_level(level, nodes, seen, self._clients, spent / MICRO)
+
+    def noise_of(self, people: int) -> float:
+        """Return the deviation of the noise of a sum over so many, at all of epsilon."""
+        # None where so many fail that every sum is withheld.
+        noise = self._cohort.deviation(self._epsilon, 1, people)
+        return max(noise or noise_deviation(self._epsilon, 1), LEAST_NOISE)
+
+    def noisier(self, part: int, other: int) -> float:
+        """Return the noise of a sum by another part over that by this one, in all people."""
+        if not self.once:
+            return part / other
+        return self.noise_of(other) / other / (self.noise_of(part) / part)
+
+    def facts(self) -> dict[str, int]:
+        """Return how long all is that a client sends, how many rounds, and who survived."""
+        of_all = max if self.once else sum
+        survived = sum if self.once else min
+        return {
+            "vector_length": of_all(self._lengths) if self._lengths else 0,
+            "rounds": len(self._lengths),
+            "survivors": survived(self._survivors) if self._survivors else self._clients,
         }
-        return Published(found.density, micro / MICRO, facts, found)
 
 
 def asks_wide_areas(deviation: float) -> bool:

@@ -1,6 +1,5 @@
 """What the recommended distributed release hands to its map: the law of its sums."""
 
-from operator import truediv
 from typing import Any
 
 import numpy as np
@@ -188,9 +187,10 @@ def test_the_noise_of_the_next_level_is_foretold(
     """Beside that of the first: by the shards that its people are, or by its part of epsilon."""
     told = []
 
-    def measured(*given: Any, noisier: Any = truediv) -> Any:
-        told.append(noisier(*given[3][:2]))
-        return measure(*given, noisier=noisier)
+    def measured(*given: Any) -> Any:
+        *_, parts, _, _, noisier = given
+        told.append(noisier(*parts[:2]))
+        return measure(*given)
 
     monkeypatch.setattr(module, "measure", measured)
     cells = crowd_of(clients, 64, np.random.default_rng(1))
