@@ -47,7 +47,7 @@ Bools = NDArray[np.bool_]
 # Level, nodes and millionths of epsilon, or number of people -> what was measured.
 Ask = Callable[[int, Ints, int], NoisyLevel]
 Aim = Literal["distance", "cells"]
-Asked = Literal["every round", "once"]
+Asked = Literal["either", "once", "every round"]
 
 PER_NODE = 9.0
 FEW = 700.0

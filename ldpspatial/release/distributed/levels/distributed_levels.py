@@ -13,14 +13,20 @@ from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import noise_deviation
+from ldpspatial.release.distributed._checks import check_clients
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from ldpspatial.release.level_sums import Aim, Asked, measure, of_wide_areas, planned
+from ldpspatial.release.release import Released
 from ldpspatial.validate import MICRO, one_of
 
 ONE_ROUND = "each user is asked in one round; which one does not depend on the data, and is public"
+ONE_OR_EVERY = (
+    "each user is asked in one round, or in every one at parts of epsilon; which of these does not "
+    "depend on the data, and is public"
+)
 LEAST_NOISE = 1e-9  # in people: that of an epsilon whose noise is 0 in floats
 
 
@@ -46,13 +52,14 @@ class DistributedLevels(OneVisit):
         noise of all of them together.
     aim : {"distance", "cells"}
         What the map is for, as there. "cells" is one round, as long as there are cells.
-    asked : {"every round", "once"}
+    asked : {"either", "every round", "once"}
         Every client answers every round, at parts of epsilon, or rounds ask disjoint cohorts, each
         client once at all of epsilon, as rounds on devices do (:mod:`.campaigns.levels_plan`).
         Parts of epsilon have more noise than parts of the people where these are several shards; a
         part of the people is left to chance, which is more than the noise where epsilon is large.
-        Intervals then hold single cells of some dozens of people somewhat too seldom, of which a
-        level counts a tenth (docs/experiments/levels.md).
+        "either", the default, is the one by which sums of the first level are nearer
+        (:meth:`settled`). Intervals of clients asked once hold single cells of some dozens of
+        people somewhat too seldom, of which a level counts a tenth (docs/experiments/levels.md).
 
     Raises
     ------
@@ -71,7 +78,7 @@ class DistributedLevels(OneVisit):
     name: ClassVar[str] = "distributed-levels"
 
     aim: Aim = "distance"
-    asked: Asked = "every round"
+    asked: Asked = "either"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,19 +90,58 @@ class DistributedLevels(OneVisit):
         if self.asked == "every round":
             return super().claim_of(epsilon, clients)
         claim = super().claim_of(epsilon, None)
-        return replace(claim, conditions=(*claim.conditions, ONE_ROUND))
+        said = ONE_ROUND if self.asked == "once" else ONE_OR_EVERY
+        return replace(claim, conditions=(*claim.conditions, said))
+
+    def settled(self, clients: int, shape: tuple[int, int], epsilon: float) -> "DistributedLevels":
+        """Return this release with a choice of who is asked when, by public numbers alone.
+
+        A sum over a share q of the clients, which stands for all of them, errs by the noise of
+        those clients' shards over q and by (1 - q) / q for each person in the node; a sum over all
+        clients at a share q of epsilon by the noise of all shards over q. Of people who are spread
+        evenly over the first level, that with the smaller variance.
+
+        Parameters
+        ----------
+        clients : int >= 1
+        shape : (rows, columns)
+        epsilon : float > 0
+
+        Examples
+        --------
+        >>> [DistributedLevels().settled(n, (64, 64), 0.1).asked for n in (10_000, 100_000)]
+        ['every round', 'once']
+        """
+        if self.asked != "either":
+            return self
+        depth = Quadtree(shape, even=True).depth
+        if not depth:
+            return replace(self, asked="every round")  # or none: everybody is in the one cell
+        noise = noise_of(self.cohort, epsilon, clients)
+        first, parts = planned(sqrt(2) * clients / noise, clients, depth, self.aim)
+        share = parts[0] / clients
+        of_people = clients / 4**first * (1 - share) / share
+        once = (noise_of(self.cohort, epsilon, parts[0]) / share) ** 2 + of_people
+        return replace(self, asked="once" if once < (noise / share) ** 2 else "every round")
+
+    def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
+        """Simulate a run; of a user with many positions one visit counts, drawn uniformly."""
+        if self.asked != "either":
+            return super().release(users, epsilon, rng)
+        check_clients(users, epsilon, rng)
+        return self.settled(len(users), users.shape, epsilon).release(users, epsilon, rng)
 
     def publish(
         self, users: UserCells, cells: Ints, epsilon: float, rng: np.random.Generator
     ) -> Published:
         """Ask level after level, the same visit every time."""
         tree = Quadtree(users.shape, even=True)
-        rounds = _Rounds(self.cohort, tree, cells, epsilon, self.asked, rng)
+        rounds = _Rounds(self.cohort, tree, cells, epsilon, self.asked == "once", rng)
         clients = len(cells)
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         levels = [whole]
         if tree.depth:
-            noise = rounds.noise_of(clients)
+            noise = noise_of(self.cohort, epsilon, clients)
             per_noise = sqrt(2) * clients / noise
             first, parts = planned(per_noise, rounds.divided, tree.depth, self.aim)
             wide = 0
@@ -129,7 +175,7 @@ class _Rounds:
         tree: Quadtree,
         cells: Ints,
         epsilon: float,
-        asked: Asked,
+        once: bool,
         rng: np.random.Generator,
     ) -> None:
         self._cohort, self._tree, self._rng = cohort, tree, rng
@@ -137,7 +183,7 @@ class _Rounds:
         self._leaves = tree.leaf_numbers(cells)
         self._clients = len(cells)
         self.micro = Budget(epsilon).pay_all()
-        self.once = asked == "once"
+        self.once = once
         self.divided = self._clients if self.once else self.micro
         # Who is asked when is drawn, and so says nothing of anybody's place.
         self._waiting = rng.permutation(self._clients) if self.once else np.arange(self._clients)
@@ -157,17 +203,12 @@ class _Rounds:
         self._lengths.append(len(nodes))
         return noisy_level(level, nodes, seen, self._clients, spent / MICRO)
 
-    def noise_of(self, people: int) -> float:
-        """Return the deviation of the noise of a sum over so many, at all of epsilon."""
-        # None where so many fail that every sum is withheld.
-        noise = self._cohort.deviation(self._epsilon, 1, people)
-        return max(noise or noise_deviation(self._epsilon, 1), LEAST_NOISE)
-
     def noisier(self, part: int, other: int) -> float:
         """Return the noise of a sum by another part over that by this one, in all people."""
         if not self.once:
             return part / other
-        return self.noise_of(other) / other / (self.noise_of(part) / part)
+        one, another = (noise_of(self._cohort, self._epsilon, each) for each in (part, other))
+        return another / other / (one / part)
 
     def facts(self) -> dict[str, int]:
         """Return how long all is that a client sends, how many rounds, and who survived."""
@@ -178,6 +219,21 @@ class _Rounds:
             "rounds": len(self._lengths),
             "survivors": survived(self._survivors) if self._survivors else self._clients,
         }
+
+
+def noise_of(cohort: Cohort, epsilon: float, people: int) -> float:
+    """Return the deviation of the noise of a sum over so many people, above 0.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    epsilon : float > 0
+        Of the sum.
+    people : int >= 1
+    """
+    # None where so many fail that every sum is withheld.
+    noise = cohort.deviation(epsilon, 1, people)
+    return max(noise or noise_deviation(epsilon, 1), LEAST_NOISE)
 
 
 def asks_wide_areas(deviation: float) -> bool:

@@ -6,6 +6,7 @@ from typing import ClassVar
 from ldpspatial.release.distributed.levels.distributed_levels import DistributedLevels
 from ldpspatial.release.distributed.sums.cohort import REALISTIC
 from ldpspatial.release.distributed.sums.two_servers.batch import Batch
+from ldpspatial.release.level_sums import Asked
 from ldpspatial.validate import instance
 
 SOME_FAIL = Batch(drop_out=REALISTIC.drop_out)
@@ -25,6 +26,8 @@ class TwoServers(DistributedLevels):
     ----------
     cohort : Batch
         Who stays away, by default a tenth in each batch. ``SharedBatch`` plays every report.
+    asked : {"every round", "once", "either"}
+        A batch of fewer people has no less noise, so by default everybody is in each of them.
 
     Raises
     ------
@@ -43,6 +46,7 @@ class TwoServers(DistributedLevels):
 
     name: ClassVar[str] = "two-servers"
     cohort: Batch = SOME_FAIL
+    asked: Asked = "every round"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,9 +13,11 @@ from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.distributed import REALISTIC, Cohort, DistributedLevels, TwoServers
 from ldpspatial.release.distributed.campaigns import campaign_plan
 from ldpspatial.release.distributed.levels import distributed_levels as module
-from ldpspatial.release.level_sums import measure
+from ldpspatial.release.level_sums import Asked, measure
 from tests.support.cohorts import Recording
 from tests.support.round_sessions import CAMPAIGN
+
+BOTH: tuple[Asked, ...] = ("once", "every round")
 
 
 @pytest.mark.parametrize("cohort", [Cohort(), REALISTIC])
@@ -131,7 +133,9 @@ def test_the_claim_says_that_nobody_is_asked_twice() -> None:
         words = " ".join(release.claim(1.5).conditions)
         assert "each user is asked in one round" in words
         assert release.claim(1.5).epsilon == 1.5
-    assert "one round" not in " ".join(DistributedLevels().claim(1.5).conditions)
+    every = " ".join(DistributedLevels(asked="every round").claim(1.5).conditions)
+    assert "one round" not in every
+    assert "in one round, or in every one" in " ".join(DistributedLevels().claim(1.5).conditions)
     with pytest.raises(InputError, match="asked must be"):
         DistributedLevels(asked="twice")  # type: ignore[arg-type]
 
@@ -165,10 +169,8 @@ def test_asked_once_finer_levels_have_less_noise_where_shards_are_many() -> None
     cells = crowd_of(100_000, 64, np.random.default_rng(1))
     users = cells_by_user(range(len(cells)), cells, (64, 64))
     noise = {}
-    for asked in ("once", "every round"):
-        run = DistributedLevels(Cohort(), asked=asked).release(  # type: ignore[arg-type]
-            users, 0.2, np.random.default_rng(2)
-        )
+    for asked in BOTH:
+        run = DistributedLevels(Cohort(), asked=asked).release(users, 0.2, np.random.default_rng(2))
         assert run.levels is not None
         found = [each.variance for each in run.levels.levels[1:] if np.isfinite(each.variance)]
         noise[asked] = np.sqrt(found[:2])
@@ -177,9 +179,71 @@ def test_asked_once_finer_levels_have_less_noise_where_shards_are_many() -> None
     assert every_round[0] / once[0] > 1.1
 
 
+@pytest.mark.parametrize(
+    ("clients", "epsilon", "asked"),
+    [
+        (10_000, 0.1, "every round"),  # one shard: a part of it has all of its noise
+        (100_000, 0.1, "once"),
+        (100_000, 1.0, "every round"),  # noise is less than what leaving people out adds
+        (1_000_000, 2.0, "every round"),  # one round, of single cells
+    ],
+)
+def test_who_is_asked_when_follows_from_public_numbers(
+    clients: int, epsilon: float, asked: Any
+) -> None:
+    found = DistributedLevels().settled(clients, (64, 64), epsilon)
+    assert found == DistributedLevels(asked=asked)
+    for fixed in (DistributedLevels(asked="once"), DistributedLevels(asked="every round")):
+        assert fixed.settled(clients, (64, 64), epsilon) is fixed
+    # Two servers add as much noise to a batch however small it is.
+    servers = TwoServers(asked="either")
+    assert servers.settled(clients, (64, 64), epsilon) == TwoServers()
+
+
+def test_a_run_says_who_was_asked_when() -> None:
+    users = cells_by_user(range(100_000), np.arange(100_000) % 4096, (64, 64))
+    for epsilon, said in ((0.1, "each user is asked in one round;"), (2.0, "10 disjoint shards")):
+        run = DistributedLevels().release(users, epsilon, np.random.default_rng(1))
+        same = DistributedLevels().settled(100_000, (64, 64), epsilon)
+        assert said in " ".join(run.claim.conditions)
+        assert "or in every one" not in " ".join(run.claim.conditions)
+        again = same.release(users, epsilon, np.random.default_rng(1))
+        assert (run.density == again.density).all()
+        assert run.claim == again.claim
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+def test_the_sums_that_are_chosen_are_the_nearer_ones(epsilon: float) -> None:
+    """Of even people, first level, 100,000 clients, none of whom fails; both ways are played.
+
+    Where they are within a tenth of each other either is fine.
+    """
+    users = cells_by_user(range(100_000), np.arange(100_000) % 4096, (64, 64))
+    squares = {}
+    for asked in BOTH:
+        release = DistributedLevels(Cohort(), asked=asked)
+        found = []
+        for seed in range(3):
+            levels = release.release(users, epsilon, np.random.default_rng(seed)).levels
+            assert levels is not None
+            first = next(each for each in levels.levels[1:] if np.isfinite(each.variance))
+            found.append(float(((first.sums - 100_000 / len(first.nodes)) ** 2).mean()))
+        squares[asked] = np.mean(found)
+    chosen = DistributedLevels(Cohort()).settled(100_000, (64, 64), epsilon).asked
+    assert squares[chosen] < 1.1 * min(squares.values())
+    if epsilon == 0.1:
+        assert chosen == "once"
+        assert squares["once"] < 0.95 * squares["every round"]
+
+
 @pytest.mark.parametrize("clients", [30_000, 100_000])
 @pytest.mark.parametrize(
-    "release", [DistributedLevels(asked="once"), TwoServers(asked="once"), DistributedLevels()]
+    "release",
+    [
+        DistributedLevels(asked="once"),
+        TwoServers(asked="once"),
+        DistributedLevels(asked="every round"),
+    ],
 )
 def test_the_noise_of_the_next_level_is_foretold(
     release: DistributedLevels, clients: int, monkeypatch: pytest.MonkeyPatch
@@ -225,8 +289,8 @@ def test_nodes_are_divided_by_the_noise_of_the_next_level(
 
 def test_where_the_noise_is_0_in_floats_people_are_counted() -> None:
     users = cells_by_user(range(500), np.arange(500) % 64, (8, 8))
-    for asked in ("once", "every round"):
-        release = DistributedLevels(Cohort(), asked=asked)  # type: ignore[arg-type]
+    for asked in BOTH:
+        release = DistributedLevels(Cohort(), asked=asked)
         run = release.release(users, 2000.0, np.random.default_rng(1))
         assert run.density == pytest.approx(users.density)
 
