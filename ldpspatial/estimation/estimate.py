@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.stacks import takes
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import EM, QUICK, Smoothing
 from ldpspatial.estimation.field.estimator import FIELD, MAP_ALONE, Field
-from ldpspatial.estimation.field.stacks import takes
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.robust import ROBUST, Robust
 from ldpspatial.estimation.smoothing import Smoother

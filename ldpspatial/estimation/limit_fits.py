@@ -28,7 +28,8 @@ from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.protocol import Channel, operators
+from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.stacks import of_one
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -65,7 +66,7 @@ class LimitFits:
     def __init__(self, channel: Channel, where: Bools | None = None, solving: int | None = None):
         self._where = np.ones(channel.input_shape, bool) if where is None else where
         self._support = channel.support
-        self._whole = operators(channel)
+        self._forward_of, self._adjoint_of = of_one(channel)
         side = max(channel.input_shape)
         self._matrix = None
         if isinstance(channel, StampChannel) and side <= DENSE_SIDE:
@@ -140,10 +141,10 @@ class LimitFits:
         return map_
 
     def _forward(self, f: Array) -> Array:
-        return self._whole[0](self._on_map(f))
+        return self._forward_of(self._on_map(f))
 
     def _adjoint(self, ratio: Array) -> Array:
-        return np.asarray(self._whole[1](ratio)[self._where])
+        return np.asarray(self._adjoint_of(ratio)[self._where])
 
     def _explained(self, sent: Array, f: Array) -> tuple[Array, Array]:
         """Return M f, and M^T(c / M f)."""

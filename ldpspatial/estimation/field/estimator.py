@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.stacks import Stack, stack
 from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.counts import check_counts, generator_of
 from ldpspatial.estimation.em import EM
@@ -31,7 +32,6 @@ from ldpspatial.estimation.field.posterior import (
     Posterior,
     sample,
 )
-from ldpspatial.estimation.field.stacks import Stack, stack
 from ldpspatial.estimation.field.unlike import is_unlike
 from ldpspatial.estimation.result import Estimate, Estimator, Progress
 from ldpspatial.estimation.smoothing import Smoother

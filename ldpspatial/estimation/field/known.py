@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.channels.stacks import Stack
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.field.stacks import Stack
 from ldpspatial.validate import number_array
 
 Array = NDArray[np.float64]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from ldpspatial.channels.stacks import LEAST, Stack
 from ldpspatial.estimation.field.prior import (
     CENTRE,
     HYPERS,
@@ -23,7 +24,6 @@ from ldpspatial.estimation.field.prior import (
     link,
     unlink,
 )
-from ldpspatial.estimation.field.stacks import LEAST, Stack
 
 Array = NDArray[Any]  # of float64, or of float32 where it only shows the way
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.stacks import LEAST, Stack
 from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import EM
 from ldpspatial.estimation.field.known import Known
@@ -16,7 +17,6 @@ from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.optimise import Gaussian, mode, variational
 from ldpspatial.estimation.field.prior import HYPERS, SPECTRAL, FieldPrior
 from ldpspatial.estimation.field.sampler import Chains, Samples, Told, Whitening
-from ldpspatial.estimation.field.stacks import LEAST, Stack
 from ldpspatial.estimation.result import Progress
 
 Array = NDArray[np.float64]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.stacks import LEAST
 from ldpspatial.estimation.em import EM
-from ldpspatial.estimation.field.stacks import LEAST
 
 Array = NDArray[np.float64]
 

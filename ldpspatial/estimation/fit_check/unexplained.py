@@ -23,7 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel, operators
-from ldpspatial.estimation.field.stacks import Stamped
+from ldpspatial.channels.stacks import Stamped
 
 Array = NDArray[np.float64]
 

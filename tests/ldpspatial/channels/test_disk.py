@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
 
 from client_sdk import ResponseTable, response_table
 from client_sdk.mechanisms import PAPER as MECHANISMS
 from ldpspatial import StampChannel
 from ldpspatial.channels.disk import DIRECT_DISK_CELLS
+from ldpspatial.channels.stacks import of_one
 from ldpspatial.errors import InputError
 from tests.support import naive_channel
 
@@ -165,3 +167,29 @@ def test_arrays_of_another_shape_are_refused(method: str, shape: tuple[int, ...]
     if shape != (7, 7):
         with pytest.raises(InputError, match=r"ratio must be .* of shape \(7, 7\), got"):
             channel.adjoint(np.ones(shape))
+
+
+@pytest.mark.parametrize(("name", "epsilon", "cells"), [("dam", 3.5, 5), ("dam", 0.5, 40)])
+def test_the_quick_operators_are_those_of_the_channel(
+    name: str, epsilon: float, cells: int
+) -> None:
+    """Of one density at a time, be it by sums or by transforms, with zeros where reports end."""
+    channel = StampChannel(response_table(name, epsilon=epsilon, cells=cells))
+    forward, adjoint = of_one(channel)
+    rng = np.random.default_rng(1)
+    density = rng.random(channel.input_shape)
+    reports = forward(density)
+    assert reports == pytest.approx(channel.forward(density), rel=1e-11, abs=1e-15)
+    assert (reports[~channel.support] == 0).all()
+    ratio = rng.random(channel.support.shape)
+    assert adjoint(ratio) == pytest.approx(channel.adjoint(ratio), rel=1e-11)
+
+
+def test_what_a_subclass_does_is_not_passed_by() -> None:
+    class Doubled(StampChannel):
+        def forward(self, density: ArrayLike) -> NDArray[np.float64]:
+            return 2 * StampChannel.forward(self, density)
+
+    channel = Doubled(response_table("dam", epsilon=3.5, cells=5))
+    forward, _ = of_one(channel)
+    assert forward(np.full((5, 5), 0.04)).sum() == pytest.approx(2.0)

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import Field, StampChannel, wasserstein
+from ldpspatial.channels.stacks import stack
 from ldpspatial.estimation.field import posterior as module
 from ldpspatial.estimation.field.mixing import NEVER, mixing
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior
 from ldpspatial.estimation.field.sampler import Chains, Samples, Whitening
 from ldpspatial.estimation.field.scales import ByCellAndWave, ByWave, told_by_wave
-from ldpspatial.estimation.field.stacks import stack
 from ldpspatial.estimation.field.unknowns import MOVED, redrawn
 from ldpspatial.estimation.field.way import Rings
 from tests.support.fields import CHANNEL, D, N, drawn, reports

@@ -8,11 +8,11 @@ from scipy import signal
 from client_sdk import response_table
 from ldpspatial import InputError, StampChannel
 from ldpspatial.channels.dense import MatrixChannel
-from ldpspatial.estimation.field.disk_sums import DiskSums
+from ldpspatial.channels.disk_sums import DiskSums
+from ldpspatial.channels.stacks import Dense, Stamped, block_side, stack
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.optimise import conjugate_gradients, mode
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior, link, unlink
-from ldpspatial.estimation.field.stacks import Dense, Stamped, block_side, stack
 from ldpspatial.estimation.field.way import Way
 
 Array = NDArray[np.float64]

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 
 from client_sdk import response_table
 from ldpspatial import Field, StampChannel
+from ldpspatial.channels.stacks import stack
 from ldpspatial.estimation.field.memory import MEMORY, Fields, Memory
 from ldpspatial.estimation.field.model import FieldModel
 from ldpspatial.estimation.field.prior import HYPERS, FieldPrior
-from ldpspatial.estimation.field.stacks import stack
 from tests.support.fields import drawn, reports
 
 Array = NDArray[np.float64]
