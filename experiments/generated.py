@@ -57,12 +57,15 @@ PAGES: Mapping[str, Page] = {
         "local.md#9-attacks",
         {},
     ),
-    "levels": Page(
-        "Recommended central and distributed releases by setting",
-        "levels --data FOLDER",
-        "experiments/levels.md",
-        {},
-    ),
+    **{
+        f"{model}-levels": Page(
+            f"The recommended {model} release by setting",
+            f"levels --data FOLDER --model {model}-levels",
+            "experiments/levels.md",
+            {},
+        )
+        for model in ("central", "distributed")
+    },
     "level-intervals": Page(
         "How often intervals of levels hold, by setting",
         "level-intervals --data FOLDER",

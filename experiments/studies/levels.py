@@ -144,11 +144,11 @@ Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
 @click.option(
     "--model",
     "models",
-    cls=Selection,
     type=click.Choice(list(FAMILIES)),
     multiple=True,
     default=tuple(FAMILIES),
     show_default=True,
+    help="This model alone; each has tables of its own.",
 )
 @click.option(
     "--seed",
@@ -198,12 +198,13 @@ def levels(
                         progress=_shown_by(bar, task),
                     )  # fmt: skip
                     found[model].update(errors_of(table))
-    text = shown(found, over_all)
-    click.echo(text)
-    if write:
-        replace_block(DOCS / "experiments" / "levels.md", "levels", text)
-        each = (by_setting(model, settings) for model, settings in found.items())
-        write_page(DOCS, "levels", "\n\n".join((shown(found, over_rivals), *each)))
+    for model, settings in found.items():
+        text = shown(model, settings, over_all)
+        click.echo(text)
+        if write:
+            replace_block(DOCS / "experiments" / "levels.md", model, text)
+            every = by_setting(model, settings)
+            write_page(DOCS, model, f"{shown(model, settings, over_rivals)}\n\n{every}")
 
 
 def _shown_by(bar: Progress, task: TaskID) -> Callable[[int, int], None]:
@@ -224,12 +225,13 @@ def _people(part: Part, data: Path, seed: int) -> Iterator[tuple[str, int, UserC
 
 
 def shown(
-    found: Mapping[str, Mapping[Setting, Errors]],
+    model: str,
+    found: Mapping[Setting, Errors],
     table: Callable[[str, Mapping[Setting, Errors]], str],
 ) -> str:
-    """Return what was run, in words, and a table for each model and kind of map."""
-    settings = sorted({at for some in found.values() for at in some})
-    repeats = {len(each) for some in found.values() for e in some.values() for each in e.values()}
+    """Return what was run, in words, and a table for each kind of map."""
+    settings = sorted(found)
+    repeats = {len(each) for errors in found.values() for each in errors.values()}
     every = {
         "maps": len({at.map for at in settings}),
         "sides": ", ".join(map(str, sorted({at.cells for at in settings}))),
@@ -238,12 +240,11 @@ def shown(
         "repeats": " or ".join(map(str, sorted(repeats))),
     }
     parts = ["Run: " + "; ".join(f"{name} {value}" for name, value in every.items()) + "."]
-    for model, some in found.items():
-        for kind, places in KINDS.items():
-            these = {at: errors for at, errors in some.items() if at.map in places}
-            if these:
-                title = f"{model}, {kind}: {len(these)} settings"
-                parts.append(f"**{title}**\n\n{table(model, these)}")
+    for kind, places in KINDS.items():
+        these = {at: errors for at, errors in found.items() if at.map in places}
+        if these:
+            title = f"{model}, {kind}: {len(these)} settings"
+            parts.append(f"**{title}**\n\n{table(model, these)}")
     return "\n\n".join(parts)
 
 

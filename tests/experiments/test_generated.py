@@ -56,7 +56,8 @@ def test_every_figure_is_shown_on_some_page() -> None:
     ("page", "mark"),
     [
         ("experiments/forged-reports.md", "forged-reports"),
-        ("experiments/levels.md", "levels"),
+        ("experiments/levels.md", "central-levels"),
+        ("experiments/levels.md", "distributed-levels"),
         ("experiments/trust-models.md", "flagship"),
         ("experiments/windows.md", "series"),
         ("estimation.md", "accuracy"),

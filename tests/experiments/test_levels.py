@@ -100,7 +100,7 @@ def test_the_page_says_what_was_run() -> None:
         for name in ("tokyo", "town 2601")
         for users in (1000, 10_000)
     }
-    text = shown({"central-levels": settings}, over_all)
+    text = shown("central-levels", settings, over_all)
     assert text.startswith("Run: maps 2; sides 64; users 1,000, 10,000; eps 0.5; repeats 2.")
     assert "**central-levels, cities held back: 2 settings**" in text
     assert "**central-levels, generated towns: 2 settings**" in text

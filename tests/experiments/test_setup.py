@@ -47,7 +47,6 @@ SELECTING = [
     ("levels", "--epsilon", "1"),
     ("levels", "--users", "1000"),
     ("levels", "--map", "tokyo"),
-    ("levels", "--model", "central-levels"),
     ("public-weights", "--least-users", "1000000"),
     ("two-servers", "--city", "tokyo"),
     ("window-changes", "--most-cells", "15"),
