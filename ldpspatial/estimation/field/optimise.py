@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.estimation.field.model import FieldModel
+from ldpspatial.estimation.field.model import FieldModel, State
 from ldpspatial.estimation.field.prior import HYPERS
+from ldpspatial.estimation.field.scales import by_cell_and_wave, by_wave
 
 Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
@@ -26,7 +27,7 @@ FARTHEST = 1.5  # standard deviations that the unknowns of the prior move in one
 
 
 def conjugate_gradients(
-    apply: Operator, right: Array, scales: Array, tolerance: float, most: int
+    apply: Operator, right: Array, nearly: Operator, tolerance: float, most: int
 ) -> Array:
     """Solve a stack of positive definite systems.
 
@@ -35,8 +36,8 @@ def conjugate_gradients(
     apply : callable
         From (S, m) to (S, m).
     right : (S, m) array
-    scales : (S, m) array
-        About the diagonals.
+    nearly : callable
+        About the inverse of that, positive definite.
     tolerance : float
         Residual that is enough, relative to the first.
     most : int
@@ -44,7 +45,7 @@ def conjugate_gradients(
     """
     found = np.zeros_like(right)
     residual = right.copy()
-    scaled = residual / scales
+    scaled = nearly(residual)
     direction = scaled.copy()
     size = first = (residual * scaled).sum(1, keepdims=True)
     for _ in range(most):
@@ -52,7 +53,7 @@ def conjugate_gradients(
         length = size / np.maximum((direction * image).sum(1, keepdims=True), 1e-300)
         found += length * direction
         residual -= length * image
-        scaled = residual / scales
+        scaled = nearly(residual)
         before, size = size, (residual * scaled).sum(1, keepdims=True)
         if (size <= tolerance**2 * first).all():
             break
@@ -86,6 +87,10 @@ class Search:
     tolerance : float
     most_gradients : int
         Of conjugate gradients.
+    nearly : callable
+        From model and state: about the inverse of the metric. By cell as well steps come to their
+        ends sooner. Where the unknowns move too that leads them too far: on high information maps
+        were 1.1 times as far off when they were asked for alone.
     """
 
     steps: int = 25
@@ -93,6 +98,7 @@ class Search:
     unknowns_free: bool = False
     tolerance: float = CLOSELY
     most_gradients: int = 150
+    nearly: Callable[[FieldModel, State], Operator] = by_wave
 
 
 def minimise(
@@ -123,9 +129,9 @@ def minimise(
             return np.asarray(applied(spread).mean(0, keepdims=True) * free + steps * (1 - free))
 
         gradient = model.gradient(point + offsets, state).mean(0) * free
-        scales = model.scales(state).mean(0, keepdims=True)
+        nearly = search.nearly(model, state)
         step = conjugate_gradients(
-            metric, -gradient[None], scales, search.tolerance, search.most_gradients
+            metric, -gradient[None], nearly, search.tolerance, search.most_gradients
         )[0]
         promised = -(gradient @ step)
         length = min(1.0, FARTHEST / max(np.abs(step[-HYPERS:]).max(), 1e-9))
@@ -152,7 +158,8 @@ def mode(model: FieldModel, start: Array, rough: bool = False) -> Array:
     share = min(1.0, FEWEST / float(model.n.mean()))
     point = start
     while True:
-        search = Search(gain=ROUGH, tolerance=ROUGHLY if rough and share < 1.0 else CLOSELY)
+        tolerance = ROUGHLY if rough and share < 1.0 else CLOSELY
+        search = Search(gain=ROUGH, tolerance=tolerance, nearly=by_cell_and_wave)
         point, _ = minimise(model.tempered(share), point, nowhere, search)
         if share == 1.0:
             return point
@@ -192,9 +199,9 @@ def variational(
     def draw(centre: Array, number: int, tolerance: float) -> Array:
         state = model.at(centre[None])
         residual = model.draw_residual(state, normal[:number], noise[:number])
-        scales = model.scales(state)
         apply = _metric(model, centre[None])
-        found = conjugate_gradients(apply, residual, scales, tolerance, 150)
+        nearly = by_wave(model, state)
+        found = conjugate_gradients(apply, residual, nearly, tolerance, 150)
         return np.concatenate([found, -found])
 
     centre = start

@@ -5,6 +5,7 @@ tell much they tell it of cells: of one with many people much, of an empty one n
 is made of both.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from ldpspatial.estimation.field.model import FieldModel, State
 from ldpspatial.estimation.field.prior import HYPERS
 
 Array = NDArray[Any]
+Operator = Callable[[Array], Array]
 
 NEIGHBOURS = 10.0  # times as well as the prior alone do they tell a cell
+UNLIKE = 3_000.0  # times as well as another one is a cell told, from where scales by wave fail
 
 
 class ByWave:
@@ -69,6 +72,11 @@ class ByCellAndWave:
         self._waves = 1 / np.sqrt(squares.mean() / variances + gains * (told * squares).mean())
         self._amplitude = state.spectrum.amplitude.mean(0)
 
+    @property
+    def spread(self) -> float:
+        """The largest over the least of what is known of a cell."""
+        return float((self._cells.max() / self._cells.min()) ** 2)
+
     def point(self, scaled: Array) -> Array:
         """Return (S, m) points from scaled coordinates; the prior's unknowns are as they are."""
         return self._through(scaled, self._waves, self._cells, 1 / self._amplitude)
@@ -91,6 +99,28 @@ class ByCellAndWave:
         found: Array = values.copy()
         found[:, :-HYPERS] = waves.reshape(len(values), -1)
         return found
+
+
+def by_wave(model: FieldModel, state: State) -> Operator:
+    """Return about the inverse of the metric, for conjugate gradients: from (S, m) to (S, m)."""
+    scales = model.scales(state).mean(0, keepdims=True)
+    return lambda values: np.asarray(values / scales)
+
+
+def by_cell_and_wave(model: FieldModel, state: State) -> Operator:
+    """Return the same by cell as well where reports tell some cells far better than others.
+
+    There it takes a tenth to a half of the steps, each of which costs twice as much.
+    """
+    both = ByCellAndWave(model, state)
+    if model.prior.windows > 1 or both.spread < UNLIKE:
+        return by_wave(model, state)
+
+    def scaled(values: Array) -> Array:
+        rough = values.astype(np.float32)  # it only shows the way
+        return np.asarray(both.point(both.gradient(rough)).astype(np.float64))
+
+    return scaled
 
 
 def told_by_wave(model: FieldModel, state: State) -> Array:

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from ldpspatial.channels.protocol import operators
 from ldpspatial.channels.reach import disk_radius
+from ldpspatial.channels.stacks import of_one
 from ldpspatial.estimation.field.optimise import conjugate_gradients
 from ldpspatial.estimation.intervals.patches import RADIUS, Patches
 from ldpspatial.estimation.intervals.posterior import MANY_UP
@@ -76,7 +76,7 @@ def telling(estimate: Estimate, sets: Array, inside: NDArray[np.bool_] | None) -
     """
     channel = estimate.channel
     shape = estimate.density.shape
-    forward, adjoint = operators(channel)
+    forward, adjoint = of_one(channel)
     where = np.ones(shape) if inside is None else inside.astype(np.float64)
     law = np.maximum(forward(estimate.density), LEAST)
     precision = np.where(channel.support, 1 / law, 0.0)
@@ -88,7 +88,7 @@ def telling(estimate: Estimate, sets: Array, inside: NDArray[np.bool_] | None) -
     held = (sets * where).reshape(len(sets), -1)
     scales = np.maximum(adjoint(precision), LEAST).reshape(1, -1)
     with np.errstate(over="ignore", invalid="ignore"):  # where the counts tell nothing of a set
-        solved = conjugate_gradients(information, held, scales, SOLVED, STEPS)
+        solved = conjugate_gradients(information, held, lambda each: each / scales, SOLVED, STEPS)
         told = information(solved)
         score = where * adjoint(precision * (estimate.counts / estimate.n) - channel.support)
         covariance = solved @ told.T - np.outer(solved.sum(1), solved.sum(1))
