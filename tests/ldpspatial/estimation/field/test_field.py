@@ -16,11 +16,11 @@ from ldpspatial import (
     region_share,
     wasserstein,
 )
+from ldpspatial.channels import stacks
 from ldpspatial.channels.stacks import stack
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputWarning
 from ldpspatial.estimation.field import posterior as module
-from ldpspatial.estimation.field import stacks
 from tests.support.fields import CHANNEL, D, N, drawn, reports
 
 
