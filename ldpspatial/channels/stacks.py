@@ -327,39 +327,6 @@ class Stamped(Stack):
         return reports[:, kept, kept]
 
 
-class OnBlocks:
-    """A disk for densities that are constant on blocks of cells: a channel of fewer cells.
-
-    Parameters
-    ----------
-    channel : StampChannel
-    block : int
-        Side of a block in cells.
-    """
-
-    def __init__(self, channel: StampChannel, block: int):
-        self._stamped = Stamped(channel, block)
-        self.input_shape = (self._stamped.cells,) * 2
-        self.support = self._stamped.support
-        self.epsilon = channel.epsilon
-
-    def forward(self, density: Array) -> Array:
-        """Return the distribution of reports by block."""
-        return np.asarray(self._stamped.forward(density[np.newaxis])[0])
-
-    def adjoint(self, ratio: Array) -> Array:
-        """Return M^T ratio."""
-        return np.asarray(self._stamped.adjoint(ratio[np.newaxis])[0])
-
-    def gathered(self, density: Array) -> Array:
-        """Return a density by block of one by cell."""
-        return self._stamped.gathered(density)
-
-    def spread(self, density: Array) -> Array:
-        """Return a density by cell of one by block."""
-        return np.asarray(self._stamped.spread(density[np.newaxis])[0])
-
-
 @compiled_in_any_order
 def _ratios(lifted, totals, base, support, counts):  # type: ignore[no-untyped-def]
     """Put counts over reports in place of what lies above the base; sum them times the base."""

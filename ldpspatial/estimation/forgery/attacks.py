@@ -3,16 +3,13 @@
 W2 has many summits over the output domain. So cells all over it are tried, a few of the best that
 lie apart are fitted to the end, and from each of these the search goes to the output cell of the
 steepest slope (:mod:`.limit_fits`) for as long as that moves the map farther, and from the worst at
-last to its neighbours. Of many cells all of that is done by blocks, and the worst few are fitted by
-cell: in a sixth of the time and less, to .995 of what the worst output cell moves in the mean, .965
-at worst (20 maps of 96 to 200 cells a side).
+last to its neighbours.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.stacks import OnBlocks
 from ldpspatial.estimation.forgery.proofs import pooled
 from ldpspatial.estimation.limit_fits import LimitFits
 from ldpspatial.metrics import transport, wasserstein
@@ -31,11 +28,10 @@ TRIED = 5  # rows of output cells, and cells a row, besides those of the square'
 BEGUN = 3  # of these are fitted to the end, and climb
 CLIMB = 4  # times at most
 AHEAD = 3  # output cells of steep slopes, apart from each other, of which the first better is taken
-EXACT_SIDE = 64  # cells a side up to which maps are searched and compared as they are
+EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
 QUICK_BLOCKS = 32  # blocks a side on which attacks are compared with each other
 POLISHED = 12  # of the cells a side: how far the last search looks from the worst first
-COARSE_SIDE = 48  # of more cells than that, blocks a side by which the worst is looked for
-FINE = 2  # blocks that a disk's radius holds then, at least
+SOLVING = 100  # conjugate gradients a step of the last fit, on grids of any size
 EMPTY = 1e-12  # mass of a cell, so that each has a price
 
 
@@ -44,7 +40,7 @@ class SingleOutputs:
 
     Parameters
     ----------
-    channel : StampChannel or OnBlocks
+    channel : StampChannel
     density : (d, d) array
         The map of those who are honest.
     share : float in (0, 1)
@@ -53,11 +49,10 @@ class SingleOutputs:
     Attributes
     ----------
     fits : dict
-        The map that each attack makes, by output cell; of those that were tried by blocks alone, a
-        map of blocks.
+        The map that each attack makes, by output cell.
     """
 
-    def __init__(self, channel: StampChannel | OnBlocks, density: Array, share: float):
+    def __init__(self, channel: StampChannel, density: Array, share: float):
         self.fits: dict[Cell, Array] = {}
         self._channel = channel
         self._density = density
@@ -67,41 +62,22 @@ class SingleOutputs:
         self._moved: dict[Cell, float] = {}
 
     def search(self) -> None:
-        """Look for the worst output cell; of many cells by blocks."""
-        channel, side = self._channel, len(self._density)
-        if isinstance(channel, StampChannel) and side > EXACT_SIDE:
-            block = min(-(-side // COARSE_SIDE), channel.table.radius // FINE)
-            if block > 1:
-                self._look_by_blocks(channel, block)
-                return
-        self._look()
-        self._polish(max(self._moved, key=self._moved.__getitem__))
-
-    def _look(self) -> None:
         """Try cells all over the output domain, and climb from the best of them."""
         tried = _tried(self._channel)
         for cell in tried:
             self._attack(cell, QUICK[self._is_wide] * self._share)
         far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
         best = sorted(tried, key=far.__getitem__, reverse=True)
-        for cell in _apart(best, max(2, len(self._density) // 6))[:BEGUN]:
+        side = len(self._density)
+        for cell in _apart(best, max(2, side // 6))[:BEGUN]:
             self._climb(cell)
-
-    def _look_by_blocks(self, channel: StampChannel, block: int) -> None:
-        """Search by blocks, and fit the worst of these that lie apart by cell."""
-        coarse = OnBlocks(channel, block)
-        attacks = SingleOutputs(coarse, coarse.gathered(self._density), self._share)
-        attacks.search()
-        for cell, fit in attacks.fits.items():
-            self.fits[_within(channel, cell, block)] = coarse.spread(fit)
-        worst = sorted(attacks._moved, key=attacks._moved.__getitem__, reverse=True)
-        for cell in _apart(worst, max(2, len(coarse.support) // 6))[:BEGUN]:
-            self._settle(_within(channel, cell, block))
+        self._polish(max(self._moved, key=self._moved.__getitem__))
 
     def farthest(self) -> tuple[float, Cell]:
         """Return by how many cells the worst attack moves the map, and its output cell."""
         cell = max(self._moved, key=self._moved.__getitem__)
-        self._attack(cell)
+        law = law_with(self._channel, self._density, self._share, cell)
+        self.fits[cell] = LimitFits(self._channel, solving=SOLVING).fit(law, self._density)
         return _distance(self._density, self.fits[cell], EXACT_SIDE), cell
 
     def _climb(self, cell: Cell) -> None:
@@ -135,7 +111,7 @@ class SingleOutputs:
         self._attack(cell, CLIMBING[self._is_wide] * self._share)
         self._moved[cell] = _distance(self._density, self.fits[cell], QUICK_BLOCKS)
 
-    def _attack(self, cell: Cell, settled: float | None = None) -> None:
+    def _attack(self, cell: Cell, settled: float) -> None:
         law = law_with(self._channel, self._density, self._share, cell)
         self.fits[cell] = self._limits.fit(law, self._density, settled)
 
@@ -147,7 +123,7 @@ class SingleOutputs:
         law = law_with(self._channel, self._density, self._share, cell)
         slope = self._limits.slopes(law, fit, worth)
         order = np.argsort(slope, axis=None)[::-1][: len(fit) ** 2 // 4]
-        radius = _radius(self._channel)
+        radius = self._channel.table.radius
         rows, cols = np.unravel_index(order, slope.shape)
         ranked = [
             (int(row) - radius, int(col) - radius) for row, col in zip(rows, cols, strict=True)
@@ -176,31 +152,17 @@ def priced(before: Array, after: Array) -> tuple[float, Array]:
     return found.value**2, worth.astype(np.float64)
 
 
-def law_with(channel: StampChannel | OnBlocks, density: Array, share: float, cell: Cell) -> Array:
+def law_with(channel: StampChannel, density: Array, share: float, cell: Cell) -> Array:
     """Return the distribution of reports of which a share is one output cell."""
     law = (1 - share) * channel.forward(density)
-    radius = _radius(channel)
+    radius = channel.table.radius
     law[cell[0] + radius, cell[1] + radius] += share
     return law
 
 
-def _radius(channel: StampChannel | OnBlocks) -> int:
-    return (len(channel.support) - channel.input_shape[0]) // 2
-
-
-def _within(channel: StampChannel, cell: Cell, block: int) -> Cell:
-    """Return the output cell that is the nearest to the middle of a block of outputs."""
-    # The last blocks may reach beyond the output domain.
-    rows, cols = np.nonzero(channel.support)
-    rows, cols = rows - channel.table.radius, cols - channel.table.radius
-    row, col = (block * k + block // 2 for k in cell)
-    nearest = int(np.argmin(np.maximum(abs(rows - row), abs(cols - col))))
-    return int(rows[nearest]), int(cols[nearest])
-
-
-def _reports(channel: StampChannel | OnBlocks, cell: Cell) -> bool:
+def _reports(channel: StampChannel, cell: Cell) -> bool:
     """Return whether a cell is one of the output domain."""
-    row, col = (k + _radius(channel) for k in cell)
+    row, col = (k + channel.table.radius for k in cell)
     side = len(channel.support)
     return 0 <= row < side and 0 <= col < side and bool(channel.support[row, col])
 
@@ -220,17 +182,19 @@ def _distance(before: Array, after: Array, blocks: int) -> float:
     return side * wasserstein(pooled(before, blocks), pooled(after, blocks), certify=False)
 
 
-def _tried(channel: StampChannel | OnBlocks) -> list[Cell]:
+def _tried(channel: StampChannel) -> list[Cell]:
     """Return all output cells, or many all over the domain, along its edge and the square's."""
-    support, radius = channel.support, _radius(channel)
-    last = channel.input_shape[0] - 1
-    if np.count_nonzero(support) <= FEW:
-        rows, cols = np.nonzero(support)
-        return [(int(r) - radius, int(c) - radius) for r, c in zip(rows, cols, strict=True)]
+    table = channel.table
+    last = table.cells - 1
+    if np.count_nonzero(channel.support) <= FEW:
+        rows, cols = np.nonzero(channel.support)
+        return [
+            (int(r) - table.radius, int(c) - table.radius) for r, c in zip(rows, cols, strict=True)
+        ]
     cells = set()
-    for row in _spread(-radius, last + radius, TRIED, last):
-        first, *_, end = np.flatnonzero(support[row + radius]) - radius
-        cells |= {(row, col) for col in _spread(int(first), int(end), TRIED, last)}
+    for row in _spread(-table.radius, last + table.radius, TRIED, last):
+        margin = table.margin(row)
+        cells |= {(row, col) for col in _spread(-margin, last + margin, TRIED, last)}
     return sorted(cells)
 
 

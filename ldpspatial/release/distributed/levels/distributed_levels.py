@@ -1,7 +1,7 @@
 """The recommended distributed release: secure sums on the levels of a quadtree, least squares."""
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import prod, sqrt
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -98,8 +98,9 @@ class DistributedLevels(OneVisit):
 
         A sum over a share q of the clients, which stands for all of them, errs by the noise of
         those clients' shards over q and by (1 - q) / q for each person in the node; a sum over all
-        clients at a share q of epsilon by the noise of all shards over q. Of people who are spread
-        evenly over the first level, that with the smaller variance.
+        clients by the noise of all shards at a share q of epsilon. Of people who are spread evenly
+        over the first level, that with the smaller variance. Where a share f of the clients stays,
+        sums are divided by f: variances of noise by f^2, and what people add to them by f.
 
         Parameters
         ----------
@@ -114,15 +115,17 @@ class DistributedLevels(OneVisit):
         """
         if self.asked != "either":
             return self
-        depth = Quadtree(shape, even=True).depth
-        if not depth:
+        tree = Quadtree(shape, even=True)
+        if not tree.depth:
             return replace(self, asked="every round")  # or none: everybody is in the one cell
         noise = noise_of(self.cohort, epsilon, clients)
-        first, parts = planned(sqrt(2) * clients / noise, clients, depth, self.aim)
+        first, parts = planned(sqrt(2) * clients / noise, clients, tree.depth, self.aim)
         share = parts[0] / clients
-        of_people = clients / 4**first * (1 - share) / share
+        in_node = clients / prod(tree.sides(first))
+        of_people = in_node * (1 - share) / share * (1 - self.cohort.drop_out)
         once = (noise_of(self.cohort, epsilon, parts[0]) / share) ** 2 + of_people
-        return replace(self, asked="once" if once < (noise / share) ** 2 else "every round")
+        every_round = noise_of(self.cohort, share * epsilon, clients) ** 2
+        return replace(self, asked="once" if once < every_round else "every round")
 
     def release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Simulate a run; of a user with many positions one visit counts, drawn uniformly."""
@@ -136,8 +139,9 @@ class DistributedLevels(OneVisit):
     ) -> Published:
         """Ask level after level, the same visit every time."""
         tree = Quadtree(users.shape, even=True)
-        rounds = _Rounds(self.cohort, tree, cells, epsilon, self.asked == "once", rng)
         clients = len(cells)
+        once = self.settled(clients, users.shape, epsilon).asked == "once"
+        rounds = _Rounds(self.cohort, tree, cells, epsilon, once, rng)
         whole = NoisyLevel(0, tree.numbers(0), np.array([float(clients)]), 0.0)
         levels = [whole]
         if tree.depth:
