@@ -21,6 +21,7 @@ from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import Batch, Cohort, DistributedLevels, TwoServers
 from ldpspatial.release.distributed.sums.two_servers.report_size import multihot_report
+from ldpspatial.release.level_sums import Asked
 from ldpspatial.release.release import Release
 
 Array = NDArray[np.float64]
@@ -35,13 +36,16 @@ CENTRAL = "central-levels"
 SECURE = "distributed-levels"
 TWO = "two-servers"
 FAILING = ", some fail"
+ASKED: Asked = "every round"  # by both, so that they differ in the noise alone
 # By model, since what they promise differs: the tables name each.
 RELEASES: Mapping[str, Mapping[str, Release]] = {
     "central": {CENTRAL: CentralLevels()},
     "distributed": {
-        SECURE: DistributedLevels(Cohort()),
+        SECURE: DistributedLevels(Cohort(), asked=ASKED),
         TWO: TwoServers(Batch()),
-        SECURE + FAILING: DistributedLevels(Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1)),
+        SECURE + FAILING: DistributedLevels(
+            Cohort(drop_out=0.1, tolerated=0.2, colluding=0.1), asked=ASKED
+        ),
         TWO + FAILING: TwoServers(Batch(drop_out=0.1)),
     },
 }
