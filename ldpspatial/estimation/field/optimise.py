@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from ldpspatial.estimation.field.model import FieldModel, State
 from ldpspatial.estimation.field.prior import HYPERS
-from ldpspatial.estimation.field.scales import by_cell_and_wave, by_wave
+from ldpspatial.estimation.field.scales import Operator, by_cell_and_wave, by_wave
 
 Array = NDArray[np.float64]
-Operator = Callable[[Array], Array]
 
 FEWEST = 3_000  # reports of the first stage
 STAGE = 5.0  # times as many in each further one
