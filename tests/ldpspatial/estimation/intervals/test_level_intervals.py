@@ -299,7 +299,7 @@ RUNS = {
 
 @pytest.mark.parametrize(("release", "epsilon"), RUNS.values(), ids=list(RUNS))
 def test_intervals_cover(release: Release, epsilon: float) -> None:
-    """Of 200 runs 170 must hold: .95 fails once in 10^6, coverage of .80 is seen in 96 %."""
+    """Of 140 runs 116 must hold: .95 fails once in 10^6 in all cases, .75 is seen in .98."""
     rng = np.random.default_rng(8)
     law = rng.gamma(0.2, 1, (16, 16))
     cells = rng.choice(256, size=3000, p=(law / law.sum()).ravel())
@@ -310,7 +310,7 @@ def test_intervals_cover(release: Release, epsilon: float) -> None:
     masks[2, :, :8] = True
     masks[3, 10:11, 3:16] = True
     truth = [users.density[mask].sum() for mask in masks]
-    runs = 200
+    runs = 140
     held = np.zeros(len(masks))
     for _ in range(runs):
         levels = release.release(users, epsilon, rng).levels

@@ -149,7 +149,7 @@ def crowding_by_level(found: LevelMap) -> dict[int, float]:
     ("shape", "way"),
     [((8, 8), "apart"), ((5, 7), "apart"), ((14, 14), "apart"), ((8, 8), "learned")],
 )
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_ends_are_those_of_a_dense_covariance_and_all_ways_to_lie(
     shape: tuple[int, int], way: str, seed: int
 ) -> None:
@@ -236,10 +236,10 @@ def a_disc(rng: np.random.Generator) -> Array:
     ],
 )
 def test_discs_are_held_and_told_more_narrowly(release: Release, epsilon: float) -> None:
-    """Of 300 discs 268 must be held: .95 fails once in 10^6, coverage of .85 is seen in .98."""
+    """Of 180 discs 154 must be held: .95 fails once in 10^6, coverage of .80 is seen in .96."""
     rng = np.random.default_rng(5)
     held, widths = 0, np.zeros(2)
-    for _ in range(100):
+    for _ in range(60):
         at = places(rng, 3000)
         row, column = np.divmod(at, CELLS * FINE)
         users = cells_by_user(np.arange(3000), row // FINE * CELLS + column // FINE, (CELLS, CELLS))
@@ -254,7 +254,7 @@ def test_discs_are_held_and_told_more_narrowly(release: Release, epsilon: float)
             lower, upper = apart.bounds(weights)
             held += lower <= truth <= upper
             widths += together.width_of(weights), upper - lower
-    assert held >= binom.ppf(1e-6, 300, 0.95)
+    assert held >= binom.ppf(1e-6, 180, 0.95)
     assert widths[1] < 0.7 * widths[0]
 
 
@@ -274,8 +274,8 @@ def test_a_border_that_follows_the_people_is_held_by_all_parts_together_alone() 
     assert held == {"together": 20, "apart": 0}
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("addresses", [1, 2, 5, 10, 16])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("addresses", [1, 2, 5, 16])
 def test_few_addresses_are_held_as_often_as_any_level_says(level: float, addresses: int) -> None:
     """A law of all or none is far from normal: by its variance one is held in .8 of .95.
 
@@ -329,7 +329,7 @@ def test_addresses_that_are_alike_are_held_where_noise_is_next_to_nothing(
     ("addresses", "area", "level", "noise"),
     [
         *((4, 0.2, 0.5, 10), (15, 0.6, 0.95, 5), (3, 0.5, 0.8, 5), (1, 0.02, 0.99, 100)),
-        *((1, 0.6, 0.5, 100), (2, 0.3, 0.6, 50), (7, 0.1, 0.9, 20)),
+        (1, 0.6, 0.5, 100),
     ],
 )
 def test_an_end_is_not_just_short_of_a_number_that_the_share_lies_on(
@@ -337,13 +337,13 @@ def test_an_end_is_not_just_short_of_a_number_that_the_share_lies_on(
 ) -> None:
     """Ends hardly move with the noise, so that such a number was left out always: .11 of .5 held.
 
-    Of 800 regions so many must be held that the level fails once in 10^6.
+    Of 400 regions so many must be held that the level fails once in 10^6.
     """
     rng = np.random.default_rng(10)
     people = np.zeros(16)
     people[:addresses] = 1000 / addresses
     held = 0
-    for _ in range(800):
+    for _ in range(400):
         levels = [
             NoisyLevel(0, np.array([0]), np.array([1000.0]), 0.0),
             NoisyLevel(1, np.arange(4), np.zeros(4), np.inf),
@@ -352,7 +352,7 @@ def test_an_end_is_not_just_short_of_a_number_that_the_share_lies_on(
         sure = level_intervals(combined(Quadtree((4, 4)), levels), level, "apart")
         lower, upper = sure.bounds(np.full((4, 4), area))
         held += lower <= people[rng.random(16) < area].sum() / 1000 <= upper
-    assert held >= binom.ppf(1e-6, 800, level)
+    assert held >= binom.ppf(1e-6, 400, level)
 
 
 LAWS: dict[str, Callable[[Array, float, np.random.Generator], Array]] = {
