@@ -17,6 +17,7 @@ from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import StampChannel, wasserstein
 from ldpspatial.errors import LdpSpatialError
 from ldpspatial.estimation import influence
+from ldpspatial.estimation.forgery.attacks import law_with
 
 Array = NDArray[np.float64]
 
@@ -81,10 +82,7 @@ def attacked(
     channel = StampChannel(table_of("recommended", epsilon, side, USERS))
     told = influence(channel, density, share)
     begun = list(starts(channel, density, share, rng).values())
-    radius = channel.table.radius
-    worst = np.zeros(channel.output_shape)
-    worst[told.cell[0] + radius, told.cell[1] + radius] = 1
-    begun.append(worst[channel.support])
+    begun.append(law_with(channel, density, 1.0, *told.cells)[channel.support])
     fits = [ascended(channel, density, share, far_from(density), each)[1] for each in begun]
     best = max(wasserstein(density, fit) for fit in fits)
     return Attacked(best, told.w2, told.reached, told.proven)

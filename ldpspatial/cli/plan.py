@@ -130,7 +130,7 @@ def plan(
     _show(result)
     for warning in result.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    click.echo(_advice(result) if result.tells_something else _no_advice(result))
+    click.echo(_advice(result, repeats) if result.tells_something else _no_advice(result))
     if result.forged:
         click.echo(_forged(result))
     if result.series is not None:
@@ -212,7 +212,7 @@ def _show(result: Plan) -> None:
     show_table(title, header, rows)
 
 
-def _advice(result: Plan) -> str:
+def _advice(result: Plan, repeats: int) -> str:
     """Say which grid to take, what to collect with on it, and how that measured."""
     grid = result.recommended
     best = result.recommended_design
@@ -222,7 +222,9 @@ def _advice(result: Plan) -> str:
     if best.squared_radius is not None:
         options += f" --squared-radius {best.squared_radius}{_single_cell(best)}"
         aside = f" (what --for-users {result.devices} takes)"
-    level = "; no difference beyond chance" if result.designs[1].over_planned.is_level else ""
+    level = ""
+    if result.designs[1].over_planned.is_level:
+        level = f"; over {repeats} collections that may be chance"
     why = ", the finest whose total is within 5 % of the smallest" if len(result.rows) > 1 else ""
     return (
         f"Take {grid.cells} x {grid.cells} cells of {_metres(grid.cell_m)} m{why}: people are then "

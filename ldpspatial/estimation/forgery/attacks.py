@@ -1,10 +1,15 @@
-"""Attacks on a map by forgers who all send one output cell, and the search for the worst of them.
+"""Attacks on a map by forgers who send one output cell or a few, and the search for the worst.
 
 W2 has many summits over the output domain. So cells all over it are tried, a few of the best that
 lie apart are fitted to the end, and from each of these the search goes to the output cell of the
 steepest slope (:mod:`.limit_fits`) for as long as that moves the map farther, and from the worst at
 last to its neighbours.
+
+Where people are spread out, one cell that gets all that is forged soon has what its reports can put
+there. So cells of the square's edge and beyond it are also tried together with their mirror images.
 """
+
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +21,7 @@ from ldpspatial.metrics import transport, wasserstein
 
 Array = NDArray[np.float64]
 Cell = tuple[int, int]  # of the output domain, as reports have it
+Cells = tuple[Cell, ...]  # that are sent alike
 
 SMALL_SIDE = 32  # cells a side up to which fits settle closely before they are compared
 QUICK = (
@@ -35,8 +41,8 @@ SOLVING = 100  # conjugate gradients a step of the last fit, on grids of any siz
 EMPTY = 1e-12  # mass of a cell, so that each has a price
 
 
-class SingleOutputs:
-    """Attacks of one output cell each.
+class Attacks:
+    """Attacks of one output cell each, or of one with its mirror images.
 
     Parameters
     ----------
@@ -49,45 +55,50 @@ class SingleOutputs:
     Attributes
     ----------
     fits : dict
-        The map that each attack makes, by output cell.
+        The map that each attack makes, by its output cells.
     """
 
     def __init__(self, channel: StampChannel, density: Array, share: float):
-        self.fits: dict[Cell, Array] = {}
+        self.fits: dict[Cells, Array] = {}
         self._channel = channel
         self._density = density
         self._share = share
         self._limits = LimitFits(channel)
         self._is_wide = len(density) > SMALL_SIDE
-        self._moved: dict[Cell, float] = {}
+        self._moved: dict[Cells, float] = {}
 
     def search(self) -> None:
         """Try cells all over the output domain, and climb from the best of them."""
         tried = _tried(self._channel)
-        for cell in tried:
-            self._attack(cell, QUICK[self._is_wide] * self._share)
-        far = {cell: _distance(self._density, self.fits[cell], QUICK_BLOCKS) for cell in tried}
-        best = sorted(tried, key=far.__getitem__, reverse=True)
+        mirrored = _mirrored(self._channel, tried)
+        attacks = [*((cell,) for cell in tried), *mirrored]
+        for cells in attacks:
+            self._attack(cells, QUICK[self._is_wide] * self._share)
+        far = {cells: _distance(self._density, self.fits[cells], QUICK_BLOCKS) for cells in attacks}
+        best = sorted(tried, key=lambda cell: far[cell,], reverse=True)
         side = len(self._density)
         for cell in _apart(best, max(2, side // 6))[:BEGUN]:
             self._climb(cell)
-        self._polish(max(self._moved, key=self._moved.__getitem__))
+        ((worst,), _) = max(self._moved.items(), key=lambda item: item[1])
+        self._polish(worst)
+        if mirrored:
+            self._settle(max(mirrored, key=far.__getitem__))
 
-    def farthest(self) -> tuple[float, Cell]:
-        """Return by how many cells the worst attack moves the map, and its output cell."""
-        cell = max(self._moved, key=self._moved.__getitem__)
-        law = law_with(self._channel, self._density, self._share, cell)
-        self.fits[cell] = LimitFits(self._channel, solving=SOLVING).fit(law, self._density)
-        return _distance(self._density, self.fits[cell], EXACT_SIDE), cell
+    def farthest(self) -> tuple[float, Cells]:
+        """Return by how many cells the worst attack moves the map, and its output cells."""
+        cells = max(self._moved, key=self._moved.__getitem__)
+        law = law_with(self._channel, self._density, self._share, *cells)
+        self.fits[cells] = LimitFits(self._channel, solving=SOLVING).fit(law, self._density)
+        return _distance(self._density, self.fits[cells], EXACT_SIDE), cells
 
     def _climb(self, cell: Cell) -> None:
         """Go on to the output cell of the steepest slope while that moves the map farther."""
-        self._settle(cell)
+        self._settle((cell,))
         for _ in range(CLIMB):
             for ahead in self._steepest(cell):
-                if ahead not in self._moved:
-                    self._settle(ahead)
-                if self._moved[ahead] > self._moved[cell]:
+                if (ahead,) not in self._moved:
+                    self._settle((ahead,))
+                if self._moved[ahead,] > self._moved[cell,]:
                     break
             else:
                 return
@@ -100,23 +111,23 @@ class SingleOutputs:
             row, col = cell
             around = [(row - step, col), (row + step, col), (row, col - step), (row, col + step)]
             for ahead in around:
-                if ahead not in self._moved and _reports(self._channel, ahead):
-                    self._settle(ahead)
-            best = max([cell, *around], key=lambda each: self._moved.get(each, 0.0))
+                if (ahead,) not in self._moved and _reports(self._channel, ahead):
+                    self._settle((ahead,))
+            best = max([cell, *around], key=lambda each: self._moved.get((each,), 0.0))
             if best == cell:
                 step //= 2
             cell = best
 
-    def _settle(self, cell: Cell) -> None:
-        self._attack(cell, CLIMBING[self._is_wide] * self._share)
-        self._moved[cell] = _distance(self._density, self.fits[cell], QUICK_BLOCKS)
+    def _settle(self, cells: Cells) -> None:
+        self._attack(cells, CLIMBING[self._is_wide] * self._share)
+        self._moved[cells] = _distance(self._density, self.fits[cells], QUICK_BLOCKS)
 
-    def _attack(self, cell: Cell, settled: float) -> None:
-        law = law_with(self._channel, self._density, self._share, cell)
-        self.fits[cell] = self._limits.fit(law, self._density, settled)
+    def _attack(self, cells: Cells, settled: float) -> None:
+        law = law_with(self._channel, self._density, self._share, *cells)
+        self.fits[cells] = self._limits.fit(law, self._density, settled)
 
     def _steepest(self, cell: Cell) -> list[Cell]:
-        fit = self.fits[cell]
+        fit = self.fits[cell,]
         side = -(-len(fit) // QUICK_BLOCKS)
         _, by_block = priced(pooled(self._density, QUICK_BLOCKS), pooled(fit, QUICK_BLOCKS))
         worth = np.repeat(np.repeat(by_block, side, 0), side, 1)[: len(fit), : len(fit)]
@@ -152,11 +163,11 @@ def priced(before: Array, after: Array) -> tuple[float, Array]:
     return found.value**2, worth.astype(np.float64)
 
 
-def law_with(channel: StampChannel, density: Array, share: float, cell: Cell) -> Array:
-    """Return the distribution of reports of which a share is one output cell."""
+def law_with(channel: StampChannel, density: Array, share: float, *cells: Cell) -> Array:
+    """Return the distribution of reports of which a share is some output cells, all alike."""
     law = (1 - share) * channel.forward(density)
-    radius = channel.table.radius
-    law[cell[0] + radius, cell[1] + radius] += share
+    rows, cols = np.transpose(cells) + channel.table.radius
+    np.add.at(law, (rows, cols), share / len(cells))
     return law
 
 
@@ -196,6 +207,18 @@ def _tried(channel: StampChannel) -> list[Cell]:
         margin = table.margin(row)
         cells |= {(row, col) for col in _spread(-margin, last + margin, TRIED, last)}
     return sorted(cells)
+
+
+def _mirrored(channel: StampChannel, tried: list[Cell]) -> list[Cells]:
+    """Return those of the square's edge and beyond it, each with its images in all mirrors."""
+    last = channel.table.cells - 1
+    found = set()
+    for row, col in tried:
+        if 0 < row < last and 0 < col < last:
+            continue
+        rows, cols = (row, last - row), (col, last - col)
+        found.add(tuple(sorted({*product(rows, cols), *product(cols, rows)})))
+    return sorted(cells for cells in found if len(cells) > 1)
 
 
 def _spread(first: int, end: int, count: int, last: int) -> set[int]:

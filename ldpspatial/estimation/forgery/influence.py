@@ -4,12 +4,11 @@ Of all reports a share s is forged: any output cells, chosen together by people 
 and the map. The others are of density f0, with distribution g0 = M f0. The fit is that of maximum
 likelihood, in the limit of many reports, on (1 - s) g0 + s w, w what the forgers send.
 
-What they reach is computed. All forgers send one output cell, the counts are fitted, and the
-distance between both maps is exact. Where the fit is linear in the counts no mixture w does better:
-squared W2 is convex in the fitted map, so it is largest at a corner of the simplex of all w.
-Elsewhere this is an attack. Optimised mixtures passed it by a tenth at most on cities and hills
-(docs/experiments/forged-reports.md), and four output cells together by .24 on an even map of 5 x 5
-cells, 2 % forged, epsilon 3.5. For the share of a region mixtures pass it by more.
+What they reach is computed. All forgers send one output cell, or one of its mirror images, the
+counts are fitted, and the distance between both maps is exact. Where the fit is linear in the
+counts no mixture w does better than one cell: squared W2 is convex in the fitted map, so it is
+largest at a corner of the simplex of all w. Elsewhere this is an attack, which optimised mixtures
+pass (docs/experiments/forged-reports.md). For the share of a region they pass it by more.
 
 What none can pass is proved in :mod:`.proofs`.
 """
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.estimation.forgery.attacks import SingleOutputs, law_with
+from ldpspatial.estimation.forgery.attacks import Attacks, Cells, law_with
 from ldpspatial.estimation.forgery.proofs import least_share, most_moved
 from ldpspatial.estimation.forgery.regions import RegionAttack
 from ldpspatial.one_thread import in_one_thread
@@ -69,24 +68,24 @@ class Influence:
         proven where that is less. Measured, not proved: no optimised forgery passed it, be the map
         by EM, EM run to its limit, or the field.
     reached : float
-        W2 in cells between the maps without and with forgeries that are all of one output cell, the
-        worst of those that are tried: an attack, which anybody can repeat. On more than 64 cells a
-        side of both maps in blocks.
+        W2 in cells between the maps without and with forgeries that are all of one output cell, or
+        of one and its mirror images alike, the worst of those that are tried: an attack, which
+        anybody can repeat. On more than 64 cells a side of both maps in blocks.
     proven : float
         W2 in cells which no forgery can pass, by the weights of the table: for the maximum
         likelihood fit of many reports. Wide of the mark where disks are of several cells.
-    cell : (int, int)
-        The output cell of that attack, (row, col) as reports have it.
+    cells : tuple of (int, int)
+        The output cells of that attack, (row, col) as reports have them.
     """
 
     share: float
     w2: float
     reached: float
     proven: float
-    cell: tuple[int, int]
+    cells: Cells
     channel: StampChannel = field(repr=False, compare=False)
     density: Array = field(repr=False, compare=False)
-    attacked: dict[tuple[int, int], Array] = field(repr=False, compare=False)
+    attacked: dict[Cells, Array] = field(repr=False, compare=False)
 
     @in_one_thread
     def region(self, weights: ArrayLike) -> RegionInfluence:
@@ -116,9 +115,9 @@ class Influence:
         """Return what a weighted share is proved not to be below, and what attacks make of it."""
         proof = least_share(weights, self.channel, self.density, self.share)
         attack = RegionAttack(-weights, self.channel, self.density, self.share)
-        best = min(self.attacked, key=lambda cell: float((weights * self.attacked[cell]).sum()))
+        best = min(self.attacked, key=lambda cells: float((weights * self.attacked[cells]).sum()))
         support = self.channel.support
-        single = law_with(self.channel, self.density, 1.0, best)
+        single = law_with(self.channel, self.density, 1.0, *best)
         fits = FITS if len(weights) <= QUICK_SIDE else FITS // 3
         attack.ascend(single[support], fits // 3)
         attack.ascend(proof.forged[support], fits)
@@ -157,8 +156,8 @@ def influence(channel: StampChannel, density: ArrayLike, share: float) -> Influe
     honest = density_array("density", density, channel.input_shape)
     forged = number_in("share", share, "[0, 1)")
     if not forged:
-        return Influence(forged, 0.0, 0.0, 0.0, (0, 0), channel, honest, {})
-    attacks = SingleOutputs(channel, honest, forged)
+        return Influence(forged, 0.0, 0.0, 0.0, (), channel, honest, {})
+    attacks = Attacks(channel, honest, forged)
     attacks.search()
     reached, worst = attacks.farthest()
     proven = max(most_moved(channel, honest, forged) + ROUNDING, reached)

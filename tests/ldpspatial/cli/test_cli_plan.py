@@ -83,7 +83,7 @@ def test_a_disk_of_a_single_cell_is_called_randomised_response(
     assert f"with --mechanism disk --squared-radius 0 {SINGLE_CELL} and estimate with" in taken
     assert taken.endswith("with dam and --estimator em.")
     _, kept = show(monkeypatch, Lead(18.0, 10.0), 1000.0, 0)
-    assert f"with disk {SINGLE_CELL} and --estimator field; no" in kept
+    assert f"with disk {SINGLE_CELL} and --estimator field; over 2 collections" in kept
     (nothing,) = show(monkeypatch, Lead(180.0, 10.0), 2.0, 0)
     assert f"486 m with disk {SINGLE_CELL} and --estimator field in such" in nothing
     (other,) = show(monkeypatch, Lead(18.0, 10.0), 2.0, 0)
@@ -97,7 +97,9 @@ def test_a_lead_within_chance_is_called_none(monkeypatch: pytest.MonkeyPatch) ->
     assert design.startswith(
         "Collect with --mechanism dam and estimate with --estimator em: total "
     )
-    assert design.endswith("with disk and --estimator field; no difference beyond chance.")
+    assert design.endswith(
+        "with disk and --estimator field; over 2 collections that may be chance."
+    )
     behind = show(monkeypatch, Lead(-80.0, 10.0), 1000.0)[1]
     assert behind.startswith("Collect with --mechanism dam and ")
     assert behind.endswith("against total 746 m, W2 303 ± 12 m with disk and --estimator field.")
