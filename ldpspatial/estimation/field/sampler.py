@@ -31,6 +31,7 @@ LEAPS = 14  # steps of a trajectory, at first
 ACCEPTANCE = 0.85
 FAST, SLOW = 1.0, 0.4  # how much of a lack of acceptance the length of steps follows
 LOST = 5.0  # nats, and quartiles below the middle, that tell a chain that never left its start
+SKEWED = 3.0  # times the upper quartile, above which the lower one is of chains that are lost
 MOST_STRETCH = 4.0  # of a scale, after a stage
 START = 0.1  # of a step in such coordinates, at first and at least
 REACH, MOST_LEAPS = 2.0, 32  # of a trajectory there, and its steps
@@ -264,8 +265,11 @@ class Chains:
 
     def _recall(self, is_still: NDArray[np.bool_]) -> None:
         """Put chains that never left a bad start, or never moved, where another one is."""
-        quarter, middle = np.nanquantile(self._fit, [0.25, 0.5])
-        is_lost = ~(self._fit >= middle - LOST * (middle - quarter) - LOST)
+        quarter = np.nanquantile(self._fit, 0.25)
+        middle, upper = np.nanquantile(self._fit, [0.5, 0.75], method="higher")
+        # Of few chains a lost one is in the lower quartile, which then says nothing of the others.
+        spread = min(middle - quarter, SKEWED * (upper - middle))
+        is_lost = ~(self._fit >= middle - LOST * spread - LOST)
         here = np.flatnonzero((self._fit >= middle) & ~is_still)
         lost = np.flatnonzero(is_lost | is_still) if len(here) else here
         for chain, other in zip(lost, self._rng.choice(here, len(lost)), strict=True):

@@ -103,6 +103,32 @@ def test_chains_go_on_anew_from_the_maps_where_they_were() -> None:
     np.testing.assert_allclose(again._density, anew._density, rtol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("fits", "lost"),
+    [
+        ((-1752.0, 3.0, -840.0, 16.0), [0, 2]),
+        ((6.0, 4.0, 15.0, -20.0), []),
+        ((*range(-40, 0, 5), *range(-40, 0, 5)), []),
+        ((*[-500.0] * 6, *range(-40, 10, 5)), [0, 1, 2, 3, 4, 5]),
+        ((np.nan, 3.0, 5.0, 8.0), [0]),
+    ],
+)
+def test_lost_chains_go_where_others_are_up_to_half_of_all(
+    fits: tuple[float, ...], lost: list[int]
+) -> None:
+    """Of four chains one that is lost is the lower quartile: it was left where it was."""
+    rng = np.random.default_rng(34)
+    model = FieldModel(stack(CHANNEL), reports(drawn(rng), N, rng, CHANNEL)[None], FieldPrior(D))
+    starts = 0.3 * rng.standard_normal((len(fits), model.prior.size))
+    chains = Chains(model, starts, Whitening(model, starts[:1]), rng)
+    chains._points, chains._fit = starts.copy(), np.array(fits)
+    chains._recall(np.zeros(len(fits), bool))
+    moved = np.flatnonzero((chains._points != starts).any(1))
+    assert moved.tolist() == lost
+    assert np.isfinite(chains._fit).all()
+    assert set(chains._fit[moved]) <= set(fits) - {fits[k] for k in moved}
+
+
 @pytest.mark.slow
 def test_chains_of_short_steps_agree_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rough map behind a wide disk, 10^8 reports, of which they are far off else.
