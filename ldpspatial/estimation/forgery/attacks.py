@@ -164,10 +164,10 @@ def priced(before: Array, after: Array) -> tuple[float, Array]:
 
 
 def law_with(channel: StampChannel, density: Array, share: float, *cells: Cell) -> Array:
-    """Return the distribution of reports of which a share is some output cells, all alike."""
+    """Return the distribution of reports of which a share is some different output cells, alike."""
     law = (1 - share) * channel.forward(density)
     rows, cols = np.transpose(cells) + channel.table.radius
-    np.add.at(law, (rows, cols), share / len(cells))
+    law[rows, cols] += share / len(cells)
     return law
 
 

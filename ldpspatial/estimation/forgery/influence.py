@@ -4,8 +4,8 @@ Of all reports a share s is forged: any output cells, chosen together by people 
 and the map. The others are of density f0, with distribution g0 = M f0. The fit is that of maximum
 likelihood, in the limit of many reports, on (1 - s) g0 + s w, w what the forgers send.
 
-What they reach is computed. All forgers send one output cell, or one of its mirror images, the
-counts are fitted, and the distance between both maps is exact. Where the fit is linear in the
+What they reach is computed. All forgers send one output cell, or one and its mirror images alike,
+the counts are fitted, and the distance between both maps is exact. Where the fit is linear in the
 counts no mixture w does better than one cell: squared W2 is convex in the fitted map, so it is
 largest at a corner of the simplex of all w. Elsewhere this is an attack, which optimised mixtures
 pass (docs/experiments/forged-reports.md). For the share of a region they pass it by more.
@@ -27,7 +27,7 @@ from ldpspatial.validate import density_array, instance, number_array, number_in
 
 Array = NDArray[np.float64]
 
-MARGIN = 1.25  # optimised forgeries passed what one output cell reaches by .24 at most
+MARGIN = 1.25  # optimised forgeries passed what is reached by .21 at most
 FITS = 24  # of an ascent of a region's share
 QUICK_SIDE = 32  # cells a side above which there is time for a third of them
 ROUNDING = 1e-5  # in cells, of the distances that the proof is made of
@@ -117,9 +117,9 @@ class Influence:
         attack = RegionAttack(-weights, self.channel, self.density, self.share)
         best = min(self.attacked, key=lambda cells: float((weights * self.attacked[cells]).sum()))
         support = self.channel.support
-        single = law_with(self.channel, self.density, 1.0, *best)
+        sent = law_with(self.channel, self.density, 1.0, *best)
         fits = FITS if len(weights) <= QUICK_SIDE else FITS // 3
-        attack.ascend(single[support], fits // 3)
+        attack.ascend(sent[support], fits // 3)
         attack.ascend(proof.forged[support], fits)
         return proof.bound, -attack.best
 
