@@ -15,8 +15,8 @@ support that leaves out few people, or places that reports hardly tell from othe
 """
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from ldpspatial.channels.protocol import Channel, operators
 from ldpspatial.channels.reach import disk_radius
@@ -103,4 +103,4 @@ def _freedom(inside: Bools, radius: float) -> float:
 
 def _by_chance(freedom: float) -> float:
     """Return the nats that chance gains once in a million times."""
-    return float(scipy.stats.chi2.isf(FALSE_ALARM, max(freedom, 1.0))) / 2
+    return float(chdtri(max(freedom, 1.0), FALSE_ALARM)) / 2

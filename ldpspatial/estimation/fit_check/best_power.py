@@ -9,8 +9,8 @@ all f' that leave no cell with fewer than no people.
 """
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
@@ -106,5 +106,5 @@ def _power_of_ratio(law: Array, null: Array, n: int, false_alarm: float) -> floa
     )
     if spread[1] == 0:
         return false_alarm
-    threshold = mean[1] + scipy.stats.norm.isf(false_alarm) * spread[1]
-    return float(scipy.stats.norm.sf((threshold - mean[0]) / spread[0]))
+    threshold = mean[1] - special.ndtri(false_alarm) * spread[1]
+    return float(special.ndtr((mean[0] - threshold) / spread[0]))

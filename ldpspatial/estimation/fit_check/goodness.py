@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
@@ -290,9 +290,7 @@ class Remainder:
             return (TOO_FEW if part == "deficit" else UNNAMED), None, None
         k = min(candidates, key=lambda each: self._p[each])
         share = self._along[k] / self._per_share[k]
-        reach = (
-            scipy.stats.norm.isf((1 - LEVEL_OF_SHARE) / 2) * self._spread[k] / self._per_share[k]
-        )
+        reach = ndtri((1 + LEVEL_OF_SHARE) / 2) * self._spread[k] / self._per_share[k]
         reach += FIRST_ORDER * max(share, 0)
         low, middle, high = np.clip([share - reach, share, share + reach], 0, 1)
         return self._names[k], float(middle), (float(low), float(high))

@@ -1,8 +1,8 @@
 """Upper tails of the sums that the check of the fit looks at. Arrays only, nothing is checked."""
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -14,7 +14,7 @@ def gamma_tail(statistic: float, mean: float, variance: float) -> float:
     """Return the probability of more than ``statistic`` under the gamma law with these moments."""
     if not variance > 0:
         return 1.0
-    return float(scipy.stats.gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
+    return float(special.gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))
 
 
 def upper_tail(deviations: Array, skewness: Array) -> Array:
@@ -24,12 +24,11 @@ def upper_tail(deviations: Array, skewness: Array) -> Array:
     mirrored: sums of multinomial counts have this shape before they are normal.
     """
     shape = 4 / np.maximum(np.abs(skewness), HARDLY_SKEW) ** 2
-    right = scipy.stats.gamma.sf(shape + deviations * np.sqrt(shape), shape)
-    left = scipy.stats.gamma.cdf(shape - deviations * np.sqrt(shape), shape)
+    right = special.gammaincc(shape, np.maximum(shape + deviations * np.sqrt(shape), 0.0))
+    left = special.gammainc(shape, np.maximum(shape - deviations * np.sqrt(shape), 0.0))
     skew = np.where(skewness > 0, right, left)
-    return np.asarray(
-        np.where(np.abs(skewness) > HARDLY_SKEW, skew, scipy.stats.norm.sf(deviations))
-    )
+    normal = special.ndtr(-deviations)
+    return np.asarray(np.where(np.abs(skewness) > HARDLY_SKEW, skew, normal))
 
 
 def least_of_many(p_values: Array, covariance: Array) -> float:
@@ -43,5 +42,5 @@ def least_of_many(p_values: Array, covariance: Array) -> float:
     factor = vectors * np.sqrt(np.maximum(values, 0)) / spread
     normal = np.random.default_rng(0).standard_normal((NORMAL_DRAWS, len(values)))
     largest = (normal @ factor.T).max(axis=1)
-    number = -1 / scipy.stats.norm.logcdf(largest).mean()
+    number = -1 / special.log_ndtr(largest).mean()
     return float(-np.expm1(number * np.log1p(-min(float(p_values.min()), 1 - 1e-16))))

@@ -36,6 +36,8 @@ CLIMB = 4  # times at most
 AHEAD = 3  # output cells of steep slopes, apart from each other, of which the first better is taken
 EXACT_SIDE = 64  # cells a side up to which maps are compared as they are
 QUICK_BLOCKS = 32  # blocks a side on which attacks are compared with each other
+ROUGH_BLOCKS = 16  # and on which those are found that need not be
+MAY_BE_WORST = 0.85  # of the farthest there
 POLISHED = 12  # of the cells a side: how far the last search looks from the worst first
 SOLVING = 100  # conjugate gradients a step of the last fit, on grids of any size
 EMPTY = 1e-12  # mass of a cell, so that each has a price
@@ -72,17 +74,25 @@ class Attacks:
         tried = _tried(self._channel)
         mirrored = _mirrored(self._channel, tried)
         attacks = [*((cell,) for cell in tried), *mirrored]
-        for cells in attacks:
-            self._attack(cells, QUICK[self._is_wide] * self._share)
-        far = {cells: _distance(self._density, self.fits[cells], QUICK_BLOCKS) for cells in attacks}
+        self._attack(attacks, QUICK[self._is_wide])
+        far = self._far(attacks)
         best = sorted(tried, key=lambda cell: far[cell,], reverse=True)
         side = len(self._density)
-        for cell in _apart(best, max(2, side // 6))[:BEGUN]:
+        for cell in _apart(best, max(2, side // 6), BEGUN):
             self._climb(cell)
         ((worst,), _) = max(self._moved.items(), key=lambda item: item[1])
         self._polish(worst)
         if mirrored:
-            self._settle(max(mirrored, key=far.__getitem__))
+            self._settle([max(mirrored, key=far.__getitem__)])
+
+    def _far(self, attacks: list[Cells]) -> dict[Cells, float]:
+        """Return about how far attacks move the map; closely of those that may be the worst."""
+        far = {cells: _distance(self._density, self.fits[cells], ROUGH_BLOCKS) for cells in attacks}
+        if len(self._density) > ROUGH_BLOCKS:
+            least = MAY_BE_WORST * max(far.values())
+            for cells in (each for each in attacks if far[each] >= least):
+                far[cells] = _distance(self._density, self.fits[cells], QUICK_BLOCKS)
+        return far
 
     def farthest(self) -> tuple[float, Cells]:
         """Return by how many cells the worst attack moves the map, and its output cells."""
@@ -93,11 +103,10 @@ class Attacks:
 
     def _climb(self, cell: Cell) -> None:
         """Go on to the output cell of the steepest slope while that moves the map farther."""
-        self._settle((cell,))
+        self._settle([(cell,)])
         for _ in range(CLIMB):
             for ahead in self._steepest(cell):
-                if (ahead,) not in self._moved:
-                    self._settle((ahead,))
+                self._settle([(ahead,)])
                 if self._moved[ahead,] > self._moved[cell,]:
                     break
             else:
@@ -110,21 +119,24 @@ class Attacks:
         while step:
             row, col = cell
             around = [(row - step, col), (row + step, col), (row, col - step), (row, col + step)]
-            for ahead in around:
-                if (ahead,) not in self._moved and _reports(self._channel, ahead):
-                    self._settle((ahead,))
+            self._settle([(ahead,) for ahead in around if _reports(self._channel, ahead)])
             best = max([cell, *around], key=lambda each: self._moved.get((each,), 0.0))
             if best == cell:
                 step //= 2
             cell = best
 
-    def _settle(self, cells: Cells) -> None:
-        self._attack(cells, CLIMBING[self._is_wide] * self._share)
-        self._moved[cells] = _distance(self._density, self.fits[cells], QUICK_BLOCKS)
+    def _settle(self, attacks: list[Cells]) -> None:
+        """Fit attacks closely that were not yet, and find how far they move the map."""
+        fresh = [cells for cells in attacks if cells not in self._moved]
+        if fresh:
+            self._attack(fresh, CLIMBING[self._is_wide])
+        for cells in fresh:
+            self._moved[cells] = _distance(self._density, self.fits[cells], QUICK_BLOCKS)
 
-    def _attack(self, cells: Cells, settled: float) -> None:
-        law = law_with(self._channel, self._density, self._share, *cells)
-        self.fits[cells] = self._limits.fit(law, self._density, settled)
+    def _attack(self, attacks: list[Cells], settled: float) -> None:
+        laws = [law_with(self._channel, self._density, self._share, *each) for each in attacks]
+        fits = self._limits.fits(np.stack(laws), self._density, settled * self._share)
+        self.fits.update(zip(attacks, fits, strict=True))
 
     def _steepest(self, cell: Cell) -> list[Cell]:
         fit = self.fits[cell,]
@@ -139,7 +151,7 @@ class Attacks:
         ranked = [
             (int(row) - radius, int(col) - radius) for row, col in zip(rows, cols, strict=True)
         ]
-        return _apart(ranked, max(2, len(fit) // 10))[:AHEAD]
+        return _apart(ranked, max(2, len(fit) // 10), AHEAD)
 
 
 def priced(before: Array, after: Array) -> tuple[float, Array]:
@@ -178,10 +190,12 @@ def _reports(channel: StampChannel, cell: Cell) -> bool:
     return 0 <= row < side and 0 <= col < side and bool(channel.support[row, col])
 
 
-def _apart(cells: list[Cell], least: int) -> list[Cell]:
+def _apart(cells: list[Cell], least: int, most: int) -> list[Cell]:
     """Return the first of some cells and those after it that are so far from all returned."""
     found: list[Cell] = []
     for row, col in cells:
+        if len(found) == most:
+            break
         if all(max(abs(row - r), abs(col - c)) >= least for r, c in found):
             found.append((row, col))
     return found

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from client_sdk import ResponseTable
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.protocol import operators
+from ldpspatial.estimation.window_sums import window_sums
 from ldpspatial.metrics import Transport, transport
 
 Array = NDArray[np.float64]
@@ -233,6 +234,7 @@ def _least_reports(channel: StampChannel, law: Array, share: float) -> Array:
     high = lifts >= lifts.max() / 2
     lift = float(lifts[high].min())
     radius = table.radius
+    square = slice(radius, radius + table.cells)
     nearest = np.clip(np.arange(-radius, table.cells + radius), 0, table.cells - 1)
     off = np.abs(np.arange(-radius, table.cells + radius) - nearest) + radius
     inside = high[np.ix_(off, off)]
@@ -242,7 +244,7 @@ def _least_reports(channel: StampChannel, law: Array, share: float) -> Array:
     for theta in (0.0, *np.minimum(np.sqrt(share) * np.geomspace(0.01, 10, 13), 1)):
         outer = np.sqrt(law * np.maximum((1 - theta) * law + theta * base, 0))
         inner = np.sqrt(law * np.maximum((1 - theta) * law + theta * (base + lift), 0))
-        more = scipy.signal.fftconvolve(inner - outer, high.astype(float), "valid")
+        more = window_sums(inner - outer, high.astype(float))[square, square]
         everywhere = (outer.sum() + more)[np.ix_(nearest, nearest)] - 1e-12
         own = np.where(inside, inner, outer)
         for beta in OFF_DISK * max(float(law.max()), base):

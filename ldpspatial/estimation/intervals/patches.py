@@ -21,10 +21,10 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from ldpspatial.estimation.intervals.interval import WITHIN
+from ldpspatial.estimation.window_sums import window_sums
 
 Array = NDArray[np.float64]
 
@@ -77,5 +77,4 @@ class Patches:
     @staticmethod
     def _sums(values: Array, window: Array) -> Array:
         """Return the sums of (d, d) values over the window around each cell."""
-        summed = scipy.signal.fftconvolve(values, window, mode="same")
-        return np.asarray(np.maximum(summed, 0.0))  # rounding alone goes below
+        return np.maximum(window_sums(values, window), 0.0)  # rounding alone goes below

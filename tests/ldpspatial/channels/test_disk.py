@@ -12,7 +12,7 @@ from client_sdk import ResponseTable, response_table
 from client_sdk.mechanisms import PAPER as MECHANISMS
 from ldpspatial import StampChannel
 from ldpspatial.channels.disk import DIRECT_DISK_CELLS
-from ldpspatial.channels.stacks import of_one
+from ldpspatial.channels.stacks import Dense, Each, Stamped, of_one
 from ldpspatial.errors import InputError
 from tests.support import naive_channel
 
@@ -183,6 +183,22 @@ def test_the_quick_operators_are_those_of_the_channel(
     assert (reports[~channel.support] == 0).all()
     ratio = rng.random(channel.support.shape)
     assert adjoint(ratio) == pytest.approx(channel.adjoint(ratio), rel=1e-11)
+
+
+@pytest.mark.parametrize(("epsilon", "cells"), [(3.5, 5), (0.5, 40)])
+@pytest.mark.parametrize("kind", [Dense, Each, Stamped])
+def test_what_curves_a_likelihood_is_pushed_weighted_and_pulled(
+    kind: type[Dense | Each | Stamped], epsilon: float, cells: int
+) -> None:
+    channel = StampChannel(response_table("dam", epsilon=epsilon, cells=cells))
+    operators = kind(channel)
+    rng = np.random.default_rng(2)
+    values = rng.standard_normal((3, cells, cells))
+    weights = rng.random((3, *channel.support.shape)) * channel.support
+    found = operators.curved(values, weights.reshape(3, *operators.counted(channel.support).shape))
+    for each, weight, value in zip(found, weights, values, strict=True):
+        expected = (channel.matrix() @ value.ravel()) * weight[channel.support]
+        assert each.ravel() == pytest.approx(channel.matrix().T @ expected, rel=1e-9, abs=1e-12)
 
 
 def test_what_a_subclass_does_is_not_passed_by() -> None:

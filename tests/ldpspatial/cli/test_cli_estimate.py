@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,18 @@ def reports_as(path: Path, reports: Path, change: dict[str, Any]) -> Path:
         columns[name][: len(values)] = values
     pq.write_table(pa.table(columns), path)
     return path
+
+
+def test_an_estimate_waits_for_none_of_the_slowest_libraries(played: Path, tmp_path: Path) -> None:
+    """scipy.stats and scipy.signal take as long to load as a map of few cells to estimate."""
+    given = ["estimate", played / "collection.json", played / "reports.parquet", "--out"]
+    code = """
+import sys
+from ldpspatial.cli.main import main
+main(sys.argv[1:], standalone_mode=False)
+assert not {"scipy.stats", "scipy.signal"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code, *given, tmp_path / "map"], check=True)
 
 
 def test_the_files_of_a_simulation_give_its_map_again(played: Path, tmp_path: Path) -> None:

@@ -92,6 +92,26 @@ def test_conjugate_gradients_come_near_the_exact_fit(
     assert np.corrcoef(slope, found)[0, 1] > 0.95
 
 
+@pytest.mark.parametrize("cells", [9, 40])
+@pytest.mark.parametrize("settled", [None, 1e-6])
+def test_laws_are_fitted_together_as_each_by_itself(
+    cells: int, settled: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Be they quickly at their limits or not, in one stack or in several."""
+    monkeypatch.setattr(limit_fits, "TOGETHER", 3 * cells**2)
+    channel = StampChannel(response_table("dam", 2.0, cells))
+    rng = np.random.default_rng(4)
+    density = rng.dirichlet(np.full(cells**2, 0.2)).reshape(cells, cells)
+    shares = (0.001, 0.3, 0.01, 0.1)
+    laws = np.stack([law_with(channel, density, share, (0, cells // 2)) for share in shares])
+    limits = LimitFits(channel)
+    together = limits.fits(laws, density, settled)
+    for law, fit in zip(laws, together, strict=True):
+        alone = limits.fit(law, density, settled)
+        assert np.abs(fit - alone).sum() < 0.02
+        assert wasserstein(density, fit) == pytest.approx(wasserstein(density, alone), rel=1e-3)
+
+
 def test_prices_are_the_slope_of_the_squared_distance() -> None:
     other = np.random.default_rng(2).dirichlet(np.ones(25)).reshape(5, 5)
     squared, worth = priced(HILL, other)
