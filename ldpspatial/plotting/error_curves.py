@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 MODELS = {"local": "Blues", "distributed": "Greens", "central": "Oranges", "none": "Greys"}
 MARKERS = "osD^vP*X<>"
 MOST_TICKS = 5
+ALIKE = 1e-9  # errors that differ by no more of their size
 USUAL_LETTERS = 26  # of a name in the legend
 WIDTH_OF_LETTER = 0.085  # inches
 
@@ -91,6 +92,7 @@ def draw_curves(
         for curve, colour, marker in zip(group, shades, MARKERS * len(group), strict=False):
             _draw(axes, curve, colour, marker, (min(finite), max(finite)))
 
+    _widen(axes)
     axes.set(xlabel=labels[0], ylabel=labels[1])
     ticks = sorted(set(finite))
     if len(ticks) <= MOST_TICKS:
@@ -122,6 +124,15 @@ def _draw(axes: Axes, curve: Curve, colour: str, marker: str, span: tuple[float,
         markersize=4, capsize=3, elinewidth=1, linestyle="--" if curve.model == "none" else "-",
         label=name,
     )  # fmt: skip
+
+
+def _widen(axes: Axes) -> None:
+    """Give room to errors that are the same but for rounding, which would fill the whole axis."""
+    low, high = axes.get_ylim()
+    if high - low < ALIKE * abs(high):
+        is_log = axes.get_yscale() == "log"
+        room = (low / 2, high * 2) if is_log else (low - abs(low) / 2, high + abs(high) / 2)
+        axes.set_ylim(*room)
 
 
 def _plain_ticks(axis: Axis, located: bool) -> None:

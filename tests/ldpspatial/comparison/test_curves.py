@@ -18,7 +18,7 @@ from ldpspatial.comparison.promises import without_promise
 from ldpspatial.comparison.results import curve_rows, parts, write_results
 from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
-from ldpspatial.plotting.error_curves import legend_handles
+from ldpspatial.plotting.error_curves import curves_figure, legend_handles
 from ldpspatial.privacy.shuffling import amplified_epsilon
 from ldpspatial.release.local import Ahead, Dam, Hdg, Hio, Matched, PlanarLaplace, SemGeoI
 from ldpspatial.release.non_private import NonPrivate
@@ -284,6 +284,20 @@ def test_intervals_stay_within_what_the_metric_can_be() -> None:
 def test_a_run_without_a_value_leaves_a_gap_and_is_no_error() -> None:
     curve = error_curve(pa.Table.from_pylist(_rows("pearson", [0.5, np.nan])), "0", "pearson")
     assert np.isnan(curve.mean[0])
+
+
+@pytest.mark.parametrize("logarithmic", [True, False])
+@pytest.mark.parametrize("error", [0.0959692892788452, 0.05, 1e-9, 5.0, 0.0])
+def test_an_error_that_stands_alone_lies_within_the_axis(error: float, logarithmic: bool) -> None:
+    """One run at one epsilon: what bars of no length add by rounding is no axis to draw on."""
+    curve = error_curve(pa.Table.from_pylist(_rows("kl", [error])), "0", "kl")
+    figure = curves_figure([curve], ("epsilon", "kl"), logarithmic)
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    assert low <= error <= high
+    assert high - low > error / 10
+    with np.errstate(all="raise"):
+        figure.savefig(io.BytesIO(), format="png")
 
 
 def test_the_axis_says_what_was_measured(table: pa.Table) -> None:
