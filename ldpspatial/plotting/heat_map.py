@@ -69,7 +69,7 @@ class _Quantity:
 
 PEOPLE = _Quantity("share of people per cell (square-root scale)", "magma", True, True)
 REPORTS = _Quantity("reports per cell", "viridis", is_share=False)
-WIDTH = _Quantity("share of people per cell", "cividis", is_share=True)
+WIDTH = _Quantity("share of people in a cell by itself", "cividis", is_share=True)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,8 @@ def _panels(
         panels.insert(len(panels) - 1, reports)
     if uncertainty is not None:
         width = cell_map("uncertainty.width", uncertainty.width, grid)
-        name = f"Width of the {100 * uncertainty.level:g} % intervals ({uncertainty.method})"
+        level, method = f"{100 * uncertainty.level:g} %", uncertainty.method
+        name = f"Width of the {level} intervals of single cells ({method})"
         panels.append(_Panel(name, width, WIDTH, float(width.max()) or 1.0))
     return panels
 

@@ -118,9 +118,9 @@ def test_colour_bars_name_unit_and_scale() -> None:
     figure = heat_map_figure(CITY.grid, RESULT, TRUTH, INTERVALS)
     labels = [colour_bar(axes).get_ylabel() for axes in figure.axes]
     root = f"{SHARE} (square-root scale)"
-    assert labels == [root, "reports per cell", root, SHARE]
+    assert labels == [root, "reports per cell", root, "share of people in a cell by itself"]
     assert figure.axes[1].get_title() == f"Reports as received (n = {RESULT.n:,})"
-    assert figure.axes[3].get_title() == "Width of the 90 % intervals (fisher)"
+    assert figure.axes[3].get_title() == "Width of the 90 % intervals of single cells (fisher)"
 
 
 @pytest.mark.parametrize(
