@@ -85,16 +85,21 @@ class Reach:
             return self._laws[sides].of(excess)
 
     def beyond(self, variance: Array, of_all: Array | float = 1.0, sides: int = 2) -> Array:
-        """Return how many people an interval reaches beyond deviations, for the noise's atoms.
+        """Return how many people an interval reaches beyond deviations, for the noise's atoms."""
+        return self.reached(variance, of_all, sides)[1]
+
+    def reached(self, variance: Array, of_all: Array | float, sides: int) -> tuple[Array, Array]:
+        """Return deviations, and how many people an interval reaches beyond them.
 
         Half a step; and where noise may be other than 0 more often than the interval may err, so
         much that a step is held: a whole number of steps is not 0 with at most the probability of
         its variance (Chebyshev), and above 0 with half of that.
         """
-        reached = self.deviations(variance, of_all, sides) * np.sqrt(variance)
+        deviations = self.deviations(variance, of_all, sides)
+        reached = deviations * np.sqrt(variance)
         often = variance > (1 - self._two_sided[sides]) * self.step**2
         far = np.maximum(np.where(often, ONE_STEP * self.step - reached, 0.0), self.step / 2)
-        return np.where(variance > 0, far, 0.0)  # nothing is added to what is known exactly
+        return deviations, np.where(variance > 0, far, 0.0)  # nothing is added to what is exact
 
     @cached_property
     def _of_one(self) -> tuple[float, float, float]:
@@ -119,6 +124,9 @@ class Reach:
         """Return how many people an error of this variance may be, whatever its law."""
         deviations = float(self._laws[2].of(np.array(LAPLACE)))
         return deviations * sqrt(variance) + float(self.beyond(np.array([variance]))[0])
+
+
+Reached = tuple[Array, Array, Array]  # deviations, people beyond them, and the variance
 
 
 class Inside(NamedTuple):
@@ -215,26 +223,31 @@ def ends_of(
     at = mean / people
     error = np.maximum(variance - 2 * at * with_all + at**2 * of_all, 0.0)
     part_of_all = with_all / of_all - at if of_all else 0.0
-    nobody = 1.0 if empty is None else empty
 
-    def root(estimate: Array | float, side: int, sides: int, part: Array | float = 1.0) -> Array:
-        center = estimate + side * reach.beyond(error * part, part_of_all, sides)
-        spread = reach.deviations(error * part, part_of_all, sides) ** 2
+    def reached(sides: int, part: Array | float = 1.0) -> Reached:
+        return (*reach.reached(error * part, part_of_all, sides), variance * part)
+
+    def root(estimate: Array | float, side: int, reached: Reached) -> Array:
+        deviations, beyond, own = reached
+        center = estimate + side * beyond
+        spread = deviations**2
         square = people**2 - spread * of_all  # above 0: so many people that there are some
         linear = center * people - spread * with_all
-        rest = linear**2 - square * (center**2 - spread * variance * part)
+        rest = linear**2 - square * (center**2 - spread * own)
         share = (linear + side * np.sqrt(np.maximum(rest, 0.0))) / square
         return np.asarray(np.clip(share, 0, 1))
 
     from_above = np.minimum(mean, people)
     from_below = np.maximum(mean, 0.0)
-    one_sided = root(from_above, -1, 1), root(from_below, 1, 1)
+    of_one = reached(1)
+    one_sided = root(from_above, -1, of_one), root(from_below, 1, of_one)
     if sides == 1:
         return one_sided
-    lower, upper = root(from_above, -1, 2), root(from_below, 1, 2)
+    of_both = reached(2)
+    lower, upper = root(from_above, -1, of_both), root(from_below, 1, of_both)
     # No upper end is below the first of these, and no lower end above the second.
-    least_upper = root(0.0, 1, 2, nobody)
-    most_lower = root(people, -1, 2) if empty is None else np.ones(len(mean))
+    least_upper = root(0.0, 1, of_both if empty is None else reached(2, empty))
+    most_lower = root(people, -1, of_both) if empty is None else np.ones(len(mean))
     apart = least_upper <= most_lower
     nearer = np.minimum(one_sided[0], least_upper), np.maximum(one_sided[1], most_lower)
     return (

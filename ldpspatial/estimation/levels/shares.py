@@ -85,9 +85,8 @@ def learned_weights(seen: Array, error: Array) -> Array:
     likely = np.exp(_fit(seen[::step], error[::step]))
     weights = np.full(len(CENTRES), 1 / len(CENTRES))
     for _ in range(EM_ROUNDS):
-        whose = weights * likely
-        whose /= whose.sum(1, keepdims=True)
-        weights = whose.sum(0) + AT_LEAST
+        # Each share is told to the parts by how well they explain it: that, summed over shares.
+        weights = weights * ((1 / (likely @ weights)) @ likely) + AT_LEAST
         weights /= weights.sum()
     return weights
 
