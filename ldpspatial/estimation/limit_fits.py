@@ -41,6 +41,7 @@ DENSE_SIDE = 16  # cells a side up to which a factor is about as quick as conjug
 SLOW_SIDE = 64  # cells a side above which each product with the channel is slow
 EXACT = 1e-11  # of f.z, and of M^T(c / M f) + z - 1, with a factor
 SETTLED = 1e-7  # of f.z by conjugate gradients: W2 in cells is right to four digits
+UNEXPLAINED = 100.0  # times as far as f.z may any cell be from z >= 0
 STEPS = 60  # at most; 12 to 25 are taken
 AIM = 0.1  # of f.z, after one step
 SHORT = 0.95  # of the way to where the first f or z would be 0
@@ -93,7 +94,11 @@ class LimitFits:
         return np.asarray(found)
 
     def fits(self, laws: Array, near: Array, settled: float | None = None) -> Array:
-        """Return (S, d, d) maps of maximum likelihood, as :meth:`fit` does, of a stack of laws."""
+        """Return (S, d, d) maps of maximum likelihood of a stack of laws.
+
+        Each is as near to its limit as :meth:`fit` comes by itself, and where reports hardly tell
+        maps apart another one.
+        """
         together = max(1, TOGETHER // self._where.size)
         parts = (laws[first : first + together] for first in range(0, len(laws), together))
         return np.concatenate([self._fits(part, near, settled) for part in parts])
@@ -114,6 +119,8 @@ class LimitFits:
             is_left = gap >= limit
             if dense:
                 is_left |= np.abs(explained - 1 + z).max(1) >= limit
+            else:  # an empty cell that should not be is seen here alone
+                is_left |= explained.max(1) - 1 >= UNEXPLAINED * limit
             if not is_left.all():
                 left, sent, f, z, gap = _some(is_left, left, sent, f, z, gap)
                 predicted, explained = _some(is_left, predicted, explained)
