@@ -260,22 +260,20 @@ def _check_outputs(
 
 
 def _show(shares: RegionShares) -> None:
+    title = f"{100 * shares.level:.12g} % intervals by {shares.method}, {shares.n} reports"
+    if shares.of_all < 1:
+        title += f", {shares.of_all:.1%} of them from the area"
+    header: tuple[str, ...] = ("region", "share", "lower", "upper", "people", "inside to touched")
+    if shares.forged is not None:
+        header += (f"{100 * shares.forged:.3g} % forged", "at most")
     rows = []
     for row in shares.rows:
         share = row.share
         parts = [f"{each:.2%}" for each in (share.estimate, share.lower, share.upper)]
         between = f"{row.wholly_inside:.2%} to {row.touched:.2%}"
         moved = () if row.moved is None else tuple(map(_points, (row.moved[:2], row.moved[2:])))
-        rows.append((_name(row.region), *parts, f"{row.people:.0f}", between, *moved))
-    title = f"{100 * shares.level:.12g} % intervals by {shares.method}, {shares.n} reports"
-    if shares.of_all < 1:
-        title += f", {shares.of_all:.1%} of them from the area"
-    header: tuple[str, ...] = (
-        *("region", "share", "lower", "upper", "people"),
-        "inside to touched",
-    )
-    if shares.forged is not None:
-        header += (f"{100 * shares.forged:.3g} % forged", "at most")
+        told = (*parts, f"{row.people:.0f}", between, *moved)
+        rows.append((_name(row.region), *_known_of(row.region, told)))
     show_table(title, header, rows)
     if shares.forged is not None:
         click.echo(
@@ -303,7 +301,8 @@ def _show_changes(changes: RegionChanges) -> None:
         change = row.change
         shares = [f"{each:.2%}" for each in (row.share_before, row.share)]
         points = [f"{100 * each:+.2f}" for each in (change.estimate, change.lower, change.upper)]
-        rows.append((_name(row.region), *shares, *points, "yes" if row.is_sure else "-"))
+        told = (*shares, *points, "yes" if row.is_sure else "-")
+        rows.append((_name(row.region), *_known_of(row.region, told)))
     title = (
         f"{100 * changes.level:.12g} % intervals of changes, {changes.method}, "
         f"{changes.n_before} and {changes.n} reports"
@@ -311,6 +310,11 @@ def _show_changes(changes: RegionChanges) -> None:
     header = ("region", "before", "share", "change in points", "lower", "upper", "sure")
     show_table(title, header, rows)
     _tell_of_edges(changes.regions)
+
+
+def _known_of(region: Region, told: Sequence[str]) -> Sequence[str]:
+    """Return what is told of a region, or that nothing is known of one that misses the map."""
+    return told if region.on_map else ["-"] * len(told)
 
 
 def _points(moved: Sequence[float]) -> str:
@@ -334,8 +338,9 @@ def _tell_of_area(regions: Sequence[Region], area: Sequence[Region] | None) -> N
 
 def _tell_of_edges(regions: Sequence[Region]) -> None:
     if beyond := [region for region in regions if region.on_map < WHOLE]:
+        wholly = sum(not region.on_map for region in beyond)
         click.echo(
-            f"Regions that leave the map: {len(beyond)} of {len(regions)}, "
-            f"{sum(not region.on_map for region in beyond)} of them wholly. Their shares are those "
-            "of their parts in the square"
+            f"Regions that leave the map: {len(beyond)} of {len(regions)}, {wholly} of them "
+            "wholly. Shares are those of parts in the square"
+            + ("; of a region without one nothing is known" if wholly else "")
         )

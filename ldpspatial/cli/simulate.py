@@ -235,16 +235,18 @@ def _run(
     stage("intervals")
     played = time.perf_counter()
     uncertainty = intervals(run.estimate, options["method"])
-    seconds = {"intervals": time.perf_counter() - played, "all": time.perf_counter() - began}
+    seconds = {"intervals": time.perf_counter() - played}
     stage("write files")
     ids = np.frombuffer(os.urandom(16 * run.n), np.uint8).reshape(-1, 16)
     write_reports(folder / "reports.parquet", collection, *run.reports, ids)
-    summary = _summary(run, people, seconds)
+    summary = _summary(run, people)
+    seconds["all"] = time.perf_counter() - began
+    summary["seconds"] = run.seconds | seconds
     write_estimate(folder, collection, run.estimate, uncertainty, summary, run.truth)
     return summary
 
 
-def _summary(run: Simulation, people: Points, seconds: dict[str, float]) -> dict[str, Any]:
+def _summary(run: Simulation, people: Points) -> dict[str, Any]:
     height, width = run.collection.grid.cell_size
     geographic = run.collection.grid.kind == "geographic"
     note = None
@@ -259,7 +261,6 @@ def _summary(run: Simulation, people: Points, seconds: dict[str, float]) -> dict
         "w2_cells": run.w2_cells,
         "w2_metres": run.w2_metres,
         "w2_note": note,
-        "seconds": run.seconds | seconds,
     }
 
 
@@ -269,8 +270,9 @@ def _report(out: Path, summary: dict[str, Any]) -> None:
         error = f"{summary['w2_cells']:.3f} cells"
     if summary["w2_metres"] is not None:
         error += f" = {summary['w2_metres']:.0f} m"
+    people = "1 person" if summary["n"] == 1 else f"{summary['n']} people"
     show(
-        f"{summary['n']} people, each with {summary['epsilon']:g}-LDP per report",
+        f"{people}, each with {summary['epsilon']:g}-LDP per report",
         {
             "grid": f"{summary['cells']} x {summary['cells']} cells",
             "mechanism": f"{summary['mechanism']}, disk radius {summary['radius']}"

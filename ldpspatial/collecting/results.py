@@ -483,6 +483,7 @@ def _likeness(fit: dict[str, Any]) -> str:
 def forged_verdict(summary: dict[str, Any]) -> str:
     """Return one line on how far forged reports can move the map."""
     moved = [
-        f"{each['share']:.0%} up to {each['w2_cells']:.2g} cells" for each in summary["forged"]
+        f"{each['share']:.0%} up to {float(format(each['w2_cells'], '.2g')):g} cells"
+        for each in summary["forged"]
     ]
     return f"reports move the map: {', '.join(moved)}"
