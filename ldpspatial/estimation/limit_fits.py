@@ -88,13 +88,14 @@ class LimitFits:
         near : (d, d) array
             A map, near to which the steps begin, with mass where it may be.
         settled : float, optional
-            Of f.z, at which they end, by conjugate gradients on any grid.
+            Of f.z, at which they end, by conjugate gradients on any grid; in no cell is z then
+            below 0 by more than a hundred times that.
         """
         (found,) = self.fits(law[np.newaxis], near, settled)
         return np.asarray(found)
 
     def fits(self, laws: Array, near: Array, settled: float | None = None) -> Array:
-        """Return (S, d, d) maps of maximum likelihood of a stack of laws.
+        """Return (S, d, d) maps of maximum likelihood of a stack of laws, else as :meth:`fit`.
 
         Each is as near to its limit as :meth:`fit` comes by itself, and where reports hardly tell
         maps apart another one.
