@@ -341,6 +341,6 @@ def _tell_of_edges(regions: Sequence[Region]) -> None:
         wholly = sum(not region.on_map for region in beyond)
         click.echo(
             f"Regions that leave the map: {len(beyond)} of {len(regions)}, {wholly} of them "
-            "wholly. Shares are those of parts in the square"
-            + ("; of a region without one nothing is known" if wholly else "")
+            "wholly. Shares are those of their parts in the square"
+            + ("; nothing is known of a region with no part in it" if wholly else "")
         )

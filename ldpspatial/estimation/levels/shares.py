@@ -30,7 +30,7 @@ WIDTHS = np.array(
 )
 EM_ROUNDS = 60
 AT_LEAST = 0.2  # children that each part of the mixture is given beside those that it explains
-LEARNED_FROM = 20_000  # children at most, taken evenly
+LEARNED_FROM = 20_000  # children at most, of nodes taken evenly
 TOGETHER = 1 << 16  # children whose posteriors are found at a time, to save memory
 
 
@@ -77,12 +77,13 @@ def learned_weights(seen: Array, error: Array) -> Array:
     Parameters
     ----------
     seen : (n,) array
-        Noisy shares.
+        Noisy shares, four of each node one after the other.
     error : (n,) array
         Variances of their noise, above 0.
     """
     step = max(-(-len(seen) // LEARNED_FROM), 1)
-    likely = np.exp(_fit(seen[::step], error[::step]))
+    taken = np.arange(len(seen)) // 4 % step == 0  # whole nodes: all quarters count alike
+    likely = np.exp(_fit(seen[taken], error[taken]))
     weights = np.full(len(CENTRES), 1 / len(CENTRES))
     for _ in range(EM_ROUNDS):
         # Each share is told to the parts by how well they explain it: that, summed over shares.

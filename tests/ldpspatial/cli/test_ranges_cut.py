@@ -60,7 +60,7 @@ def test_of_regions_that_leave_the_map_the_part_inside_counts(kept: Path, tmp_pa
     table = tmp_path / "shares.csv"
     said = succeed("ranges", kept, regions, "--csv", table).stdout
     assert "Regions that leave the map: 2 of 3, 1 of them wholly." in said
-    assert "of a region without one nothing is known" in said
+    assert "nothing is known of a region with no part in it" in said
     (told,) = [line for line in said.splitlines() if line.lstrip().startswith("far")]
     assert told.split() == ["far", *"-----"]
     with table.open(encoding="utf-8", newline="") as stream:

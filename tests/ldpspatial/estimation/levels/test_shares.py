@@ -81,3 +81,20 @@ def test_children_of_a_border_keep_to_their_area() -> None:
     found = shared(np.full(40, 400.0), shares, sums, noise)
     assert found.mean(0) == pytest.approx([300, 100, 0, 0], abs=25)  # five standard errors
     assert (found[:, :2] - [300, 100]).std() < 0.8 * 40 / np.sqrt(2)
+
+
+@pytest.mark.parametrize("nodes", [4_000, 5_001, 15_001])
+def test_it_is_learned_from_all_quarters_alike_however_many_nodes_there_are(nodes: int) -> None:
+    """Nearly all people of each node are in one quarter, whichever that is."""
+    noise = np.random.default_rng(6).normal(0, 30, (nodes, 4))
+    found = []
+    for quarter in range(4):
+        people = np.full((nodes, 4), 2.5)
+        people[:, quarter] = 92.5
+        got = shared(
+            np.full(nodes, 100.0), np.full((nodes, 4), 0.25),
+            people + noise, np.full((nodes, 4), 900.0),
+        )  # fmt: skip
+        found.append(np.sqrt(np.mean((got - people) ** 2)))
+    assert max(found) < 1.05 * min(found)
+    assert max(found) < 15  # half of the noise
