@@ -90,7 +90,6 @@ class Part(NamedTuple):
     sides: tuple[int, ...]
     users: tuple[int, ...]
     epsilons: tuple[float, ...]
-    repeats: int
 
 
 class Setting(NamedTuple):
@@ -113,10 +112,12 @@ KINDS: Mapping[str, Sequence[str]] = {
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 SOME = ("austin", "tokyo", "town 2603", "town 2604")
 PARTS = (
-    Part((*HELD_BACK, *MORE, *GENERATED), (64,), (1_000, 10_000, 100_000), EPSILONS, repeats=2),
-    Part(SOME, (32, 256), (1_000, 10_000, 100_000), (0.5,), repeats=1),
-    Part(SOME, (64,), (1_000_000,), (0.1, 5.0), repeats=1),
+    Part((*HELD_BACK, *MORE, *GENERATED), (64,), (1_000, 10_000, 100_000), EPSILONS),
+    Part(SOME, (32, 256), (1_000, 10_000, 100_000), (0.5,)),
+    Part(SOME, (64,), (1_000_000,), (0.1, 5.0)),
 )
+REPEATS = {1_000: 8, 10_000: 6, 100_000: 3, 1_000_000: 2}  # up to so many users: luck is less
+DRAWN_FROM = 100_000  # people of a map at least, of whom each repeat draws its users
 Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
 
 
@@ -129,7 +130,7 @@ Errors = Mapping[str, Array]  # by label, one row a repeat, one column a metric
     show_default=True,
     help="Folder of finished runs; what is in it is not run again.",
 )
-@click.option("--repeats", type=COUNT, help="By default as the parts have it.")
+@click.option("--repeats", type=COUNT, help="By default 8 with few users to 2 with many.")
 @click.option("--side", "sides", cls=Selection, type=COUNT, multiple=True, help="Cells a side.")
 @click.option("--epsilon", "epsilons", cls=Selection, type=float, multiple=True)
 @click.option("--users", "numbers", cls=Selection, type=COUNT, multiple=True)
@@ -167,21 +168,16 @@ def levels(
     """Recommended central and distributed releases against rivals tuned in hindsight.
 
     What is run is a large part, of cities held back and generated towns on 64 x 64 cells, and two
-    smaller ones with other sides and with 1,000,000 users. Naming maps, sides, epsilons, numbers of
-    users or repeats puts these in the place of each part's own. Finished runs stay in the folder.
+    smaller ones with other sides and with 1,000,000 users. Naming maps, sides, epsilons or numbers
+    of users puts these in the place of each part's own. Finished runs stay in the folder.
     """
     for epsilon in epsilons:
         positive("--epsilon", epsilon)
     seed = begun_with(out, seed)
     parts = dict.fromkeys(
-        Part(
-            names or part.maps,
-            sides or part.sides,
-            numbers or part.users,
-            epsilons or part.epsilons,
-            repeats or part.repeats,
-        )
+        Part(names or part.maps, sides or part.sides, (users,), epsilons or part.epsilons)
         for part in PARTS
+        for users in numbers or part.users
     )
     found: dict[str, dict[Setting, Errors]] = {model: {} for model in models}
     with Progress() as bar:
@@ -190,9 +186,10 @@ def levels(
                 for model in models:
                     task = bar.add_task(f"{name}, {side} x {side}, {model}")
                     called = (name, side, *part.users, *part.epsilons)
+                    plays = repeats or repeats_of(*part.users)
                     folder = out / model / "-".join(map(str, called)).replace(" ", "-")
                     table = compare_people(
-                        {side: people}, part.epsilons, releases_of(model, side), part.repeats,
+                        {side: people}, part.epsilons, releases_of(model, side), plays,
                         np.random.default_rng(seed), users=part.users, metrics=METRICS,
                         blocks=min(side, BLOCKS), jobs=jobs, data=name, folder=folder,
                         progress=_shown_by(bar, task),
@@ -207,6 +204,11 @@ def levels(
             write_page(DOCS, model, f"{shown(model, settings, over_rivals)}\n\n{every}")
 
 
+def repeats_of(users: int) -> int:
+    """Return how often a setting is played by default: more often where luck says more."""
+    return next((some for most, some in REPEATS.items() if users <= most), min(REPEATS.values()))
+
+
 def _shown_by(bar: Progress, task: TaskID) -> Callable[[int, int], None]:
     return lambda done, of: bar.update(task, completed=done, total=of)
 
@@ -217,7 +219,7 @@ def _people(part: Part, data: Path, seed: int) -> Iterator[tuple[str, int, UserC
     invented = [town for town in towns(TOWNS) if town.name in part.maps]
     places: list[City | Town] = [*real, *invented]
     for place in places:
-        points = place.people(max(part.users), np.random.default_rng(seed))
+        points = place.people(max(DRAWN_FROM, *part.users), np.random.default_rng(seed))
         for side in part.sides:
             at = np.minimum((points * side).astype(np.int64), side - 1)
             cells = at[:, 0] * side + at[:, 1]
@@ -231,13 +233,18 @@ def shown(
 ) -> str:
     """Return what was run, in words, and a table for each kind of map."""
     settings = sorted(found)
-    repeats = {len(each) for errors in found.values() for each in errors.values()}
+    repeats: dict[int, set[int]] = {}
+    for at, errors in found.items():
+        repeats.setdefault(at.users, set()).update(len(each) for each in errors.values())
     every = {
         "maps": len({at.map for at in settings}),
         "sides": ", ".join(map(str, sorted({at.cells for at in settings}))),
         "users": ", ".join(f"{n:,}" for n in sorted({at.users for at in settings})),
         "eps": ", ".join(f"{e:g}" for e in sorted({at.epsilon for at in settings})),
-        "repeats": " or ".join(map(str, sorted(repeats))),
+        "repeats": ", ".join(
+            f"{' or '.join(map(str, sorted(some)))} of {users:,} users"
+            for users, some in sorted(repeats.items())
+        ),
     }
     parts = ["Run: " + "; ".join(f"{name} {value}" for name, value in every.items()) + "."]
     for kind, places in KINDS.items():

@@ -16,6 +16,7 @@ from experiments.studies.levels import (
     over_all,
     over_rivals,
     releases_of,
+    repeats_of,
     shown,
 )
 from experiments.towns import towns
@@ -94,14 +95,16 @@ def test_towns_are_reproducible_places_inside_the_square() -> None:
 
 
 def test_the_page_says_what_was_run() -> None:
-    errors = {label: np.ones((2, 3)) for label in releases_of("central-levels")}
     settings = {
-        Setting(name, 64, users, 0.5): errors
+        Setting(name, 64, users, 0.5): {
+            label: np.ones((repeats_of(users), 3)) for label in releases_of("central-levels")
+        }
         for name in ("tokyo", "town 2601")
         for users in (1000, 10_000)
     }
     text = shown("central-levels", settings, over_all)
-    assert text.startswith("Run: maps 2; sides 64; users 1,000, 10,000; eps 0.5; repeats 2.")
+    run = "Run: maps 2; sides 64; users 1,000, 10,000; eps 0.5; "
+    assert text.startswith(f"{run}repeats 8 of 1,000 users, 6 of 10,000 users.")
     assert "**central-levels, cities held back: 2 settings**" in text
     assert "**central-levels, generated towns: 2 settings**" in text
 
@@ -110,3 +113,8 @@ def test_every_family_has_releases_of_its_model() -> None:
     for model, families in FAMILIES.items():
         kinds = {release.model for some in families.values() for release in some.values()}
         assert kinds == {model.partition("-")[0]}
+
+
+def test_settings_of_few_users_are_played_more_often() -> None:
+    found = [repeats_of(users) for users in (10, 1_000, 1_001, 100_000, 1_000_000, 10**8)]
+    assert found == [8, 8, 6, 3, 2, 2]

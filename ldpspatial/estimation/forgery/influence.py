@@ -119,9 +119,10 @@ class Influence:
         support = self.channel.support
         sent = law_with(self.channel, self.density, 1.0, *best)
         fits = FITS if len(weights) <= QUICK_SIDE else FITS // 3
+        attack.climb(sent[support], proof.forged[support])
         attack.ascend(sent[support], fits // 3)
         attack.ascend(proof.forged[support], fits)
-        return proof.bound, -attack.best
+        return proof.bound, 0.0 - attack.best  # no -0
 
 
 @in_one_thread

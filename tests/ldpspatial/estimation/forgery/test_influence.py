@@ -109,6 +109,33 @@ def test_an_optimised_attack_on_a_region_comes_near_what_is_proved(sign: int) ->
     assert proved <= 1.5 * abs(share - told.share)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "cells", "share", "crowded", "corner", "sent"),
+    [
+        (6.0, 17, 0.05, (1, 0), (0, 12), (1, 13)),
+        (6.0, 17, 0.01, (4, 9), (2, 13), (3, 14)),
+        (7.0, 22, 0.01, (18, 7), (8, 9), (9, 10)),
+    ],
+)
+def test_no_output_cell_alone_does_more_to_a_small_region(
+    epsilon: float,
+    cells: int,
+    share: float,
+    crowded: tuple[int, int],
+    corner: tuple[int, int],
+    sent: tuple[int, int],
+) -> None:
+    """Where nobody is, and the gradient of the share does not say which output cell tells most."""
+    channel = StampChannel(response_table("dam", epsilon, cells))
+    density = np.zeros((cells, cells))
+    density[crowded] = 1
+    region = np.zeros((cells, cells))
+    region[corner[0] : corner[0] + 3, corner[1] : corner[1] + 3] = 1
+    fit = LimitFits(channel).fit(law_with(channel, density, share, sent), density)
+    told = influence(channel, density, share).region(region)
+    assert told.most > told.upper > 0.999 * (region * fit).sum() > share
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_attack_on_a_peaked_map_passes_the_proof(seed: int) -> None:
     """Where plain EM takes longest to empty cells."""
