@@ -26,6 +26,7 @@ from ldpspatial.estimation.intervals.trust import learned_trust
 from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.regions import (
+    Values,
     write_regions_csv,
     write_regions_geojson,
     write_regions_geopackage,
@@ -38,6 +39,7 @@ Path_ = str | os.PathLike[str]
 Array = NDArray[np.float64]
 
 MOVED = ("reached_down", "reached_up", "proven_down", "proven_up")
+OF_ANY = ("on_map", "trust", "forged")  # numbers that files have of regions off the map as well
 FORGED = "[0.0001, 1)"  # shares of which proofs say more than nothing
 ROUNDING = 1e-9  # a share outside its interval by no more than this counts as inside
 
@@ -416,7 +418,8 @@ def write_csv(path: Path_, shares: RegionTable) -> None:
     and proven_up: by how much attacks move the share, and what no forgery passes. Last method:
     which one tells the share.
     Of changes: name, change, lower, upper, share and share_before, as in
-    :class:`ldpspatial.collecting.region_changes.RegionChange`, and on_map.
+    :class:`ldpspatial.collecting.region_changes.RegionChange`, and on_map. Of a region that misses
+    the map nothing is known but that: its other numbers are empty.
 
     Parameters
     ----------
@@ -487,9 +490,14 @@ def _table(shares: object) -> RegionTable:
     return instance("shares", shares, RegionTable)  # type: ignore[type-abstract]
 
 
-def _columns(held: RegionTable) -> dict[str, list[float] | list[str]]:
-    """Return what a file says of each region, whatever its format."""
-    return {**held.numbers, **held.details, **held.texts}
+def _columns(held: RegionTable) -> dict[str, Values]:
+    """Return what a file says of each region, whatever its format: nothing of one off the map."""
+    columns: dict[str, Values] = {}
+    for name, values in (held.numbers | held.details).items():
+        known = (region.on_map > 0 or name in OF_ANY for region in held.regions)
+        columns[name] = [each if told else None for each, told in zip(values, known, strict=True)]
+    columns.update(held.texts)
+    return columns
 
 
 def part_of(area: ArrayLike, covered: Array) -> Array:

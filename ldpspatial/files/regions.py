@@ -30,6 +30,7 @@ from ldpspatial.places.regions import Region, check_regions
 from ldpspatial.validate import file_path, instance, number_array, shown, true_or_false
 
 Path_ = str | os.PathLike[str]
+Values = ArrayLike | list[float | None] | list[str]  # of a column: numbers, or texts
 
 DEGREES = (180.0, 90.0)  # the most of longitude and latitude
 HALF_TURN = 180.0  # in degrees
@@ -195,7 +196,7 @@ def _meets(grid: Grid, south: float, west: float, north: float, east: float) -> 
 
 
 def write_regions_csv(
-    path: Path_, regions: Sequence[Region], columns: Mapping[str, ArrayLike]
+    path: Path_, regions: Sequence[Region], columns: Mapping[str, Values]
 ) -> None:
     """Write a table with a line for each region: its name, then what is in every column.
 
@@ -204,7 +205,8 @@ def write_regions_csv(
     path : path
     regions : sequence of Region
     columns : mapping of str to (n,) array of finite numbers, or list of n str
-        By the name of the column, a number or a text for each region.
+        By the name of the column, a number or a text for each region. A list of numbers may hold
+        None where nothing is known: that field stays empty.
 
     Raises
     ------
@@ -213,7 +215,9 @@ def write_regions_csv(
     """
     file = file_path("path", path)
     held = _columns("columns", columns, check_regions(regions))
-    table = pa.table({"name": _texts(region.name for region in regions), **held})
+    names = _texts(region.name for region in regions)
+    known = {name: pa.array(each, from_pandas=True) for name, each in held.items()}
+    table = pa.table({"name": names, **known})  # NaN, as pandas has it, is nothing
     with replacing(file) as stream:
         pa_csv.write_csv(table, stream)
 
@@ -221,7 +225,7 @@ def write_regions_csv(
 def write_regions_geojson(
     path: Path_,
     regions: Sequence[Region],
-    properties: Mapping[str, ArrayLike],
+    properties: Mapping[str, Values],
     members: Mapping[str, Any],
 ) -> None:
     """Write a GeoJSON FeatureCollection (RFC 7946), one region to a line.
@@ -232,7 +236,8 @@ def write_regions_geojson(
     regions : sequence of Region
         One without a geometry becomes a feature without a place.
     properties : mapping of str to (n,) array of finite numbers, or list of n str
-        Properties of the features beside ``name``.
+        Properties of the features beside ``name``. A list of numbers may hold None where nothing is
+        known: null in the file.
     members : mapping of str to JSON value
         Further members of the collection.
 
@@ -245,7 +250,7 @@ def write_regions_geojson(
     file = file_path("path", path)
     held = _columns("properties", properties, check_regions(regions))
     instance("members", members, dict)
-    plain = {name: values.tolist() for name, values in held.items()}
+    plain = {name: list(map(_or_null, values.tolist())) for name, values in held.items()}
     head = _json("members", {"type": "FeatureCollection", **members})[:-1]
     features = [
         _json(
@@ -269,7 +274,7 @@ def write_regions_geojson(
 def write_regions_geopackage(
     path: Path_,
     regions: Sequence[Region],
-    properties: Mapping[str, ArrayLike],
+    properties: Mapping[str, Values],
     in_degrees: bool,
 ) -> None:
     """Write a GeoPackage of one layer, ``regions``, which every GIS opens.
@@ -280,7 +285,7 @@ def write_regions_geopackage(
     regions : sequence of Region
         One without a geometry becomes a row without a place.
     properties : mapping of str to (n,) array of finite numbers, or list of n str
-        Columns beside ``name``.
+        Columns beside ``name``. A list of numbers may hold None where nothing is known: NULL.
     in_degrees : bool
         Whether coordinates are WGS 84; else they are of a plane that has no name.
 
@@ -364,17 +369,26 @@ def _field(cell: Any) -> str:
 
 
 def _columns(
-    field: str, given: Mapping[str, ArrayLike], regions: Sequence[Region]
+    field: str, given: Mapping[str, Values], regions: Sequence[Region]
 ) -> dict[str, NDArray[Any]]:
     instance(field, given, dict)
     return {name: _column(f"{field}: {name}", each, len(regions)) for name, each in given.items()}
 
 
-def _column(field: str, given: ArrayLike, n: int) -> NDArray[Any]:
-    """Return a column of n numbers, or of n texts where it is a list of texts."""
-    if isinstance(given, list) and len(given) == n and all(isinstance(each, str) for each in given):
-        return _texts(given)
+def _column(field: str, given: Values, n: int) -> NDArray[Any]:
+    """Return a column of n numbers, NaN for None, or of n texts where it is a list of texts."""
+    if isinstance(given, list) and len(given) == n:
+        texts = [each for each in given if isinstance(each, str)]
+        if len(texts) == n:
+            return _texts(texts)
+        known = [each is not None for each in given]
+        numbers = [each if is_known else 0.0 for each, is_known in zip(given, known, strict=True)]
+        return np.where(known, number_array(field, numbers, (n,)), np.nan)
     return number_array(field, given, (n,))
+
+
+def _or_null(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def _texts(given: Iterable[str]) -> NDArray[Any]:

@@ -184,7 +184,8 @@ def test_a_file_of_regions_that_all_lie_outside_is_answered(
     rows = rows_of(tmp_path / "shares.csv")
     assert f"Regions that leave the map: {len(rows)} of {len(rows)}, {len(rows)} of them " in shown
     for row in rows:
-        assert {float(row[name]) for name in ("share", "lower", "people", "on_map")} == {0.0}
+        assert float(row["on_map"]) == 0
+        assert {row[name] for name in ("share", "lower", "upper", "people", "touched")} == {""}
 
 
 @pytest.mark.parametrize(

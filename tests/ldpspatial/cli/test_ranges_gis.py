@@ -1,5 +1,6 @@
 """``ldpspatial ranges`` with GIS files in and out."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,23 @@ def test_districts_in_utm_come_back_with_their_shares(city: Path, tmp_path: Path
         assert difference.area < 1e-6 * shape.area
     again = tmp_path / "again.gpkg"  # what is written can be read
     succeed("ranges", city / "r", out, "--gpkg", again)
+
+
+def test_no_number_stands_for_what_is_not_known(city: Path, tmp_path: Path) -> None:
+    """Of a district off the map: a GIS takes 0 for nobody there."""
+    far = shapely.transform(SHAPES[0], lambda corners: corners - 2)
+    regions = write(tmp_path / "a.gpkg", [SHAPES[0], far], "EPSG:25833", "districts")
+    packed, drawn = tmp_path / "shares.gpkg", tmp_path / "shares.geojson"
+    succeed("ranges", city / "r", regions, "--gpkg", packed, "--geojson", drawn)
+    told, _, _, fields = pyogrio.raw.read(packed, layer="regions")
+    held = dict(zip(told["fields"], fields, strict=True))
+    features = [each["properties"] for each in json.loads(drawn.read_text())["features"]]
+    for name in ("share", "lower", "upper", "people", "wholly_inside", "touched"):
+        assert (held[name] >= 0).tolist() == [True, False]
+        assert np.isnan(held[name][1])
+        assert features[0][name] == held[name][0]
+        assert features[1][name] is None
+    assert held["on_map"].tolist() == [1, 0] == [each["on_map"] for each in features]
 
 
 def test_what_is_missing_is_told_before_any_work(city: Path, tmp_path: Path) -> None:
