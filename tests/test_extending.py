@@ -105,7 +105,7 @@ def test_a_device_mechanism_takes_six_files_with_its_release(tmp_path: Path) -> 
     with example(tmp_path, "mechanism", 6) as checkout:
         checkout.generate()
         options = ("--epsilon", 3.5, "--cells", 8, "--draws", 20_000)
-        assert "passed" in checkout.python("-m", "ldpspatial.cli", "audit", "dam-half", *options)
+        assert "passed" in checkout.python("-m", "ldpspatial", "audit", "dam-half", *options)
         code = "from ldpspatial import releases; print(releases()['dam-half'].claim(1.0))"
         assert "epsilon 1, per user" in checkout.python("-c", code)
 
@@ -116,7 +116,7 @@ def test_a_metric_takes_two_files(tmp_path: Path) -> None:
         points.write_text("lat,lon\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(200)))
         options = ("--cells", 4, "--repeats", 1, "--epsilon", 1, "--release", "laplace")
         told = checkout.python(
-            *("-m", "ldpspatial.cli", "compare", points, *options),
+            *("-m", "ldpspatial", "compare", points, *options),
             *("--metric", "largest", "--out", tmp_path / "out"),
         )
         assert "largest error of a cell" in told
@@ -128,28 +128,28 @@ def test_a_file_format_takes_two_files(tmp_path: Path) -> None:
         for name, rows in (("north", "1 1\n0 0\n"), ("south", "0 0\n1 1\n")):
             (tmp_path / f"{name}.asc").write_text(head + rows)
         maps = tmp_path / "north.asc", tmp_path / "south.asc"
-        told = checkout.python("-m", "ldpspatial.cli", "distance", *maps)
+        told = checkout.python("-m", "ldpspatial", "distance", *maps)
         assert "5 units" in told or " 5" in told, told
 
 
 def test_an_estimator_takes_two_files(tmp_path: Path) -> None:
     with example(tmp_path, "estimator", 2) as checkout:
-        told = checkout.python("-m", "ldpspatial.cli", "simulate", "--help")
+        told = checkout.python("-m", "ldpspatial", "simulate", "--help")
         assert "pulled" in told
         people = ("--map", "normal", "--people", 500, "--cells", 5, "--epsilon", 3, "--radius", 1)
         way = ("--rule", "pulled", "--out", tmp_path / "map")
-        checkout.python("-m", "ldpspatial.cli", "simulate", *people, *way)
+        checkout.python("-m", "ldpspatial", "simulate", *people, *way)
         regions = tmp_path / "regions.csv"
         regions.write_text("name,south,west,north,east\ncentre,-2,-2,2,2\n")
         asked = (tmp_path / "map", regions, "--method", "posterior")
-        assert "centre" in checkout.python("-m", "ldpspatial.cli", "ranges", *asked)
+        assert "centre" in checkout.python("-m", "ldpspatial", "ranges", *asked)
 
 
 def test_a_release_takes_four_files(tmp_path: Path) -> None:
     with example(tmp_path, "release", 4) as checkout:
         checkout.generate()
         options = ("--epsilon", 1, "--cells", 2, "--runs", 200)
-        assert "passed" in checkout.python("-m", "ldpspatial.cli", "audit", "blocks", *options)
+        assert "passed" in checkout.python("-m", "ldpspatial", "audit", "blocks", *options)
 
 
 @pytest.mark.slow

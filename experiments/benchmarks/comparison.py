@@ -45,7 +45,7 @@ def _row(file: Path, repeats: int) -> list[str]:
 
 def _cpu_seconds(file: Path, jobs: int, repeats: int) -> float:
     """Return the CPU seconds of a comparison and of all processes that it started."""
-    command = [sys.executable, "-m", "ldpspatial.cli", "compare", file, "--plane", "0,0,8"]
+    command = [sys.executable, "-m", "ldpspatial", "compare", file, "--plane", "0,0,8"]
     command += ["--cells", CELLS, "--seed", 1, "--jobs", jobs]
     with TemporaryDirectory() as out:
         command += ["--repeats", repeats, "--out", out]

@@ -16,7 +16,7 @@ import click
 from client_sdk import Collection, Series
 
 HOST = "127.0.0.1"
-LDPSPATIAL = (sys.executable, "-m", "ldpspatial.cli")
+LDPSPATIAL = (sys.executable, "-m", "ldpspatial")
 START_S = 60.0
 LOOK_S = 0.25  # between two looks whether something is done
 MAP_FILES = (

@@ -171,6 +171,7 @@ def compare_people(
                 f"users must be at most {least}, the number of those inside the map, got {number}"
             )
     named = _for_sides(find_releases(releases), people)
+    _check_claims(named, chosen)
     if jobs is not None:
         jobs = processes("jobs", jobs)
     data = str(data)
@@ -208,6 +209,15 @@ def _for_sides(named: Mapping[str, Release], sides: Iterable[int]) -> Mapping[st
         if isinstance(release, Matched):
             release.check_side(side)
     return named
+
+
+def _check_claims(named: Mapping[str, Release], epsilons: Iterable[float]) -> None:
+    """Refuse an epsilon that a release does not take, before any run."""
+    for (label, release), epsilon in product(named.items(), epsilons):
+        try:
+            release.claim(epsilon)
+        except LdpSpatialError as error:
+            raise type(error)(f"{label} at epsilon {epsilon:g}: {error}") from error
 
 
 def _is_measured(row: Row | None, scoring: Scoring) -> bool:

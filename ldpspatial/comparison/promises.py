@@ -2,7 +2,8 @@
 
 Between notions and units no conversion leads: epsilon per cell, under geo-indistinguishability,
 and epsilon per report are other quantities than epsilon per user. Nor is epsilon with a delta the
-epsilon without one. So tables and figures hold promises of one kind.
+epsilon without one. So tables and figures hold promises of one kind. Over "shuffled_epsilon" local
+reports have a delta that the axis names; epsilon without a delta holds at each, and is drawn there.
 """
 
 from collections.abc import Sequence

@@ -236,6 +236,15 @@ def test_a_folder_of_something_else_is_left_alone(points: Path, tmp_path: Path) 
     assert [entry.name for entry in tmp_path.iterdir()] == ["people.csv"]
 
 
+def test_an_epsilon_that_a_release_does_not_take_is_refused_before_any_run(
+    points: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    told = refusal(*asked(points, out, "--epsilon", 1, "--epsilon", 25))
+    assert told == "dam at epsilon 25: epsilon must be a number from 0.000001 to 20, got 25.0"
+    assert not (out / "runs.jsonl").exists()
+
+
 def test_a_release_matched_on_other_maps_is_refused_before_any_run(
     points: Path, tmp_path: Path
 ) -> None:

@@ -108,7 +108,7 @@ def test_huge_cells_are_refused_and_tiny_ones_have_short_bounds(tmp_path: Path) 
 
 def test_the_command_line_is_a_module_too() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "ldpspatial.cli", "--version"],
+        [sys.executable, "-m", "ldpspatial", "--version"],
         capture_output=True,
         text=True,
         check=True,

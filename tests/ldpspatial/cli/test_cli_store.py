@@ -47,7 +47,7 @@ def test_from_an_empty_store_to_a_map(store: Path, tmp_path: Path) -> None:
     assert "holds no collection: add one" in succeed("store", "list", store).output
     add(store)
     port = free_port()
-    command = [sys.executable, "-W", "error", "-m", "ldpspatial.cli", "serve", store]
+    command = [sys.executable, "-W", "error", "-m", "ldpspatial", "serve", store]
     server = subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.PIPE, text=True)
     try:
         assert server.stderr is not None

@@ -440,7 +440,7 @@ def test_a_service_says_in_one_line_why_it_does_not_start(tmp_path: Path) -> Non
     content = bytearray(path.read_bytes())
     content[100:16_384] = bytes(16_284)  # the page that lists the tables
     path.write_bytes(content)
-    command = [sys.executable, "-m", "ldpspatial.cli", "serve", str(path)]
+    command = [sys.executable, "-m", "ldpspatial", "serve", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     (line,) = done.stderr.strip().splitlines()
     assert done.returncode == 1

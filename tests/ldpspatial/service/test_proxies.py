@@ -159,7 +159,7 @@ def running(name: str, folder: Path, rate: int = 0, loud: bool = False) -> Itera
     command = configured(name, folder, ports, loud)
     if not (folder / "store.db").exists():
         asyncio.run(new_store(str(folder / "store.db")))
-    serve = [sys.executable, "-m", "ldpspatial.cli", "serve", str(folder / "store.db"), "--proxy",
+    serve = [sys.executable, "-m", "ldpspatial", "serve", str(folder / "store.db"), "--proxy",
              "127.0.0.1", "--rate", str(rate), "--port", str(ports["service"])]  # fmt: skip
     with (
         (folder / "service.log").open("wb") as service_log,

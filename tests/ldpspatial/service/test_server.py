@@ -139,7 +139,7 @@ def test_unfinished_bodies_leave_room_for_reports(path: Path) -> None:
 
 def test_nothing_is_logged_about_requests(path: Path) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "ldpspatial.cli", "serve", str(path), "--port", str(port)]
+    command = [sys.executable, "-m", "ldpspatial", "serve", str(path), "--port", str(port)]
     service = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert service.stderr is not None
     told = service.stderr.readline()

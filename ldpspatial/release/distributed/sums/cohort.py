@@ -209,8 +209,16 @@ class Cohort:
 
     @property
     def assumption(self) -> str:
-        """What it rests on that the server sees sums only."""
-        return "computational, as secure aggregation is"
+        """What it rests on that the server sees sums only.
+
+        Shards of any size have 2 t > n + floor(colluding n) if 2 tolerated + colluding is below 1.
+        Else so few shares give a secret back that a server may collect those of two, and show
+        single vectors (docs/secure-aggregation.md).
+        """
+        some = "computational, as secure aggregation is"
+        if 2 * Fraction(str(self.tolerated)) + Fraction(str(self.colluding)) < 1:
+            return some
+        return f"{some} with a server that follows the protocol, as so many may fail or collude"
 
     def sum(
         self,

@@ -133,6 +133,19 @@ def test_the_claim_says_what_the_sum_rests_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tolerated", "colluding", "is_any"), [(0.2, 0.1, True), (0.5, 0.1, False), (0.3, 0.4, False)]
+)
+def test_a_claim_against_any_server_is_one_that_the_protocol_can_keep(
+    tolerated: float, colluding: float, is_any: bool
+) -> None:
+    """As secure aggregation refuses too low a threshold unless the server is trusted by name."""
+    cohort = Cohort(shard_size=20, tolerated=tolerated, colluding=colluding)
+    assert ("server that follows the protocol" in cohort.assumption) == (not is_any)
+    least = 20 + int(20 * colluding)
+    assert (2 * cohort.threshold(20) > least) == is_any
+
+
+@pytest.mark.parametrize(
     ("arguments", "rule"),
     [
         ({"secure_sum": SecureAggregation}, "secure_sum must sum a shard of 10000 with modulus"),

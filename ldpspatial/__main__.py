@@ -1,4 +1,4 @@
-"""``python -m ldpspatial.cli``: the same as ``ldpspatial``."""
+"""``python -m ldpspatial``: the same as ``ldpspatial``."""
 
 from ldpspatial.cli.main import main
 
