@@ -1,5 +1,6 @@
 """Options of the estimator and its intervals, for all commands that estimate."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.cli.documents import blamed
+from ldpspatial.cli.output_files import results_beside
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.em import QUICK
@@ -95,12 +97,18 @@ def side_files(options: Mapping[str, Any]) -> list[Path]:
 
 
 def check_prior(options: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
-    """Refuse a --prior that is an estimate of the very counts: they would count twice."""
+    """Refuse a --prior that is an estimate of the very counts: they would count twice.
+
+    A table or a picture of it does not say which counts it is of: the estimate beside it does.
+    """
     file = options["prior"]
-    if file is None or file.suffix != ".npz":
+    if file is None:
         return
+    estimates = [file]
+    if Path(os.path.realpath(file)) in (beside := results_beside(file)):
+        estimates = [each for each in beside if each.suffix == ".npz"]
     try:
-        _, earlier = read_estimate(file)
+        _, earlier = read_estimate(estimates[0])
     except InputError:  # another kind of map
         return
     if np.array_equal(earlier.counts, counts):

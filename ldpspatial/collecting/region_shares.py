@@ -81,12 +81,17 @@ class RegionShare:
 
     @property
     def moved(self) -> tuple[float, float, float, float] | None:
-        """By how much forgers move the share: attacks down and up, then what is proved of all."""
+        """By how much forgers move the share: attacks down and up, then what is proved of all.
+
+        It is that of the map's share, which is another number than the mean of samples, and no more
+        than leaves this one in [0, 1].
+        """
         if self.forged is None:
             return None
-        found = self.forged
-        lower, upper = found.lower - found.share, found.upper - found.share
-        return lower, upper, found.least - found.share, found.most - found.share
+        found, share = self.forged, self.share.estimate
+        ends = np.array([found.lower, found.upper, found.least, found.most])
+        lower, upper, least, most = np.clip(ends - found.share, -share, 1 - share).tolist()
+        return lower, upper, least, most
 
     @property
     def is_outside(self) -> bool:
@@ -400,8 +405,8 @@ def _row(
     share = intervals.of(held, covered)
     cut = cut_cells(covered)
     part = _part_in(cut, held * density)
-    whole = float(density[(covered > 0.5) & ~cut].sum())  # others are slivers
-    touched = whole + float(density[cut].sum())
+    whole = min(float(density[(covered > 0.5) & ~cut].sum()), 1.0)  # others are slivers
+    touched = min(whole + float(density[cut].sum()), 1.0)
     return RegionShare(
         region, share, share.estimate * people, part, whole, touched,
         method=intervals.method_of(held),

@@ -1,7 +1,9 @@
 """The map that is closest to all samples in W2: their Wasserstein barycentre.
 
 The mean of samples is best for squared differences cell by cell. For W2 the barycentre is (Agueh
-and Carlier 2011); here with entropy and without its blur (Janati et al. 2020, algorithm 2).
+and Carlier 2011); here with entropy and without its blur (Janati et al. 2020, algorithm 2). Where
+samples hardly differ and neighbours are unlike each other its rounds end far away. The mean is near
+the barycentre there, and stands for it.
 """
 
 import numpy as np
@@ -70,6 +72,7 @@ def barycentre(
     # Where much is known samples hardly differ, and neither may rounds.
     differ = float(np.abs(maps - found).sum((1, 2)).mean())
     enough = max(min(CHANGE, APART * differ), LEAST)
+    mean = found
     for _ in range(rounds):
         before = found
         image = np.maximum(blur(maps / np.maximum(blur(scale), 1e-200)), 1e-200)
@@ -78,7 +81,9 @@ def barycentre(
         own = np.sqrt(own * found / np.maximum(blur(own)[0], 1e-200))
         if np.abs(found - before).sum() < enough:
             break
-    return np.asarray(found / found.sum())
+    # Farther from the mean than samples are is no barycentre, but what rounds have not yet undone.
+    farther = np.abs(found - mean).sum() > differ
+    return np.asarray(mean if farther else found / found.sum())
 
 
 def _farthest(densities: Array) -> float:

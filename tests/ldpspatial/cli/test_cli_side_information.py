@@ -71,10 +71,11 @@ def test_a_prior_of_the_same_reports_is_refused(place: Path) -> None:
     code, told = run("simulate", place / "people.csv", *SQUARE, *quick, "--out", out)
     assert code == 0, told
     given = ("estimate", out / "collection.json", out / "reports.parquet")
-    code, told = run(*given, "--prior", out / "estimate.npz", "--out", place / "again")
-    assert code == 1
-    assert "--prior must not be made of the reports that are estimated" in told
-    assert not (place / "again").exists()
+    for name in ("estimate.npz", "estimate.csv", "estimate.geojson"):
+        code, told = run(*given, "--prior", out / name, "--out", place / "again")
+        assert code == 1
+        assert "--prior must not be made of the reports that are estimated" in told
+        assert not (place / "again").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,9 @@ def test_a_region_tells_how_far_forgers_move_it(found: Estimate, tmp_path: Path)
         assert float(line[name]) == feature[name] == value
     assert float(line["forged"]) == feature["forged"] == 0.05
     assert "forged" not in region_shares(found, regions[:1]).numbers
+    # The map's share, which forgers move, is another number than the mean of samples.
+    less = replace(corner, share=Interval(-least / 2, 0.0, 1.0))
+    assert less.moved == (pytest.approx(max(down, least / 2)), up, least / 2, most)
     with pytest.raises(InputError, match=r"^forged must be left out where shares are of an area"):
         region_shares(found, regions, area=regions[0].weights, forged=0.05)
 

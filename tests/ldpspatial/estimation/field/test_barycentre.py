@@ -32,3 +32,13 @@ def test_a_barycentre_of_maps_that_hardly_differ_lies_among_them() -> None:
     middle = maps.mean(0)
     apart = np.mean([wasserstein(each, middle) for each in maps])
     assert wasserstein(bands.barycentre(maps), middle) < 0.5 * apart
+
+
+def test_a_barycentre_of_unlike_neighbours_that_hardly_differ_is_their_mean() -> None:
+    """Rounds end at three times the distance of the samples there, without an end in sight."""
+    board = np.indices((8, 8)).sum(0) % 2 / 32
+    noise = np.random.default_rng(3).normal(0, 1e-6, (40, 8, 8))
+    maps = np.maximum(board + noise, 0)
+    maps /= maps.sum((1, 2), keepdims=True)
+    apart = np.abs(maps - maps.mean(0)).sum((1, 2)).mean()
+    assert np.abs(bands.barycentre(maps) - maps.mean(0)).sum() < apart / 10

@@ -68,13 +68,37 @@ def test_what_is_within_a_cut_cell_widens_the_interval_by_its_variance() -> None
     crowd[2, 2] = 0.5
     known = replace(APART, density=crowd, samples=np.stack([crowd, crowd]))
     half = np.zeros((5, 5))
+    half[0] = 1  # so that the region is larger than what it cuts
     half[2, 2] = 0.5
-    share = share_intervals(known, 0.9, "posterior").of(half)
-    reach = norm.isf(0.05) * 0.5 / np.sqrt(12)
-    assert (share.lower, share.upper) == pytest.approx((max(0.25 - reach, 0), 0.25 + reach))
-    assert share.estimate == 0.25
-    whole = share_intervals(known, 0.9, "posterior").of(half > 0)
-    assert (whole.lower, whole.estimate, whole.upper) == pytest.approx((0.5, 0.5, 0.5))
+    row = 5 * 0.5 / 24
+    share = share_intervals(known, 0.8, "posterior").of(half)
+    reach = norm.isf(0.1) * 0.5 / np.sqrt(12)
+    assert reach < 0.25
+    assert share.estimate == pytest.approx(row + 0.25)
+    ends = (row + 0.25 - reach, row + 0.25 + reach)
+    assert (share.lower, share.upper) == pytest.approx(ends)
+    whole = share_intervals(known, 0.8, "posterior").of(half > 0)
+    assert (whole.lower, whole.estimate, whole.upper) == pytest.approx((row + 0.5,) * 3)
+
+
+@pytest.mark.parametrize("side", [0.1, 0.5, 0.7, 1.0, 1.6, 2.3])
+def test_a_small_region_may_hold_all_people_of_the_cells_that_it_touches(side: float) -> None:
+    """Of a square around the corner of four cells, as large as it is small; and all but it."""
+    crowd = np.full((5, 5), 0.6 / 21)
+    crowd[1:3, 1:3] = 0.1
+    known = replace(APART, density=crowd, samples=np.stack([crowd, crowd]))
+    along = np.clip(side / 2 - np.array([1, 0, 0, 1, 2]), 0, 1)
+    region = np.outer(along, along)
+    intervals = share_intervals(known, 0.95, "posterior")
+    found = intervals.of(region)
+    whole, touched = crowd[region == 1].sum(), crowd[region > 0].sum()
+    reach = norm.isf(0.025) * np.sqrt((region * (1 - region) * crowd**2).sum() / 3)
+    lower, upper = max(found.estimate - reach, 0), found.estimate + reach
+    way = min(0.5 / side**2, 1) ** 2 if side**2 < 5 else 0.0
+    assert found.upper == pytest.approx(upper + way * max(touched - upper, 0))
+    assert found.lower == pytest.approx(lower - way * max(lower - whole, 0))
+    rest = intervals.of(1 - region)
+    assert (rest.lower, rest.upper) == pytest.approx((1 - found.upper, 1 - found.lower))
 
 
 def test_weights_that_area_does_not_give_widen_the_interval_by_the_square_of_the_move() -> None:
