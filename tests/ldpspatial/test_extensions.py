@@ -323,7 +323,8 @@ def test_a_release_with_no_density_or_no_claim_gets_into_no_table(rule: str) -> 
     points = rng.uniform(0, 3, (20, 2))
     with pytest.raises(lp.InputError, match=re.escape(rule)) as caught:
         lp.compare(points, Grid.plane(0, 0, 3, 3), [1.0], [release], 1, rng, metrics=["l1"])
-    assert str(caught.value).startswith("nothing at epsilon 1, 3 cells, repeat 0: ")
+    # A claim is asked for before any run, a density comes of one.
+    assert re.match("nothing at epsilon 1(, 3 cells, repeat 0)?: ", str(caught.value))
     with pytest.raises(lp.InputError, match=re.escape(rule)):
         attack(release, 1.0, 3, 4, rng)
 
