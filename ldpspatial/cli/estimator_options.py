@@ -104,11 +104,11 @@ def check_prior(options: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
     file = options["prior"]
     if file is None:
         return
-    estimates = [file]
-    if Path(os.path.realpath(file)) in (beside := results_beside(file)):
-        estimates = [each for each in beside if each.suffix == ".npz"]
+    of_same = results_beside(file)
+    is_result = Path(os.path.realpath(file)) in of_same
+    kept = next(each for each in of_same if each.suffix == ".npz") if is_result else file
     try:
-        _, earlier = read_estimate(estimates[0])
+        _, earlier = read_estimate(kept)
     except InputError:  # another kind of map
         return
     if np.array_equal(earlier.counts, counts):
