@@ -22,12 +22,12 @@ from ldpspatial.collecting.region_shares import (
 )
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.intervals.regions import COUNT_METHODS
+from ldpspatial.estimation.intervals.regions import COUNT_METHODS, LARGE
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.gis import check_installed
 from ldpspatial.files.regions import read_area, read_regions
 from ldpspatial.files.side_information import read_within
-from ldpspatial.places.regions import Region
+from ldpspatial.places.regions import Region, cut_cells
 from ldpspatial.places.within import Within
 
 NAME = 40  # characters of a name on the screen
@@ -309,6 +309,12 @@ def _show_changes(changes: RegionChanges) -> None:
     )
     header = ("region", "before", "share", "change in points", "lower", "upper", "sure")
     show_table(title, header, rows)
+    weights = [row.region.weights for row in changes.rows]
+    if small := sum(each.sum() < LARGE and bool(cut_cells(each).any()) for each in weights):
+        click.echo(
+            f"Regions of less than {LARGE:g} cells: {small} of {len(rows)}. All people of a cell "
+            "may have come into such a region, or left it, for which these intervals do not allow"
+        )
     _tell_of_edges(changes.regions)
 
 

@@ -303,6 +303,10 @@ def test_estimates_of_separate_fits_are_compared_as_such(
     assert "separate fits" in text
     mixed = succeed("ranges", alone[0], folder / "regions.csv", "--since", out / "window-01")
     assert "separate fits" in mixed.stdout
+    corner = "name,south,west,north,east\ncorner,52.001,13.001,52.002,13.002\n"
+    small = write_file(tmp_path, "small.csv", corner)
+    told = succeed("ranges", alone[0], small, "--since", alone[1]).stdout
+    assert "Regions of less than 5 cells: 1 of 1. All people of a cell may have come" in told
 
 
 def test_an_area_leaves_out_the_rest(folder: Path, mapped: tuple[Path, str]) -> None:
