@@ -57,6 +57,18 @@ PAGES: Mapping[str, Page] = {
         "local.md#9-attacks",
         {},
     ),
+    "better-default": Page(
+        "What is recommended beside what one has without it, by map",
+        "better-default --data FOLDER --every 7",
+        "recommended.md#what-it-brings-losses-first",
+        {},
+    ),
+    "local-rivals": Page(
+        "The recommended local releases beside their rivals at their best",
+        "local-rivals --data FOLDER --every 29 --repeats 12",
+        "recommended.md#beside-every-local-rival-at-its-best",
+        {},
+    ),
     **{
         f"{model}-levels": Page(
             f"The recommended {model} release by setting",

@@ -4,7 +4,7 @@ Every rival gets the same people. What was tuned on a city is not measured on it
 cities that nothing was chosen on first, and the others below them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from client_sdk import ResponseTable, response_table
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
 from experiments.finished import played
-from experiments.generated import generated
+from experiments.generated import generated, write_page
 from experiments.setup import Selection, Setup, experiment
 from experiments.tables import DOCS, markdown, replace_block
 from ldpspatial import EM, Field, StampChannel, recommended, wasserstein
@@ -38,6 +38,11 @@ PUBLISHED = "dam, published stop"
 SMOOTHED = "dam, ems (k = 1/4)"  # the smoothing of the authors' program for their Figure 8
 LAW_POINTS = 300_000  # that the law of a synthetic map is read from
 RIVALS = (PLAIN, PUBLISHED, SMOOTHED)
+GROUPS: Mapping[str, Sequence[str]] = {
+    "cities that nothing was chosen on": HELD_BACK,
+    "cities that the field was chosen on": TUNED,
+    "synthetic maps": SYNTHETIC,
+}
 HEADER = (
     "settings",
     *(f"over {rival}" for rival in RIVALS),
@@ -114,7 +119,8 @@ def better_default(
     save_figure(figure, setup.out / "recommended.png", dpi=90)
     if setup.write:
         save_figure(figure, generated(DOCS, "recommended.png"), dpi=90)
-        replace_block(DOCS / "recommended.md", setup.name, text)
+        write_page(DOCS, setup.name, text)
+        replace_block(DOCS / "recommended.md", setup.name, by_group(outcomes))
 
 
 def _outcome(case: tuple[str, int, int, float], **fields: Any) -> Outcome:
@@ -168,15 +174,18 @@ def reported(table: ResponseTable, people: NDArray[np.int64], rng: np.random.Gen
     return counts
 
 
+def by_group(outcomes: list[Outcome]) -> str:
+    """Return a table by group of maps: geometric means of ratios, and the worst one."""
+    rows = [
+        _row(title, [o for o in outcomes if o.case.map in names]) for title, names in GROUPS.items()
+    ]
+    return markdown(["maps", *HEADER], [row for row in rows if row])
+
+
 def by_map(outcomes: list[Outcome]) -> str:
-    """Return a table by map: geometric means of ratios, and the worst one."""
-    groups = {
-        "cities that nothing was chosen on": HELD_BACK,
-        "cities that the field was chosen on": TUNED,
-        "synthetic maps": SYNTHETIC,
-    }
+    """Return a table by map, the groups one below the other."""
     rows = []
-    for title, names in groups.items():
+    for title, names in GROUPS.items():
         rows.append(_row(f"**{title}**", [o for o in outcomes if o.case.map in names]))
         rows += [_row(name, [o for o in outcomes if o.case.map == name]) for name in names]
     return markdown(["map", *HEADER], [row for row in rows if row])

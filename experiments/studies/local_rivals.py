@@ -8,7 +8,7 @@ is not played, nor is EM for subset selection, which takes minutes. Releases und
 geo-indistinguishability, per report and per trajectory promise something else.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import get_args
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
+from experiments.generated import write_page
 from experiments.progress import tracked
 from experiments.setup import Setup, experiment
 from experiments.studies.levels import (
@@ -115,7 +116,8 @@ def local_rivals(setup: Setup, every: int) -> None:
     text = shown(found)
     click.echo(text)
     if setup.write:
-        replace_block(DOCS / "recommended.md", setup.name, text)
+        write_page(DOCS, setup.name, text)
+        replace_block(DOCS / "recommended.md", setup.name, by_kind(found))
 
 
 def played(setup: Setup, at: Setting) -> dict[Setting, Errors]:
@@ -157,13 +159,29 @@ def shown(found: Mapping[Setting, Errors]) -> str:
     return "\n\n".join((over_best(found), over_each(found), losses(found)))
 
 
+def by_kind(found: Mapping[Setting, Errors]) -> str:
+    """Return a table of ours, with the aim of each error, over the best rival in hindsight."""
+    rows = []
+    for kind, these in _by_kind(found):
+        over = np.array([np.log(ratios(errors)) for errors in these])
+        rows += [
+            (kind, len(these), metric.upper(), *summary(over[:, k]))
+            for k, metric in enumerate(METRICS)
+        ]
+    return markdown(("maps", "settings", "error", *SHARES), rows)
+
+
+def _by_kind(found: Mapping[Setting, Errors]) -> Iterator[tuple[str, list[Errors]]]:
+    for kind, places in {"all": MAPS, **KINDS}.items():
+        these = [errors for at, errors in found.items() if at.map in places]
+        if these:
+            yield kind, these
+
+
 def over_best(found: Mapping[Setting, Errors]) -> str:
     """Return a table of ours over the best of all rivals, by kind of map, with either aim."""
     rows: list[tuple[object, ...]] = []
-    for kind, places in {"all": MAPS, **KINDS}.items():
-        these = [errors for at, errors in found.items() if at.map in places]
-        if not these:
-            continue
+    for kind, these in _by_kind(found):
         for (aim, metrics), (by, best) in product(BY_AIM.items(), CHOSEN_BY.items()):
             over = np.array([np.log(ratios(errors, aim=aim, best=best)) for errors in these])
             rows += [

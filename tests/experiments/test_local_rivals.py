@@ -1,11 +1,13 @@
 """The recommended local release beside rivals at their best, on a small folder of invented data."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from experiments.generated import generated
 from experiments.studies import local_rivals as module
 from experiments.studies.levels import Setting
 from experiments.studies.local_rivals import (
@@ -13,6 +15,7 @@ from experiments.studies.local_rivals import (
     KINDS,
     MAPS,
     OURS,
+    by_kind,
     local_rivals,
     losses,
     over_best,
@@ -40,10 +43,12 @@ def test_the_command_runs_resumes_and_writes_the_docs(
     first = CliRunner().invoke(local_rivals, command)
     assert first.exit_code == 0, first.output
     held = page.read_text()
+    whole = generated(tmp_path, "local-rivals.md").read_text()
     for kind in ("cities that nothing was chosen on", "generated towns"):
-        assert held.count(f"\n| {kind} | 1 | distance | hindsight | W2 |") == 1
-        assert held.count(f"\n| {kind} | 1 | cells | hindsight | MSE |") == 1
-    assert held.count("\n| hdg |") == 1
+        assert held.count(f"\n| {kind} | 1 | MSE |") == 1
+        assert whole.count(f"\n| {kind} | 1 | distance | hindsight | W2 |") == 1
+        assert whole.count(f"\n| {kind} | 1 | cells | hindsight | MSE |") == 1
+    assert whole.count("\n| hdg |") == 1
     names = {folder.name for folder in out.iterdir() if folder.is_dir()}
     assert names == {"austin-4-60-1", "town-2621-4-60-1"}
     lines = (out / "austin-4-60-1" / "runs.jsonl").read_bytes()
@@ -63,6 +68,7 @@ def test_a_rival_is_taken_at_its_best_for_each_error() -> None:
     errors["dam: b = 4"] = np.array([[4.0, 3.0, 1.0]])
     found = {Setting("austin", 64, 1000, 1.0): errors}
     best = over_best(found)
+    assert "| all | 1 | MSE | 3.00 | 0.00 | 0.00 | 3.00 |" in by_kind(found)
     of = "| cities that nothing was chosen on | 1 |"
     assert f"{of} distance | hindsight | W2 | 1.50 | 0.00 | 0.00 | 1.50 |" in best
     assert f"{of} cells | hindsight | L1 | 1.00 | 1.00 | 1.00 | 1.00 |" in best
@@ -101,5 +107,13 @@ def test_what_is_played_is_local_per_user_and_fits_the_map() -> None:
     assert sorted(MAPS) == sorted(name for places in KINDS.values() for name in places)
 
 
-def test_the_page_has_the_table() -> None:
-    assert "<!-- local-rivals -->" in (DOCS / "recommended.md").read_text(encoding="utf-8")
+def test_the_short_table_is_that_of_the_page() -> None:
+    whole = generated(DOCS, "local-rivals.md").read_text(encoding="utf-8")
+    short = (DOCS / "recommended.md").read_text(encoding="utf-8")
+    told = re.findall(
+        r"^\| (.*) \| (distance|cells) \| hindsight \| (W2|L1|MSE) \|(.*)$", whole, re.M
+    )
+    own = [row for row in told if (row[1] == "distance") == (row[2] == "W2")]
+    assert len(own) == 3 * (1 + len(KINDS))
+    for kind, _, error, shares in own:
+        assert f"| {kind} | {error} |{shares}" in short
