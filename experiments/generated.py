@@ -250,7 +250,10 @@ PAGES: Mapping[str, Page] = {
         {},
     ),
     "coverage": Page(
-        "Coverage of intervals of cells", "coverage", "estimation.md#how-sure-it-is", {}
+        "Coverage of intervals of cells",
+        "coverage",
+        "experiments/estimators.md#intervals-of-cells",
+        {},
     ),
 }
 

@@ -15,7 +15,7 @@ from ldpspatial.estimation.estimate import RULES
 @click.option("--repeats", default=20, show_default=True)
 @click.option("--people", default=100_000, show_default=True)
 @click.option("--epsilon", default=3.5, show_default=True)
-@click.option("--write", is_flag=True, help="Put the table into docs/estimation.md.")
+@click.option("--write", is_flag=True, help="Put the table into docs/experiments/estimators.md.")
 def accuracy(repeats: int, people: int, epsilon: float, write: bool) -> None:
     """Mean exact W2 in cells, default estimator, d = 5 and 15."""
     rng = np.random.default_rng(20)
@@ -32,4 +32,4 @@ def accuracy(repeats: int, people: int, epsilon: float, write: bool) -> None:
     table = markdown(["map", "d", *(f"{rule} stop" for rule in RULES)], rows)
     click.echo(table)
     if write:
-        replace_block(DOCS / "estimation.md", "accuracy", table)
+        replace_block(DOCS / "experiments" / "estimators.md", "accuracy", table)

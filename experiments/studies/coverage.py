@@ -25,7 +25,11 @@ METHODS = {"scaled": "fisher", "field": "posterior"}  # by rule
 
 @click.command()
 @click.option("--repeats", default=20, show_default=True)
-@click.option("--write", is_flag=True, help="Write the page and the summary in docs/estimation.md.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Write the page and the summary in docs/experiments/estimators.md.",
+)
 def coverage(repeats: int, write: bool) -> None:
     """Share of intervals that hold the truth: all cells, peaks, and a block of 3 x 3 cells."""
     found = {rule: covered(rule, repeats) for rule in METHODS}
@@ -36,7 +40,7 @@ def coverage(repeats: int, write: bool) -> None:
     click.echo(f"{page}\n\n{summary}")
     if write:
         write_page(DOCS, "coverage", page)
-        replace_block(DOCS / "estimation.md", "coverage", summary)
+        replace_block(DOCS / "experiments" / "estimators.md", "coverage", summary)
 
 
 def covered(rule: str, repeats: int) -> list[Row]:

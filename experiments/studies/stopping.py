@@ -19,7 +19,7 @@ SMOOTHED = ("binomial",)
 
 @click.command()
 @click.option("--repeats", default=3, show_default=True)
-@click.option("--write", is_flag=True, help="Put the table into docs/estimation.md.")
+@click.option("--write", is_flag=True, help="Put the table into docs/experiments/estimators.md.")
 def stopping(repeats: int, write: bool) -> None:
     """Geometric-mean W2 of every rule, relative to the likelihood rule at 1e-3 e^eps."""
     rng = np.random.default_rng(21)
@@ -46,7 +46,7 @@ def stopping(repeats: int, write: bool) -> None:
     table = _table(errors)
     click.echo(table)
     if write:
-        replace_block(DOCS / "estimation.md", "stopping", table)
+        replace_block(DOCS / "experiments" / "estimators.md", "stopping", table)
 
 
 def _rules(epsilon: float) -> dict[str, dict[str, object]]:

@@ -51,7 +51,7 @@ class EM(Estimator):
     ----------
     stop : {"scaled", "likelihood", "published"} or StoppingRule
         "scaled" stops when a step gains less than 2e-4 d e^eps nats, d the side in cells;
-        docs/estimation.md has the measurement that made it the default.
+        docs/experiments/estimators.md has the measurement that made it the default.
     smoothing : None, "binomial", "five-point" or a function, optional
         Smooth after each step.
     max_iterations : int >= 1

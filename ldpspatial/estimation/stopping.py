@@ -1,6 +1,6 @@
 """When EM stops. More EM is not better: it overfits, so the rule is part of the estimator.
 
-docs/estimation.md records the measurement behind the default.
+docs/experiments/estimators.md records the measurement behind the default.
 """
 
 from dataclasses import dataclass

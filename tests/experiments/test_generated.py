@@ -60,9 +60,9 @@ def test_every_figure_is_shown_on_some_page() -> None:
         ("experiments/levels.md", "distributed-levels"),
         ("experiments/trust-models.md", "flagship"),
         ("experiments/windows.md", "series"),
-        ("estimation.md", "accuracy"),
-        ("estimation.md", "coverage"),
-        ("estimation.md", "stopping"),
+        ("experiments/estimators.md", "accuracy"),
+        ("experiments/estimators.md", "coverage"),
+        ("experiments/estimators.md", "stopping"),
         ("privacy.md", "still-device"),
         ("experiments/region-intervals.md", "city-intervals"),
         ("experiments/region-intervals.md", "polygon-errors"),
@@ -87,7 +87,9 @@ def test_coverage_writes_a_part_for_each_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coverage_module, "DOCS", tmp_path)
-    (tmp_path / "estimation.md").write_text("<!-- coverage -->\n<!-- /coverage -->\n")
+    page = tmp_path / "experiments" / "estimators.md"
+    page.parent.mkdir()
+    page.write_text("<!-- coverage -->\n<!-- /coverage -->\n")
     setting = ("15", "3.5", "100", "fisher")
     rows = [
         ("normal", *setting, "0.97", "0.95", "0.91", "1.17%", "4.15%"),
@@ -96,11 +98,13 @@ def test_coverage_writes_a_part_for_each_rule(
     monkeypatch.setattr(coverage_module, "covered", lambda *_: rows)
     result = CliRunner().invoke(coverage, ["--write"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    page = generated(tmp_path, "coverage.md").read_text()
-    assert page.startswith(head("coverage") + "\n## Estimates by `scaled`\n\n| map | d | eps | n |")
-    assert page.count("| normal | 15 | 3.5 | 100 | fisher | 0.97 | 0.95 | 0.91 | 1.17% |") == 2
+    whole = generated(tmp_path, "coverage.md").read_text()
+    assert whole.startswith(
+        head("coverage") + "\n## Estimates by `scaled`\n\n| map | d | eps | n |"
+    )
+    assert whole.count("| normal | 15 | 3.5 | 100 | fisher | 0.97 | 0.95 | 0.91 | 1.17% |") == 2
     summary = "15 | 3.5 | 100 | fisher | 0.97 | 0.95 to 0.98 | 0.90 to 0.91 | 1.17% to 10.67% |"
-    assert (tmp_path / "estimation.md").read_text().count(summary) == 2
+    assert page.read_text().count(summary) == 2
 
 
 def test_the_summary_of_coverage_is_that_of_the_page() -> None:
@@ -115,7 +119,7 @@ def test_the_summary_of_coverage_is_that_of_the_page() -> None:
     }
     assert all(len(rows) % 5 == 0 for rows in found.values())  # five maps a setting
     assert found
-    assert summarised(found) in (DOCS / "estimation.md").read_text(encoding="utf-8")
+    assert summarised(found) in (DOCS / "experiments" / "estimators.md").read_text(encoding="utf-8")
 
 
 def test_the_figure_of_a_plan_lands_in_the_folder(

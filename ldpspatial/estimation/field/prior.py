@@ -11,7 +11,7 @@ falls 1 + k times as fast as v, and no cell needs a field of its own depth.
 
 Means and spreads of the unknowns decide where reports tell little. They were chosen among a score
 on six squares of two cities, three synthetic maps and four made towns: how near maps come, at
-worst as well, and how many cells intervals hold (docs/estimation.md).
+worst as well, and how many cells intervals hold (docs/experiments/estimators.md).
 
 Log-Gaussian Cox processes: Moeller, Syversveen and Waagepetersen 1998; fields in this
 parametrisation: Knollmueller and Ensslin 2019.

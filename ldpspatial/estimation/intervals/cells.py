@@ -5,7 +5,8 @@
 - **fisher** (:mod:`.fisher`): right for every density, and wide. Beyond some 20 cells a side it is
   too wide to say anything of a cell.
 
-"auto" chooses between them (:mod:`.alone`). docs/estimation.md has the measured coverage.
+"auto" chooses between them (:mod:`.alone`). What they hold was measured
+(docs/experiments/estimators.md).
 """
 
 from ldpspatial.estimation.intervals.alone import narrowest
