@@ -27,9 +27,9 @@ from ldpspatial.service.rounds.directory import open_directory
 from ldpspatial.service.rounds.server import TICK_S, open_campaign, released
 from ldpspatial.service.rounds.tables import make_round_tables
 from ldpspatial.service.store import make_store, open_store
+from ldpspatial.validate import MICRO
 
 GRID = Grid.from_center(lat=52.52, lon=13.405, side_m=10_000, cells=32)
-MICRO = 10**6
 SESSION = 30  # most people of a secure sum
 LEAST_HONEST = 15
 TOLERATED = 0.25

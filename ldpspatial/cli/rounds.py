@@ -27,13 +27,13 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.levels import OPEN_PARTS, level_intervals
 from ldpspatial.files.regions import read_regions
+from ldpspatial.validate import MICRO
 
 if TYPE_CHECKING:
     from ldpspatial.release.release import Released
     from ldpspatial.service.rounds.accounts import RoundAccount
     from ldpspatial.service.store import Store
 
-MILLION = 10**6
 MAP_FILES = (
     "campaign.json", "density.npy", "lower.npy", "upper.npy", "regions.csv", "regions.geojson",
     "heatmap.png", "summary.json",
@@ -75,7 +75,7 @@ def rounds() -> None:
 @grid_options
 @click.option("--cells", type=int, default=64, show_default=True,
               help="Cells along a side, a power of two.")  # fmt: skip
-@click.option("--epsilon", type=Finite(1 / MILLION, 20), required=True,
+@click.option("--epsilon", type=Finite(1 / MICRO, 20), required=True,
               help="What one person loses at most.")  # fmt: skip
 @click.option("--start", type=Moment(), required=True, help="When the first round opens.")
 @click.option("--every", type=Length(), required=True,
@@ -116,18 +116,18 @@ def new(name: str, out: Path, **options: Any) -> None:
     clients = options["clients"]
     made = Campaign(
         name, grid, options["number"], options["start"], options["every"],
-        micro_epsilon=round(options["epsilon"] * MILLION),
+        micro_epsilon=round(options["epsilon"] * MICRO),
         sensitivity=1,
         most_length=options["longest"],
         most_clients=clients,
         least_honest=clients // 2 if options["least"] is None else options["least"],
-        colluding_ppm=round(options["colluding"] * MILLION),
+        colluding_ppm=round(options["colluding"] * MICRO),
         server="honest" if options["honest_server"] else "any",
     )  # fmt: skip
     write_document(out, made.to_json())
     show(made.name, {
         "id": made.digest,
-        "epsilon": f"{made.micro_epsilon / MILLION:g} of each person, "
+        "epsilon": f"{made.micro_epsilon / MICRO:g} of each person, "
         f"in one of {made.rounds} rounds",
         "sums": f"of at most {clients} people, who send at most {made.most_length} numbers each",
     })  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from client_sdk import Collection, Series
+from client_sdk import Collection
 from ldpspatial.cli.documents import read_collection, read_series
 from ldpspatial.cli.estimator_options import chosen_rule, estimator_options, side_files
 from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
@@ -162,7 +162,7 @@ def list_collections(store: str) -> None:
     for each in found:
         show(each.name, _facts(each))
     for held in series:
-        made = Series.from_json(held.document, held.digest)
+        made = held.series()
         leeway = f"{held.leeway_s} s before and after each window"
         released = f"each window from {held.minimum} reports on"
         show(made.name, {**series_facts(made), "leeway": leeway, "released": released})

@@ -25,7 +25,6 @@ from ldpspatial.service.page_files import Pages
 from ldpspatial.service.problems import Problem, busy
 from ldpspatial.service.rounds.tables import has_rounds
 from ldpspatial.service.store import Store, open_store
-from ldpspatial.service.upkeep import forget
 from ldpspatial.service.windows import Clock
 
 Run = Callable[[], Coroutine[None, None, None]]
@@ -48,41 +47,41 @@ def make_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        store = await open_store(location)
-        commits = GroupCommit(store)
-        app.state.commits = commits
-        catalogue = Catalogue(store)
-        clock = Clock(store, catalogue.refresh)
-        devices = DeviceApi(store, commits, limits, catalogue, clock)
-        maps = Maps()
-        monitoring = Monitoring(store, devices, commits)
-        operators = OperatorApi(store, catalogue, commits, maps, monitoring)
-        rounds = await _rounds(store, limits)
-        app.router.routes[:] = [
-            Route("/reports", devices.reports, methods=["POST"]),
-            Route("/reports", devices.preflight, methods=["OPTIONS"]),
-            Route("/collections/{digest}", devices.document, methods=["GET"]),
-            Route("/series/{digest}", devices.series, methods=["GET"]),
-            Route("/health", monitoring.health, methods=["GET"]),
-            Route("/openapi.json", partial(describe, rounds=bool(rounds.routes)), methods=["GET"]),
-            *rounds.routes,
-            *operators.routes(),
-            *pages.routes(),
-        ]
-        await forget(store.database)
-        await clock.look()  # so that the first report finds its window open
-        await catalogue.refresh()
-        commits.start()
-        clock.start()
-        rounds.start()
-        try:
+        # What was begun is ended, last things first, wherever a start or an end fails.
+        async with contextlib.AsyncExitStack() as ends:
+            store = await open_store(location)
+            ends.push_async_callback(store.close)
+            commits = GroupCommit(store)
+            app.state.commits = commits
+            catalogue = Catalogue(store)
+            clock = Clock(store, catalogue.refresh)
+            devices = DeviceApi(store, commits, limits, catalogue, clock)
+            maps = Maps()
+            ends.push_async_callback(maps.close)
+            monitoring = Monitoring(store, devices, commits)
+            operators = OperatorApi(store, catalogue, commits, maps, monitoring)
+            rounds = await _rounds(store, limits)
+            told = partial(describe, rounds=bool(rounds.routes))
+            app.router.routes[:] = [
+                Route("/reports", devices.reports, methods=["POST"]),
+                Route("/reports", devices.preflight, methods=["OPTIONS"]),
+                Route("/collections/{digest}", devices.document, methods=["GET"]),
+                Route("/series/{digest}", devices.series, methods=["GET"]),
+                Route("/health", monitoring.health, methods=["GET"]),
+                Route("/openapi.json", told, methods=["GET"]),
+                *rounds.routes,
+                *operators.routes(),
+                *pages.routes(),
+            ]
+            await clock.look()  # so that the first report finds its window open
+            await catalogue.refresh()
+            commits.start()
+            ends.push_async_callback(commits.stop)
+            clock.start()
+            ends.push_async_callback(clock.stop)
+            rounds.start()
+            ends.push_async_callback(rounds.stop)
             yield
-        finally:
-            await rounds.stop()
-            await clock.stop()
-            await maps.close()
-            await commits.stop()
-            await store.close()
 
     return Starlette(
         lifespan=lifespan,

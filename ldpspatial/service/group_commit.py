@@ -190,12 +190,12 @@ class GroupCommit:
             await asyncio.wait_for(self._wake.wait(), seconds)
 
     async def _commit(self, group: _Group) -> None:
-        together = {
-            number: records[0] if len(records) == 1 else np.concatenate(records)
-            for number, records in group.arrived.items()
-        }
         began = time.monotonic()
         try:
+            together = {
+                number: records[0] if len(records) == 1 else np.concatenate(records)
+                for number, records in group.arrived.items()
+            }
             closed = await self._store.append(together)
         except Exception as error:
             # Whatever it is, the next group may fare better.

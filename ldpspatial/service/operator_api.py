@@ -281,7 +281,7 @@ async def _read(request: Request, kind: type[New]) -> New:
 
 
 def _told_series(held: HeldSeries) -> ToldSeries:
-    series = Series.from_json(held.document)
+    series = held.series()
     return ToldSeries(
         held.digest,
         series.name,

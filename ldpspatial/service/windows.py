@@ -61,6 +61,25 @@ class HeldSeries:
     minimum: int
     leeway_s: int
 
+    def series(self) -> Series:
+        """Return what was added.
+
+        Raises
+        ------
+        StoreError
+            The row is damaged.
+        """
+        numbers = (self.number, self.minimum, self.leeway_s)
+        try:
+            series = Series.from_json(self.document, self.digest)
+        except ClientError:
+            series = None
+        if series is None or not all(isinstance(number, int) for number in numbers):
+            raise StoreError(
+                f"the series {str(self.digest)[:12]} is not what was added: restore a back-up"
+            )
+        return series
+
     def times(self, series: Series, window: int) -> tuple[int, int]:
         """Return when a window begins to take reports and when it ends, in seconds since 1970."""
         start = series.start(window)
@@ -152,12 +171,7 @@ class Due:
 
 async def _due(store: Store, held: HeldSeries, now: float) -> Due:
     """Look what is to be done for a series; this writes nothing."""
-    try:
-        series = Series.from_json(held.document, held.digest)
-    except ClientError:
-        raise StoreError(
-            f"the series {held.digest[:12]} is not what was added: restore a back-up"
-        ) from None
+    series = held.series()
     rows = await store.database.read(
         "SELECT place, state, windows.digest FROM windows "
         "LEFT JOIN collections ON collections.digest = windows.digest WHERE series = $1",
@@ -335,7 +349,8 @@ class Clock:
     async def _run(self) -> None:
         while True:
             await self.look()
-            await asyncio.sleep(await self.pause())
+            pause = await self._tried(self.pause())
+            await asyncio.sleep(LOOK_S if pause is None else pause)
 
     async def pause(self) -> float:
         """Return the seconds until the next look: until a window is due, and no more than 20."""
@@ -343,6 +358,6 @@ class Clock:
         times = [now + LOOK_S]
         with suppress(StoreError):  # the look says so
             for each in await all_series(self._store):
-                with suppress(ClientError):
-                    times.append(each.due(Series.from_json(each.document), now))
+                with suppress(StoreError):
+                    times.append(each.due(each.series(), now))
         return max(SHORTEST_S, min(times) - now)

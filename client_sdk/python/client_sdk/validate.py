@@ -10,7 +10,7 @@ from numbers import Rational, Real
 
 from client_sdk.errors import ParameterError
 
-MICRO = 10**6  # devices count their budget in millionths of epsilon
+MICRO = 10**6  # millionths: of epsilon, in which devices count their budget, and of clients
 MIN_EPSILON = Fraction(1, MICRO)
 MAX_EPSILON = 20  # e^20 = 4.9e8: beyond it a report is the truth in all but name
 MAX_CELLS = 4096

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from client_sdk.rounds.shared import Step
 from ldpspatial.service.database import Database
 from ldpspatial.service.rounds.sessions import ABORTED, RUNNING, SUMMED
-from ldpspatial.service.rounds.tables import rows_of
+from ldpspatial.service.tables import checked
 
 # What a device sends in each step.
 SENT: Mapping[Step, str] = {
@@ -60,12 +60,12 @@ async def accounts(database: Database, digest: str) -> list[RoundAccount]:
         "SELECT number, state, came, document FROM round_rounds WHERE campaign = $1 ORDER BY number"
     )
     found = []
-    for number, state, came, text in await rows_of(database, (int, str, int, str), sql, digest):
+    for number, state, came, text in await checked(database, (int, str, int, str), sql, digest):
         sql = (
             "SELECT session, state, asked, survivors FROM round_sessions "
             "WHERE campaign = $1 AND round = $2"
         )
-        rows = await rows_of(database, (str, str, int, int), sql, digest, number)
+        rows = await checked(database, (str, str, int, int), sql, digest, number)
         heard = [await _heard(database, name) for name, *_ in rows]
         ended = Counter(
             _why_ended(_threshold(text), steps)
@@ -89,9 +89,9 @@ async def accounts(database: Database, digest: str) -> list[RoundAccount]:
 async def why_no_seat(database: Database, digest: str, number: int) -> str:
     """Return why somebody has no seat in a round whose seats are dealt, as a sentence."""
     sql = "SELECT state, came, document FROM round_rounds WHERE campaign = $1 AND number = $2"
-    rows = await rows_of(database, (str, int, str), sql, digest, number)
+    rows = await checked(database, (str, int, str), sql, digest, number)
     sql = "SELECT COUNT(*) FROM round_sessions WHERE campaign = $1 AND round = $2"
-    ((sessions,),) = await rows_of(database, (int,), sql, digest, number)
+    ((sessions,),) = await checked(database, (int,), sql, digest, number)
     if rows and not sessions:
         _, came, text = rows[0]
         return f"The round was not held: {_why_not_held(text, came)}."
@@ -105,7 +105,7 @@ async def why_over(database: Database, name: str) -> str:
         "JOIN round_rounds AS r ON s.campaign = r.campaign AND s.round = r.number "
         "WHERE s.session = $1"
     )
-    rows = await rows_of(database, (str, str), sql, name)
+    rows = await checked(database, (str, str), sql, name)
     if not rows:
         return "There is no such session here."
     state, text = rows[0]
@@ -123,7 +123,7 @@ async def why_over(database: Database, name: str) -> str:
 async def _heard(database: Database, name: str) -> dict[Step, int]:
     """Return how many were heard in each step of a session that is closed."""
     sql = "SELECT step, heard FROM round_steps WHERE session = $1"
-    return {Step(at): heard for at, heard in await rows_of(database, (int, int), sql, name)}
+    return {Step(at): heard for at, heard in await checked(database, (int, int), sql, name)}
 
 
 def _why_ended(threshold: int, steps: Mapping[Step, int]) -> str:

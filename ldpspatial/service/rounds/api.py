@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from client_sdk import ParameterError
-from client_sdk.rounds.shared import IDENTITY_BYTES, ProtocolError, Step
+from client_sdk.rounds.shared import IDENTITY_BYTES, NUMBER_BYTES, ProtocolError, Step
 from ldpspatial.service.database import Database
 from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
 from ldpspatial.service.problems import Problem, busy
@@ -133,9 +133,12 @@ class RoundApi:
         """Return certificates of seats that are asked for by their numbers, 4 bytes each."""
         session, _ = await self._seated(request)
         body = await self._body(request, session.longest(Step.SHARE))
-        numbers = [int.from_bytes(body[at : at + 4], "big") for at in range(0, len(body), 4)]
-        if len(numbers) > session.terms.degree or not set(numbers) <= session.seats.keys():
-            raise Problem(422, "Numbers of neighbours are asked for, 4 bytes each.")
+        starts = range(0, len(body), NUMBER_BYTES)
+        numbers = [int.from_bytes(body[at : at + NUMBER_BYTES], "big") for at in starts]
+        are_whole = len(body) % NUMBER_BYTES == 0
+        are_few = len(numbers) <= session.terms.degree
+        if not (are_whole and are_few and set(numbers) <= session.seats.keys()):
+            raise Problem(422, f"Numbers of neighbours are asked for, {NUMBER_BYTES} bytes each.")
         found = b"".join(session.seats[number].to_bytes() for number in numbers)
         return Response(found, headers=SECRET, media_type=OCTETS)
 

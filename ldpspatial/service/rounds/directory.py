@@ -9,7 +9,7 @@ import secrets
 from client_sdk.rounds.shared import KEY_BYTES, Certificate, SigningKey, check_identity
 from ldpspatial.errors import InputError
 from ldpspatial.service.database import ChangedStoreError, Database, Statement
-from ldpspatial.service.rounds.tables import rows_of
+from ldpspatial.service.tables import checked
 from ldpspatial.validate import whole_number
 
 MOST_IDENTITIES = 1 << 24
@@ -63,7 +63,7 @@ async def enrol(database: Database, campaign: str, identity: bytes) -> Certifica
     private, most = row
     key = SigningKey(lambda _: private)
     for _ in range(TRIES):
-        found = await rows_of(
+        found = await checked(
             database, (int,),
             "SELECT number FROM round_identities WHERE campaign = $1 AND identity = $2",
             campaign, identity,
@@ -87,11 +87,11 @@ async def enrol(database: Database, campaign: str, identity: bytes) -> Certifica
 async def enrolled(database: Database, campaign: str) -> int:
     """Return how many identities a campaign has."""
     sql = "SELECT COUNT(*) FROM round_identities WHERE campaign = $1"
-    ((number,),) = await rows_of(database, (int,), sql, campaign)
+    ((number,),) = await checked(database, (int,), sql, campaign)
     return int(number)
 
 
 async def _row(database: Database, campaign: str) -> tuple[bytes, int] | None:
     sql = "SELECT private, most FROM round_directory WHERE campaign = $1"
-    rows = await rows_of(database, (bytes, int), sql, campaign)
+    rows = await checked(database, (bytes, int), sql, campaign)
     return (rows[0][0], rows[0][1]) if rows else None

@@ -29,15 +29,15 @@ from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.campaigns import (
     RECOMMENDED,
     CampaignPlan,
-    SessionSum,
     campaign_plan,
 )
 from ldpspatial.release.release import Released
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
 from ldpspatial.service.failure_log import FailureLog
-from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, unpacked
-from ldpspatial.service.rounds.tables import check_document, forgotten, only_who_asked, rows_of
-from ldpspatial.validate import input_errors, instance, number_in
+from ldpspatial.service.rounds.sessions import RUNNING, SUMMED, Session, new_session, sums_of
+from ldpspatial.service.rounds.tables import check_document, forgotten, only_who_asked
+from ldpspatial.service.tables import checked
+from ldpspatial.validate import MICRO, input_errors, instance, number_in
 
 LOG = logging.getLogger(__name__)
 GATHERING, SUMMING, OVER = "gathering", "summing", "over"
@@ -45,7 +45,6 @@ GATHER_PARTS, PARTS = 2, 8  # of a round's time; each step has one
 MOST_MOVED = 3  # parts by which all of it may be later: vectors are then due at the round's end
 STOOD_STILL = 0.25  # of a part, by which a look is late when nothing ran meanwhile
 TICK_S = 1.0
-MICRO = 10**6
 
 
 class NoSeatError(Exception):
@@ -149,7 +148,7 @@ class RoundServer:
 
     async def load(self) -> None:
         """Take up all campaigns of the store that are not known here yet."""
-        for (digest,) in await rows_of(
+        for (digest,) in await checked(
             self._database, (str,), "SELECT digest FROM round_campaigns"
         ):
             if digest not in self._campaigns:
@@ -204,22 +203,25 @@ class RoundServer:
 
     async def is_summed(self, name: str) -> bool:
         """Tell whether a session, of whatever round, came to a sum."""
-        sql = "SELECT state FROM round_sessions WHERE session = $1"
-        return await rows_of(self._database, (str,), sql, name) == [(SUMMED,)]
+        return await self._stored_state(name) == SUMMED
 
     async def is_behind(self, name: str) -> bool:
         """Tell whether the store is further with a session than this process was, and catch up."""
         session = self._sessions.get(name)
         if session is not None:
             return session.state == RUNNING and await session.catch_up()
-        sql = "SELECT state FROM round_sessions WHERE session = $1"
         # Where it runs, the next look takes it up.
-        return await rows_of(self._database, (str,), sql, name) == [(RUNNING,)]
+        return await self._stored_state(name) == RUNNING
+
+    async def _stored_state(self, name: str) -> str | None:
+        sql = "SELECT state FROM round_sessions WHERE session = $1"
+        rows = await checked(self._database, (str,), sql, name)
+        return rows[0][0] if rows else None
 
     async def document_text(self, digest: str, number: int) -> str | None:
         """Return the document of a round that runs or ran."""
         sql = "SELECT document FROM round_rounds WHERE campaign = $1 AND number = $2"
-        rows = await rows_of(self._database, (str,), sql, digest, number)
+        rows = await checked(self._database, (str,), sql, digest, number)
         return rows[0][0] if rows and rows[0][0] else None
 
     async def ask_for_seat(self, running: Running, number: int, body: bytes) -> Seat | None:
@@ -244,7 +246,7 @@ class RoundServer:
         digest = running.campaign.digest
         certificate = check_seat_request(body, running.directory, digest, number)
         sql = "SELECT round FROM round_requests WHERE campaign = $1 AND person = $2"
-        asked = await rows_of(self._database, (int,), sql, digest, certificate.number)
+        asked = await checked(self._database, (int,), sql, digest, certificate.number)
         if asked not in ([], [(number,)]):
             raise OtherRoundError
         document = running.document
@@ -277,12 +279,12 @@ class RoundServer:
             "FROM round_campaigns WHERE digest = $1"
         )
         types = (str, bytes, int, int, str)
-        ((text, directory, *how),) = await rows_of(self._database, types, sql, digest)
+        ((text, directory, *how),) = await checked(self._database, types, sql, digest)
         check_document(self._database, text, digest)
         plan = await plan_of(self._database, text, *how)
         running = Running(plan.campaign, directory, plan)
         sql = "SELECT document, state FROM round_rounds WHERE campaign = $1 AND state <> $2"
-        for document, state in await rows_of(self._database, (str, str), sql, digest, OVER):
+        for document, state in await checked(self._database, (str, str), sql, digest, OVER):
             running.document = RoundDocument.from_json(document, plan.campaign)
             running.state = state
             if state == SUMMING:
@@ -294,7 +296,7 @@ class RoundServer:
         sql = (
             "SELECT session FROM round_sessions WHERE campaign = $1 AND round = $2 ORDER BY session"
         )
-        names = await rows_of(self._database, (str,), sql, running.campaign.digest, document.round)
+        names = await checked(self._database, (str,), sql, running.campaign.digest, document.round)
         sessions = [await Session.load(self._database, name, document) for (name,) in names]
         for session in sessions:
             self._sessions[session.name] = session
@@ -325,7 +327,7 @@ class RoundServer:
         known = [(taken, OVER)] if taken else []
         if document is not None:
             known = [(document.round, running.state)]
-        if await rows_of(self._database, (int, str), sql, digest) != known:
+        if await checked(self._database, (int, str), sql, digest) != known:
             self._campaigns[digest] = await self._loaded(digest)
             for session in running.sessions or []:
                 if self._sessions.get(session.name) is session:  # and was not loaded anew
@@ -376,7 +378,7 @@ class RoundServer:
         """Deal everybody who asked to sessions, at random; who finds no seat is not asked."""
         digest, number = running.campaign.digest, document.round
         sql = "SELECT certificate FROM round_requests WHERE campaign = $1 AND round = $2"
-        people = [c for (c,) in await rows_of(self._database, (bytes,), sql, digest, number)]
+        people = [c for (c,) in await checked(self._database, (bytes,), sql, digest, number)]
         came = len(people)
         secrets.SystemRandom().shuffle(people)
         statements = []
@@ -490,13 +492,12 @@ async def plan_of(
     campaign = Campaign.from_json(text)
     plan = campaign_plan(campaign, people, tolerated_ppm / MICRO, release)
     sql = "SELECT number FROM round_rounds WHERE campaign = $1 AND state = $2 ORDER BY number"
-    for (number,) in await rows_of(database, (int,), sql, campaign.digest, OVER):
+    for (number,) in await checked(database, (int,), sql, campaign.digest, OVER):
         sql = (
             "SELECT asked, survivors, total FROM round_sessions "
             "WHERE campaign = $1 AND round = $2 ORDER BY session"
         )
-        rows = await database.read(sql, campaign.digest, number)
-        plan.take([SessionSum(a, s, None if t is None else unpacked(t)) for a, s, t in rows])
+        plan.take(await sums_of(database, sql, campaign.digest, number))
     return plan
 
 
@@ -509,7 +510,7 @@ async def released(database: Database, digest: str) -> tuple[Campaign, Released]
         The store has no such campaign.
     """
     sql = "SELECT document, people, tolerated_ppm, release FROM round_campaigns WHERE digest = $1"
-    rows = await rows_of(database, (str, int, int, str), sql, digest)
+    rows = await checked(database, (str, int, int, str), sql, digest)
     if not rows:
         raise InputError(f"digest must be of a campaign that the store has, got {digest!r}")
     check_document(database, rows[0][0], digest)

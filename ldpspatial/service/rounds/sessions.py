@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from client_sdk.rounds.shared import (
 from ldpspatial.release.distributed.campaigns.plan import Ints, SessionSum
 from ldpspatial.release.distributed.sums.secure_aggregation import AbortedError, Server
 from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
-from ldpspatial.service.rounds.tables import rows_of
+from ldpspatial.service.tables import checked
 
 RUNNING, SUMMED, ABORTED = "running", "summed", "aborted"
 TOKEN_BYTES = 16
@@ -105,11 +105,11 @@ class Session:
     async def load(cls, database: Database, name: str, document: RoundDocument) -> "Session":
         """Return the session that a store has, as its last message left it."""
         sql = "SELECT secret FROM round_sessions WHERE session = $1"
-        ((secret,),) = await rows_of(database, (bytes,), sql, name)
+        ((secret,),) = await checked(database, (bytes,), sql, name)
         sql = "SELECT number, certificate FROM round_seats WHERE session = $1 ORDER BY number"
         seats = {
             number: _certificate(data)
-            for number, data in await rows_of(database, (int, bytes), sql, name)
+            for number, data in await checked(database, (int, bytes), sql, name)
         }
         session = cls(database, name, document, secret, seats)
         async with session._lock:
@@ -222,7 +222,7 @@ class Session:
         """Take the session up anew where another process has gone on; return whether one has."""
         async with self._lock:
             sql = "SELECT state, step FROM round_sessions WHERE session = $1"
-            rows = await rows_of(self._database, (str, int), sql, self.name)
+            rows = await checked(self._database, (str, int), sql, self.name)
             if rows == [(self.state, int(self.step))]:
                 return False
             self._server = None
@@ -233,8 +233,8 @@ class Session:
     async def result(self) -> SessionSum:
         """Return what came of the session."""
         sql = "SELECT asked, survivors, total FROM round_sessions WHERE session = $1"
-        ((asked, survivors, total),) = await self._database.read(sql, self.name)
-        return SessionSum(asked, survivors, None if total is None else unpacked(total))
+        (found,) = await sums_of(self._database, sql, self.name)
+        return found
 
     async def _close(self, server: Server) -> None:
         """Close the step: in the store first, and only then does anybody get an answer."""
@@ -301,12 +301,12 @@ class Session:
         if self._server is not None:
             return self._server
         sql = "SELECT state, step, heard FROM round_sessions WHERE session = $1"
-        ((state, step, heard),) = await rows_of(self._database, (str, int, int), sql, self.name)
+        ((state, step, heard),) = await checked(self._database, (str, int, int), sql, self.name)
         sql = (
             "SELECT step, number, body FROM round_messages WHERE session = $1 ORDER BY step, number"
         )
         bodies: dict[int, Bytes] = {each: {} for each in Step}
-        for at, number, body in await rows_of(self._database, (int, int, bytes), sql, self.name):
+        for at, number, body in await checked(self._database, (int, int, bytes), sql, self.name):
             bodies[at][number] = body
         found = _Replayed(Step.ADVERTISE, set(self.seats), {}, {})
         directory = {number: each.identity for number, each in self.seats.items()}
@@ -361,6 +361,14 @@ def packed(total: Ints) -> bytes:
     """Return a sum as the store keeps it: little-endian words after a checksum."""
     words = np.asarray(total, dtype="<i8").tobytes()
     return hashlib.sha256(words).digest()[:8] + words
+
+
+async def sums_of(database: Database, sql: str, *values: Any) -> list[SessionSum]:
+    """Return what came of the sessions of which a query finds asked, survivors and total."""
+    return [
+        SessionSum(asked, survivors, None if total is None else unpacked(total))
+        for asked, survivors, total in await checked(database, (int, int, object), sql, *values)
+    ]
 
 
 def unpacked(data: bytes) -> Ints:

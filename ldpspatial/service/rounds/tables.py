@@ -1,11 +1,9 @@
 """The tables of rounds in a store; they are made when the first campaign is opened."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
 
 from client_sdk.rounds import Campaign
-from ldpspatial.service.database import DamagedStoreError, Database, Row, Statement, StoreError
+from ldpspatial.service.database import DamagedStoreError, Database, Statement, StoreError
 from ldpspatial.service.tables import checked
 
 VERSION = 3
@@ -89,13 +87,13 @@ async def end_rounds(database: Database) -> None:
         Statement("UPDATE round_rounds SET state = 'over' WHERE state <> 'over'"),
         *(Statement(sql) for sql in ("DELETE FROM round_messages", "DELETE FROM round_seats")),
     ]  # fmt: skip
-    for digest, number in await rows_of(database, (str, int), asked):
+    for digest, number in await checked(database, (str, int), asked):
         statements += only_who_asked(digest, number)
     campaigns = (
         "SELECT digest, c.document, MAX(number) FROM round_campaigns AS c "
         "JOIN round_rounds ON campaign = digest GROUP BY digest, c.document"
     )
-    for digest, text, number in await rows_of(database, (str, str, int), campaigns):
+    for digest, text, number in await checked(database, (str, str, int), campaigns):
         check_document(database, text, digest)
         statements += forgotten(Campaign.from_json(text), number)
     await database.run(statements)
@@ -132,11 +130,6 @@ def forgotten(campaign: Campaign, number: int) -> list[Statement]:
     """Return what deletes who asked for which round, once a campaign's last round is over."""
     sql = "DELETE FROM round_requests WHERE campaign = $1"
     return [Statement(sql, [(campaign.digest,)])] if number == campaign.rounds else []
-
-
-async def rows_of(database: Database, types: Sequence[type], sql: str, *values: Any) -> list[Row]:
-    """Return the rows that a query finds, whose values have these types."""
-    return await checked(database, types, sql, *values)
 
 
 def check_document(database: Database, text: str, digest: str) -> None:

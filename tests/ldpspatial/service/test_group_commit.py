@@ -96,6 +96,27 @@ def test_what_nobody_expected_reaches_those_who_waited_and_the_next_goes_on(path
     run(path, act)
 
 
+def test_where_memory_ends_those_who_waited_are_told_and_the_next_goes_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reports are joined before they are stored: before, nobody was answered from then on."""
+
+    async def act(store: Store, commits: GroupCommit, number: int) -> None:
+        def full(parts: object) -> object:
+            raise MemoryError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(group_commit.np, "concatenate", full)
+            waiting = [commits.add({number: some(2)}) for _ in range(3)]
+            found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(each) for each in found] == [StoreError] * 3
+        assert not commits.works
+        assert await commits.add({number: some(5)}) == set()
+        assert commits.works
+
+    run(path, act)
+
+
 def test_more_than_it_holds_is_refused_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "MOST_WAITING", 10)
 

@@ -364,21 +364,38 @@ def test_the_service_looks_by_itself(tmp_path: Path) -> None:
     assert asyncio.run(act()) == ["2open"]
 
 
+LATER = Series.create("later", GRID, 2, first_start=START, window_seconds=HOUR, windows=4)
+
+
+async def opens_beside_a_damaged_one(store: Store, field: str, value: object) -> None:
+    """Open the windows of a series beside one of which a field holds what was never written."""
+    held = await add_series(store, LATER, 2, leeway_s=0)
+    await add_series(store, WEEK, 2, leeway_s=0)
+    change = f"UPDATE series SET {field} = $2 WHERE number = $1"  # noqa: S608
+    await store.database.run([Statement(change, [(held.number, value)])])
+    now = [START + 1.0]
+    clock = Clock(store, nothing, lambda: now[0])
+    clock.start()
+    assert await once_open(store) == {1: OPEN}
+    now[0] = START + HOUR + 1  # it goes on looking
+    await clock.look()
+    assert await clock.pause() == 20
+    assert not any(task.done() for task in clock._tasks)
+    await clock.stop()
+    assert (await states(store))[2] == OPEN
+    broken, _ = await all_series(store)
+    with pytest.raises(StoreError, match="is not what was added: restore a back-up"):
+        broken.series()
+
+
 def test_a_series_that_is_damaged_keeps_no_other_from_opening(location: str) -> None:
-    async def act(store: Store) -> None:
-        later = Series.create("later", GRID, 2, first_start=START, window_seconds=HOUR, windows=4)
-        held = await add_series(store, later, 2, leeway_s=0)
-        await add_series(store, WEEK, 2, leeway_s=0)
-        broken = later.to_json().replace("later", "lAter")
-        change = "UPDATE series SET document = $2 WHERE number = $1"
-        await store.database.run([Statement(change, [(held.number, broken)])])
+    broken = LATER.to_json().replace("later", "lAter")
+    run(location, lambda store: opens_beside_a_damaged_one(store, "document", broken))
 
-        async def changed() -> None:
-            pass
 
-        clock = Clock(store, changed, lambda: START + 1)
-        clock.start()
-        assert await once_open(store) == {1: OPEN}
-        await clock.stop()
-
-    run(location, act)
+@pytest.mark.parametrize("field", ["leeway", "minimum", "digest", "document"])
+def test_a_row_of_other_types_keeps_no_other_from_opening(field: str, tmp_path: Path) -> None:
+    """SQLite holds a text where a number was written: before, the clock stood still then."""
+    path = str(tmp_path / "store.db")
+    value: object = b"\xff" if field in {"digest", "document"} else "x"
+    run(path, lambda store: opens_beside_a_damaged_one(store, field, value))

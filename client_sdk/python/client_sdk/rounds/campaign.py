@@ -19,15 +19,14 @@ from client_sdk.errors import CollectionError, ParameterError
 from client_sdk.grid import Grid
 from client_sdk.rounds.asked import MAX_LENGTH
 from client_sdk.rounds.graph import MAX_CLIENTS
+from client_sdk.rounds.noise import MAX_SENSITIVITY
 from client_sdk.series import LAST_SECOND, MAX_WINDOW_SECONDS
 from client_sdk.validate import MAX_EPSILON, MICRO, finite_number, shown, written_epsilon
 
 SCHEMA = "ldpspatial/campaign/1"
 LONGEST_NAME = 100
 MAX_ROUNDS = 10_000
-MAX_SENSITIVITY = 1 << 32
 MAX_DELTA_E15 = 10**9  # 1e-6
-MILLION = 10**6
 SERVERS = ("any", "honest")
 RELATION = "zero"  # the only one: one user's report replaced by zeros, the number of users public
 
@@ -41,7 +40,7 @@ _NUMBERS = (
     ("most_length", 1, MAX_LENGTH),
     ("most_clients", 2, MAX_CLIENTS),
     ("least_honest", 1, MAX_CLIENTS),
-    ("colluding_ppm", 0, MILLION - 1),
+    ("colluding_ppm", 0, MICRO - 1),
 )
 _FIELDS = {"schema", "name", "grid", "server", "relation", *(field for field, _, _ in _NUMBERS)}
 

@@ -17,8 +17,6 @@ from client_sdk.rounds.asked import Asked
 from client_sdk.rounds.campaign import (
     MAX_DELTA_E15,
     MAX_ROUNDS,
-    MAX_SENSITIVITY,
-    MILLION,
     RELATION,
     SERVERS,
     Campaign,
@@ -26,8 +24,8 @@ from client_sdk.rounds.campaign import (
     check_digest,
 )
 from client_sdk.rounds.graph import FAILURE, MAX_CLIENTS, Neighbours, disconnected, exposed
-from client_sdk.rounds.noise import NoiseShare
-from client_sdk.rounds.terms import MAX_BITS, SESSION_BYTES, Terms
+from client_sdk.rounds.noise import MAX_BITS, MAX_SENSITIVITY, NoiseShare
+from client_sdk.rounds.terms import SESSION_BYTES, Terms
 from client_sdk.validate import MAX_EPSILON, MICRO, shown
 
 SCHEMA = "ldpspatial/round/3"
@@ -312,8 +310,8 @@ class RoundDocument:
             raise CollectionError(
                 f"honest must be at least {pinned.least_honest} in its campaign, got {self.honest}"
             )
-        if self.colluding * MILLION < pinned.colluding_ppm * self.clients:
-            least = -(-pinned.colluding_ppm * self.clients // MILLION)
+        if self.colluding * MICRO < pinned.colluding_ppm * self.clients:
+            least = -(-pinned.colluding_ppm * self.clients // MICRO)
             raise CollectionError(
                 f"colluding must be at least {least} in its campaign, got {self.colluding}"
             )

@@ -23,9 +23,8 @@ from client_sdk.rounds.primitives import (
     usable,
     verified,
 )
+from client_sdk.rounds.terms import NUMBER_BYTES
 
-NUMBER_BYTES = 4
-DIGEST_BYTES = 32
 CERTIFICATE_BYTES = NUMBER_BYTES + IDENTITY_BYTES + SIGNATURE_BYTES
 REQUEST_BYTES = CERTIFICATE_BYTES + SIGNATURE_BYTES
 _CERTIFICATE = b"ldpspatial certificate 2"

@@ -3,7 +3,8 @@
 An app needs none of this. A server builds on it, so that keys, masks, signatures and messages have
 one definition on both sides:
 
-- the session: ``Client``, ``Step``, ``Terms``, ``SESSION_BYTES``, ``ProtocolError``;
+- the session: ``Client``, ``Step``, ``Terms``, ``NUMBER_BYTES``, ``SESSION_BYTES``,
+  ``ProtocolError``;
 - messages: ``Message``, ``KeyAdvert``, ``KeyList``, ``SharesOut``, ``SharesIn``, ``MaskedVector``,
   ``Survivors``, ``Confirmation``, ``Confirmations``, ``Revealed``;
 - keys: ``IDENTITY_BYTES``, ``KEY_BYTES``, ``Identity``, ``KeyPair``, ``Seats``, ``SigningKey``,
@@ -59,13 +60,14 @@ from client_sdk.rounds.primitives import (
     usable,
 )
 from client_sdk.rounds.shamir import SHARE_BYTES, combine
-from client_sdk.rounds.terms import SESSION_BYTES, Step, Terms
+from client_sdk.rounds.terms import NUMBER_BYTES, SESSION_BYTES, Step, Terms
 from client_sdk.rounds.wire import Message
 
 __all__ = [
     "IDENTITY_BYTES",
     "KEY_BYTES",
     "MAX_CLIENTS",
+    "NUMBER_BYTES",
     "SESSION_BYTES",
     "SHARE_BYTES",
     "Certificate",

@@ -7,13 +7,14 @@ from hashlib import sha256
 
 from client_sdk.errors import ParameterError
 from client_sdk.rounds.graph import MAX_CLIENTS, Neighbours
+from client_sdk.rounds.noise import MAX_BITS
 from client_sdk.validate import shown, whole_number
 
 PROTOCOL = 5
 VERSION = f"ldpspatial secure aggregation {PROTOCOL}".encode()
 SESSION_BYTES = 16
+NUMBER_BYTES = 4  # of a client
 DIGEST_BYTES = 32
-MAX_BITS = 62  # int64 holds 2^62 with its negative half
 MAX_LENGTH = 1 << 32  # words of eight bytes: an eighth of what a ChaCha20 stream holds
 
 

@@ -12,15 +12,10 @@ from functools import partial
 
 from client_sdk.errors import ParameterError
 from client_sdk.rounds.campaign import Campaign
-from client_sdk.rounds.enrolment import (
-    CERTIFICATE_BYTES,
-    NUMBER_BYTES,
-    Certificate,
-    check_directory,
-)
+from client_sdk.rounds.enrolment import CERTIFICATE_BYTES, Certificate, check_directory
 from client_sdk.rounds.errors import ProtocolError
 from client_sdk.rounds.participant import Participant
-from client_sdk.rounds.terms import Step
+from client_sdk.rounds.terms import NUMBER_BYTES, Step
 from client_sdk.validate import shown
 
 AGAIN = frozenset({202, 408, 429})  # and all of 5xx

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from client_sdk.rounds.errors import ProtocolError
-from client_sdk.rounds.terms import DIGEST_BYTES, Step, Terms
+from client_sdk.rounds.terms import DIGEST_BYTES, NUMBER_BYTES, Step, Terms
 
-NUMBER_BYTES = 4  # of a client
 Fields = Mapping[str, Any]
 M = TypeVar("M", bound="Message")
 

@@ -27,7 +27,6 @@ from ldpspatial.validate import MICRO, number_in, whole_number
 
 Kind = TypeVar("Kind", bound=Release)
 Ints = NDArray[np.int64]
-MILLION = 10**6
 MOST_PEOPLE = 1 << 32
 # Of so many clients all are neighbours of all, whatever the server is trusted with: that hides a
 # client among more, at 0.1 ms a neighbour.
@@ -81,7 +80,7 @@ class CampaignPlan(ABC):
         self.people = whole_number("people", people, 1, MOST_PEOPLE)
         number_in("tolerated", tolerated, "[0, 1)")
         self.threshold = clients - floor(Fraction(str(tolerated)) * clients)
-        self.colluding = ceil(Fraction(campaign.colluding_ppm * clients, MILLION))
+        self.colluding = ceil(Fraction(campaign.colluding_ppm * clients, MICRO))
         if self.colluding >= self.threshold:
             raise InputError(
                 f"tolerated must leave more than the {self.colluding} clients who may collude, "
@@ -90,9 +89,7 @@ class CampaignPlan(ABC):
         self.neighbours = None
         if campaign.server == "honest" and clients > ALL_NEIGHBOURS:
             self.neighbours = choose_neighbours(clients, self.threshold, self.colluding)
-        self.cohort = Cohort(
-            clients, tolerated=tolerated, colluding=campaign.colluding_ppm / MILLION
-        )
+        self.cohort = Cohort(clients, tolerated=tolerated, colluding=campaign.colluding_ppm / MICRO)
         self._taken = 0  # rounds
 
     @property

@@ -267,6 +267,8 @@ def test_a_hostile_device_is_refused_and_costs_nobody_else(
                       bytes(4 * 9), theirs.token)),
             (422, Ask("POST", f"/rounds/sessions/{session}/identities/{seat}",
                       (77).to_bytes(4, "big"), theirs.token)),
+            (422, Ask("POST", f"/rounds/sessions/{session}/identities/{seat}",
+                      b"\0", theirs.token)),
         ]  # fmt: skip
         for status, ask in refused:
             assert (await call(app, ask)).status == status, ask
