@@ -9,7 +9,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,18 +147,28 @@ def count_files(
     InputError
         A file breaks a rule.
     """
+    files = report_paths(paths)
+    parts = [_counts("reports", file, collection) for file in filter(holds_counts, files)]
+    reports = [file for file in files if not holds_counts(file)]
+    if reports or not parts:
+        parts.append(count_reports(reports, collection, on_invalid))
+    return add_counts(parts)
+
+
+def report_paths(paths: object) -> list[Path]:
+    """Return the files of reports and counts in a list, each given once."""
     if not isinstance(paths, (list, tuple)):
         raise InputError(f"reports must be a list of paths, got {shown(paths)}")
     files = [file_path("reports", path) for path in paths]
     places = Counter(os.path.realpath(file) for file in files)
     if again := [file for file in files if places[os.path.realpath(file)] > 1]:
         raise InputError(f"reports must be different files, but {again[0]} is given twice")
-    is_counts = [file.suffix.lower() == SUFFIX for file in files]
-    parts = [_counts("reports", file, collection) for file in compress(files, is_counts)]
-    reports = [file for file, is_one in zip(files, is_counts, strict=True) if not is_one]
-    if reports or not parts:
-        parts.append(count_reports(reports, collection, on_invalid))
-    return add_counts(parts)
+    return files
+
+
+def holds_counts(file: Path) -> bool:
+    """Tell whether a file holds counts and not reports, by its name."""
+    return file.suffix.lower() == SUFFIX
 
 
 def _document(field: str, path: str | os.PathLike[str]) -> dict[str, Any]:

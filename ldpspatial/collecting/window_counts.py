@@ -21,9 +21,15 @@ from ldpspatial.collecting.counting import (
     tallied,
 )
 from ldpspatial.collecting.opened_reports import Columns, Database, opened_reports
-from ldpspatial.collecting.partial_counts import SUFFIX, add_counts, collection_of, read_counts
+from ldpspatial.collecting.partial_counts import (
+    add_counts,
+    collection_of,
+    holds_counts,
+    read_counts,
+    report_paths,
+)
 from ldpspatial.errors import InputError
-from ldpspatial.validate import file_path, instance, one_of, shown
+from ldpspatial.validate import instance, one_of
 
 Path_ = str | os.PathLike[str]
 
@@ -98,10 +104,10 @@ def count_windows(
     instance("series", series, Series)
     one_of("on_invalid", on_invalid, ("error", "drop"))
     asked = _asked(windows, series)
-    files = _files(paths)
+    files = report_paths(paths)
     numbers = {series.collection(k).digest: k for k in range(1, series.windows + 1)}
     found: dict[int, list[ReportCounts]] = {}
-    for file in filter(_is_counts, files):
+    for file in filter(holds_counts, files):
         window = numbers.get(collection_of(file))
         if window is None:
             raise InputError(
@@ -110,7 +116,7 @@ def count_windows(
             )
         if window in asked:
             found.setdefault(window, []).append(read_counts(file, series.collection(window)))
-    reports = [file for file in files if not _is_counts(file)]
+    reports = [file for file in files if not holds_counts(file)]
     rejected: dict[str, int] = {}
     if reports or not files:
         counted, rejected = _counted(reports, series, numbers, asked, on_invalid)
@@ -161,20 +167,6 @@ def _asked(windows: object, series: Series) -> range:
 def _told(windows: range) -> str:
     """Return the windows of a range as an error tells them."""
     return f"{windows[0]} to {windows[-1]}" if windows else "none"
-
-
-def _files(paths: object) -> list[Path]:
-    if not isinstance(paths, (list, tuple)):
-        raise InputError(f"reports must be a list of paths, got {shown(paths)}")
-    files = [file_path("reports", path) for path in paths]
-    places = Counter(os.path.realpath(file) for file in files)
-    if again := [file for file in files if places[os.path.realpath(file)] > 1]:
-        raise InputError(f"reports must be different files, but {again[0]} is given twice")
-    return files
-
-
-def _is_counts(file: Path) -> bool:
-    return file.suffix.lower() == SUFFIX
 
 
 def _parted(

@@ -41,6 +41,14 @@ class Columns:
     ragged: int = 0
     first_ragged: int = 0
 
+    def check_whole(self, layout: Layout) -> None:
+        """Refuse rows of another number of fields than the others."""
+        if self.ragged:
+            raise InputError(
+                f"path must have {len(layout.names)} fields in every row, but {self.ragged} rows "
+                f"of {layout.path.name!r} have more or fewer (first: row {self.first_ragged})"
+            )
+
 
 def read_columns(layout: Layout, numeric: Sequence[int], labels: Sequence[int] = ()) -> Columns:
     """Read the columns at the positions ``numeric``, then those at ``labels``, and no others.

@@ -87,11 +87,7 @@ def column_numbers(layout: Layout, positions: Sequence[int]) -> list[Array]:
         One is not.
     """
     columns = read_columns(layout, positions)
-    if columns.ragged:
-        raise InputError(
-            f"path must have {len(layout.names)} fields in every row, but {columns.ragged} rows "
-            f"of {layout.path.name!r} have more or fewer (first: row {columns.first_ragged})"
-        )
+    columns.check_whole(layout)
     found = []
     for array, at in zip(columns.arrays, positions, strict=True):
         field = repr(layout.names[at]) if layout.header_lines else f"column {at + 1}"

@@ -86,11 +86,7 @@ def read_points(
     labels = [] if user is None else [find_column(layout, "user", user)]
 
     columns = read_columns(layout, numeric, labels)
-    if columns.ragged:
-        raise InputError(
-            f"path must have {len(layout.names)} fields in every row, but {columns.ragged} rows "
-            f"of {layout.path.name!r} have more or fewer (first: row {columns.first_ragged})"
-        )
+    columns.check_whole(layout)
     rows = len(columns.arrays[0])
     if rows == 0:
         raise InputError(f"path must hold rows, but {layout.path.name!r} has none")

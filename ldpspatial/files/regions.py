@@ -318,11 +318,7 @@ def _rectangles(file: Path, grid: Grid, name_column: str | None) -> list[Region]
         )
     # As labels, so that a message can tell what stands in the place of a number.
     columns = read_columns(layout, [], [layout.names.index(name) for name in (*SIDES, called)])
-    if columns.ragged:
-        raise InputError(
-            f"path must have {len(layout.names)} fields in every row, "
-            f"but row {columns.first_ragged} of {file.name!r} has not"
-        )
+    columns.check_whole(layout)
     *fields, names = columns.arrays
     numbers = [as_numbers(each, side)[0] for each, side in zip(fields, SIDES, strict=True)]
     regions = []

@@ -24,6 +24,19 @@ def all_sets(size: int) -> list[Report]:
     return [frozenset(v for v in range(size) if code >> v & 1) for code in range(1 << size)]
 
 
+def exchangeable_privacy(distances: Array, epsilon: float, sizes: Array) -> float:
+    """Local privacy of reports whose sets of a size are alike, from all distances of values.
+
+    Where a value is a group of cells, its distance to itself is that between two of its cells.
+    """
+    m = len(distances)
+    own = float(np.trace(distances)) / m
+    apart = (float(distances.sum()) - own * m) / (m * (m - 1)) if m > 1 else 0.0
+    inside, high = np.arange(m + 1), np.exp(epsilon)
+    same = (inside * high**2 + m - inside) / (inside * high + m - inside) ** 2
+    return float(sizes @ (same * own + (1 - same) * apart))
+
+
 def codes(starts: NDArray[np.int64], cells: NDArray[np.unsignedinteger]) -> list[int]:
     """The number of each report in ``all_sets``."""
     return [sum(1 << int(v) for v in cells[i:j]) for i, j in pairwise(starts)]

@@ -154,9 +154,13 @@ class RoundServer:
             if digest not in self._campaigns:
                 try:
                     self._campaigns[digest] = await self._loaded(digest)
-                except (InputError, ClientError) as error:
+                except StoreError:
+                    raise
+                except Exception as error:
                     # Of another version, say: the others go on, and its people are told to wait.
-                    self._failures.tell(f"campaign {digest} cannot be loaded: {error}")
+                    is_told = isinstance(error, InputError | ClientError)
+                    why = error if is_told else type(error).__name__
+                    self._failures.tell(f"campaign {digest} cannot be loaded: {why}")
                     self._unloaded.add(digest)
 
     async def run(self) -> None:
@@ -488,11 +492,26 @@ async def open_campaign(
 async def plan_of(
     database: Database, text: str, people: int, tolerated_ppm: int, release: str
 ) -> CampaignPlan:
-    """Return the plan of a campaign with the sums of all its rounds that are over."""
+    """Return the plan of a campaign with the sums of all its rounds that are over.
+
+    Raises
+    ------
+    InputError
+        Another version of this package asked a round for something else: its sums would be read
+        as those of other places.
+    """
     campaign = Campaign.from_json(text)
     plan = campaign_plan(campaign, people, tolerated_ppm / MICRO, release)
-    sql = "SELECT number FROM round_rounds WHERE campaign = $1 AND state = $2 ORDER BY number"
-    for (number,) in await checked(database, (int,), sql, campaign.digest, OVER):
+    sql = "SELECT number, state, document FROM round_rounds WHERE campaign = $1 ORDER BY number"
+    rounds = await checked(database, (int, str, str), sql, campaign.digest)
+    for number, state, asked in rounds:
+        if asked and asked != plan.document(number).to_json():  # empty if nobody was asked
+            raise InputError(
+                f"campaign must go on with the ldpspatial that began it, but round {number} of "
+                f"{campaign.digest} asked for what this one does not"
+            )
+        if state != OVER:
+            break
         sql = (
             "SELECT asked, survivors, total FROM round_sessions "
             "WHERE campaign = $1 AND round = $2 ORDER BY session"

@@ -14,7 +14,7 @@ import numpy as np
 
 from client_sdk import ResponseTable, response_table
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.channels.playing import play
+from ldpspatial.channels.playing import Ints, play
 from ldpspatial.estimation import estimate
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
@@ -37,7 +37,7 @@ class DiskRelease(LocalRelease):
     Attributes
     ----------
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     """
 
     rule: str = "scaled"
@@ -60,12 +60,18 @@ class DiskRelease(LocalRelease):
         exact_epsilon(epsilon)
         return claim
 
+    def _played(
+        self, users: UserCells, epsilon: float, rng: np.random.Generator
+    ) -> tuple[ResponseTable, Ints]:
+        """Return the table, and the counts of one report a user by output cell."""
+        side = square_side(self.name, users)
+        table = self.table(side, epsilon)
+        return table, play(table, *np.divmod(users.one_cell_each(rng), side), rng)
+
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
         """Draw one report a user from the table and estimate the density from their counts."""
         claim = self.claim(epsilon)
-        side = square_side(self.name, users)
-        table = self.table(side, epsilon)
-        counts = play(table, *np.divmod(users.one_cell_each(rng), side), rng)
+        table, counts = self._played(users, epsilon, rng)
         found = estimate(StampChannel(table), counts, self.rule)
         return Released(
             found.density,
@@ -109,7 +115,7 @@ class Dam(PaperDisk):
     Attributes
     ----------
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     radius : int, optional
         Disk radius in cells; by default the paper's, floor(b* d).
     """
@@ -124,7 +130,7 @@ class DamNs(PaperDisk):
     Attributes
     ----------
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     radius : int, optional
         Disk radius in cells; by default the paper's, floor(b* d).
     """
@@ -139,7 +145,7 @@ class Huem(PaperDisk):
     Attributes
     ----------
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     radius : int, optional
         Disk radius in cells; by default the paper's, floor(b* d).
     """

@@ -6,10 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from client_sdk import ResponseTable, response_table
-from ldpspatial.channels.playing import play
 from ldpspatial.places.users import UserCells
 from ldpspatial.release.local.disks.dam import DiskRelease
-from ldpspatial.release.local.local_release import square_side
 from ldpspatial.release.local.sets.set_reports import (
     Array,
     Ints,
@@ -30,7 +28,7 @@ class KRr(DiskRelease):
     estimator : {"em", "projection"}
         EM, or unbiased shares projected on the densities.
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     """
 
     name: ClassVar[str] = "k-rr"
@@ -55,9 +53,7 @@ class KRr(DiskRelease):
         if self.estimator == "em":
             return super()._release(users, epsilon, rng)
         claim = self.claim(epsilon)
-        side = square_side(self.name, users)
-        table = self.table(side, epsilon)
-        counts = play(table, *np.divmod(users.one_cell_each(rng), side), rng)
+        table, counts = self._played(users, epsilon, rng)
         density = on_simplex(krr_frequencies(counts.ravel(), table)).reshape(users.shape)
         return Released(density, claim, {"estimator": "projection"})
 

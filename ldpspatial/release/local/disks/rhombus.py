@@ -69,7 +69,7 @@ class Rhombus(DiskRelease):
     Attributes
     ----------
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     """
 
     name: ClassVar[str] = "rhombus"

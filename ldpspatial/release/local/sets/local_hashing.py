@@ -47,7 +47,7 @@ class Olh(SetRelease):
     estimator : {"projection", "em"}
         Unbiased shares projected on the densities, or EM on the reports one by one.
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     """
 
     name: ClassVar[str] = "olh"

@@ -160,7 +160,7 @@ class SetRelease(LocalRelease):
     estimator : {"projection", "em"}
         Unbiased shares projected on the densities, or EM on the reports one by one.
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     """
 
     estimator: SetEstimator = "projection"
@@ -225,20 +225,19 @@ class SetRelease(LocalRelease):
         return Released(found.density, claim, facts, found)
 
 
-def exchangeable_privacy(distances: Array, epsilon: float, sizes: Array) -> float:
-    """Return local privacy of set reports: the mean distance between a value and a guess of it.
+def cells_privacy(side: int, epsilon: float, sizes: Array) -> float:
+    """Return local privacy of set reports, in cells: the mean distance between a cell and a guess.
 
-    Given a set of s of the m values, the posterior under a uniform prior weighs values inside by
+    Given a set of s of the m cells, the posterior under a uniform prior weighs cells inside by
     e^eps and those outside by 1. All sets of a size are alike, so two guesses from it (the truth
-    is one) are the same value with probability c = (s e^(2 eps) + m - s) / (s e^eps + m - s)^2,
-    that value then uniform, and else a uniform pair of distinct ones. Local privacy is the mean
-    over s of c times the mean of the diagonal plus 1 - c times the mean of what is off it.
+    is one) are the same cell with probability c = (s e^(2 eps) + m - s) / (s e^eps + m - s)^2,
+    and else a uniform pair of distinct ones. Local privacy is the mean over s of 1 - c times the
+    mean distance of such a pair. Pairs of cells are counted by their offset: no m x m array.
 
     Parameters
     ----------
-    distances : (m, m) array
-        Between values, m >= 1. Where a value is a group of cells, between a cell of the one and a
-        cell of the other in the mean; the diagonal is then not 0.
+    side : int
+        Of the map.
     epsilon : float > 0
     sizes : (m + 1,) array
         Probability of each size of a set under a uniform prior; given the size, every set must be
@@ -247,42 +246,22 @@ def exchangeable_privacy(distances: Array, epsilon: float, sizes: Array) -> floa
     Raises
     ------
     InputError
-        Shapes that do not fit; a bad epsilon.
+        A bad epsilon.
 
     Examples
     --------
-    >>> k_rr = np.array([0, 1.0, 0])
-    >>> round(exchangeable_privacy(np.array([[0, 1.0], [1.0, 0]]), np.log(3), k_rr), 6)
-    0.375
+    >>> round(cells_privacy(2, np.log(3), np.array([0, 1.0, 0, 0, 0])), 6)
+    0.758714
     """
-    m = len(distances)
-    if distances.shape != (m, m) or m == 0 or sizes.shape != (m + 1,):
-        got = f"{distances.shape} and {sizes.shape}"
-        raise InputError(f"distances and sizes must have shapes (m, m) and (m + 1,), got {got}")
-    own = float(np.trace(distances)) / m
-    apart = (float(distances.sum()) - own * m) / (m * (m - 1)) if m > 1 else 0.0
-    return _privacy_of_means(own, apart, epsilon, sizes)
-
-
-def cells_privacy(side: int, epsilon: float, sizes: Array) -> float:
-    """Return :func:`exchangeable_privacy` of the cells of a square map, in cells.
-
-    Pairs of cells are counted by their offset: no m x m array.
-    """
+    check_loss(epsilon)
     offsets = np.arange(side)
     pairs = (side - offsets) * np.where(offsets > 0, 2.0, 1.0)  # ordered, along one axis
     total = float(pairs @ np.hypot(offsets[:, None], offsets) @ pairs)
-    return _privacy_of_means(0.0, total / max(side**4 - side**2, 1), epsilon, sizes)
-
-
-def _privacy_of_means(own: float, apart: float, epsilon: float, sizes: Array) -> float:
-    """Return local privacy from the mean distance of a value to itself and to another one."""
-    check_loss(epsilon)
-    m = len(sizes) - 1
+    m = side**2
     inside, low = np.arange(m + 1), exp(-epsilon)  # weights relative to those inside
     weight = inside + (m - inside) * low
     same = float(sizes @ ((inside + (m - inside) * low**2) / weight**2))
-    return same * own + (float(np.sum(sizes)) - same) * apart
+    return (float(np.sum(sizes)) - same) * total / max(m**2 - m, 1)
 
 
 def on_simplex(shares: Array) -> Array:

@@ -40,7 +40,7 @@ class SubsetSelection(SetRelease):
     estimator : {"projection", "em"}
         Unbiased shares projected on the densities, or EM on the reports one by one.
     rule : str
-        When EM stops, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`.
     """
 
     name: ClassVar[str] = "subset-selection"

@@ -273,8 +273,7 @@ def partition_privacy(side: int, partitions: Sequence[Ints], own: float, other: 
 
     The observer's posterior weighs a cell by that of its part, over the sum of all; the mean of
     one over that sum is the integral of e^(-t sum), in which the parts are independent. So parts
-    may differ in area, and where they do not, this is
-    :func:`~ldpspatial.release.local.sets.set_reports.exchangeable_privacy`.
+    may differ in area; where they do not, sets of a size are alike.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ from scipy import stats
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.local_privacy import cell_distances
 from ldpspatial.release.local.local_release import check_side
-from ldpspatial.release.local.sets.set_reports import exchangeable_privacy
 from ldpspatial.release.local.trees.halving_tree import (
     HalvingTree,
     assign_groups,
@@ -21,6 +20,7 @@ from ldpspatial.release.local.trees.halving_tree import (
     root,
 )
 from tests.support import naive_local_trees as naive
+from tests.support.naive_local_sets import exchangeable_privacy
 
 
 def uneven_tree(side: int = 7) -> HalvingTree:

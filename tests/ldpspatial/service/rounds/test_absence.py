@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from client_sdk.rounds import Ask, Step
+from client_sdk.rounds import Ask, Asked, RoundDocument, Step
+from ldpspatial.errors import InputError
 from ldpspatial.service.database import Statement, StoreError
-from ldpspatial.service.rounds.server import RoundServer, Running, open_campaign
+from ldpspatial.service.rounds.server import RoundServer, Running, open_campaign, released
 from ldpspatial.service.rounds.tables import has_rounds
 from tests.support.round_campaigns import CAMPAIGN, PEOPLE, Clock, opened, people, started
 from tests.support.round_devices import START, a_campaign
@@ -405,3 +406,63 @@ def test_a_campaign_that_cannot_be_loaded_stops_no_other(
     with caplog.at_level(logging.ERROR, "ldpspatial"):
         asyncio.run(run())
     assert f"campaign {CAMPAIGN.digest} cannot be loaded: release must be" in caplog.text
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_campaign_that_another_version_began_is_not_read_as_if_this_one_had(
+    over: bool, scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sums lie where the round's document says: another rule would put them elsewhere."""
+
+    async def run() -> None:
+        await scene.begin()
+        await scene.at(0, *scene.visitors)
+        if over:
+            await scene.at(2.1)
+            await scene.finish()
+            assert scene.summed() == [True] * PEOPLE
+        digest = CAMPAIGN.digest
+        asked = await scene.rounds.document_text(digest, 1)
+        assert asked is not None
+        document = RoundDocument.from_json(asked, CAMPAIGN)
+        other = RoundDocument.create(
+            CAMPAIGN, 1, Asked(levels=(1,)), clients=document.clients,
+            threshold=document.threshold, colluding=document.colluding,
+        )  # fmt: skip
+        assert other.to_json() != asked
+        sql = "UPDATE round_rounds SET document = $2 WHERE campaign = $1 AND number = 1"
+        await scene.database.run([Statement(sql, [(digest, other.to_json())])])
+        await scene.restart()
+        await scene.rounds.tick()
+        assert scene.rounds.running(digest) is None
+        assert (await call(scene.app, Ask("GET", f"/rounds/{digest}"))).status == 503
+        with pytest.raises(InputError, match="campaign must go on with the ldpspatial that began"):
+            await released(scene.database, digest)
+        await scene.database.run([Statement(sql, [(digest, asked)])])
+        await scene.rounds.tick()
+        assert scene.rounds.running(digest) is not None
+        await released(scene.database, digest)
+        await scene.database.close()
+
+    with caplog.at_level(logging.ERROR, "ldpspatial"):
+        asyncio.run(run())
+    assert "but round 1 of" in caplog.text
+
+
+def test_a_campaign_that_fails_in_no_way_of_ours_keeps_no_other_from_loading(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async def run() -> None:
+        await scene.begin()
+        monkeypatch.setattr("ldpspatial.service.rounds.server.campaign_plan", fails)
+        await scene.restart()
+        await scene.rounds.tick()
+        assert scene.rounds.running(CAMPAIGN.digest) is None
+        await scene.database.close()
+
+    with caplog.at_level(logging.ERROR, "ldpspatial"):
+        asyncio.run(run())
+    assert f"campaign {CAMPAIGN.digest} cannot be loaded: ZeroDivisionError" in caplog.text
