@@ -29,6 +29,7 @@ from ldpspatial.validate import (
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+EARTH = (90.0, 360.0)  # degrees of latitude and longitude, in either direction
 MOST_VISITS = 2.0**62  # of all users, for sums of 64 bits
 
 Positions: TypeAlias = "ArrayLike | tuple[ArrayLike, ArrayLike] | Points"
@@ -215,14 +216,15 @@ def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> Use
         Latitude and longitude (y and x on a plane grid). Without ids every row is a user.
     grid : client_sdk.Grid
     may_be_empty : bool
-        Take positions that are all outside, or none, as a map of nobody. What leaves a server under
-        central privacy needs that: an error would tell that the only user inside is gone.
+        Take any positions: of nobody, all outside, not finite, or not on the earth, which count as
+        outside. What leaves a server under central privacy needs that: an error would tell that
+        the only user inside is gone, or that somebody's position is broken.
 
     Raises
     ------
     InputError
-        Arrays of a wrong shape or type, ids and positions of different lengths, no position inside
-        unless the map may be empty.
+        Arrays of a wrong shape or type, ids and positions of different lengths. Positions that are
+        not finite or not on the earth, or none inside, unless the map may be empty.
 
     Examples
     --------
@@ -234,12 +236,14 @@ def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> Use
     instance("grid", grid, Grid)
     ids, coordinates = _parts(points)
     instance("may_be_empty", may_be_empty, bool)
-    with suppress(ValueError):  # rows of different lengths, which are refused below
-        if may_be_empty and np.shape(coordinates) == (0, 2):
-            return cells_by_user([], [], (grid.cells, grid.cells))
-    at = number_array("points", coordinates, ("n", 2))
+    good = _are_positions(coordinates, grid) if may_be_empty else None
+    if good is not None and good.size == 0:
+        return cells_by_user([], [], (grid.cells, grid.cells))
+    at = number_array("points", coordinates, ("n", 2), where=good)
     with input_errors():
         rows, columns, inside = cells_of(grid, at[:, 0], at[:, 1])
+    if good is not None:
+        inside &= good[:, 0]
     if not inside.any() and not may_be_empty:
         raise InputError(
             f"points must lie in the square, but all {len(at)} lie outside: "
@@ -250,6 +254,21 @@ def user_cells(points: Positions, grid: Grid, may_be_empty: bool = False) -> Use
     users = cells_by_user(who[inside], cells, (grid.cells, grid.cells))
     absent = int(who.max()) + 1 - len(users)
     return replace(users, outside=int((~inside).sum()), users_outside=absent)
+
+
+def _are_positions(coordinates: ArrayLike, grid: Grid) -> NDArray[np.bool_] | None:
+    """Return twice for each position whether `cells_of` takes it; None of what is none at all."""
+    try:
+        given = np.asarray(coordinates)
+    except ValueError:  # rows of different lengths
+        return None
+    if given.size == 0:  # a list or a pair of nobody
+        return np.empty((0, 2), bool)
+    if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] != 2:
+        return None
+    most = EARTH if grid.kind == "geographic" else (np.inf, np.inf)
+    good = (np.isfinite(given) & (np.abs(given) <= most)).all(axis=1)
+    return np.column_stack([good, good])
 
 
 def cells_by_user(users: ArrayLike, cells: ArrayLike, shape: tuple[int, int]) -> UserCells:

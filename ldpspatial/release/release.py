@@ -109,9 +109,9 @@ class Release(ABC):
         Raises
         ------
         InputError
-            A bad argument. Positions that are all outside the grid as well, but for a central
-            release: there the number of users is no more public than where they are, so that
-            nobody inside is an input like any other.
+            A bad argument. Positions that are all outside the grid, or one that is not finite or
+            not on the earth, as well, but for a central release: there the number of users is no
+            more public than where they are, so that nobody inside is an input like any other.
         """
         check_epsilon(epsilon)
         check_generator(rng)

@@ -1629,7 +1629,7 @@ def rows_of(name: str, release: lp.Release) -> Iterable[tuple[str, Row]]:
                 release.run,
                 lambda _: {"points": POINTS, "grid": grid, "epsilon": 1.0, "rng": rng()},
                 {
-                    # Nobody inside is an input like any other where the number of users is private.
+                    # Any positions are an input where the number of users is private.
                     "points": NO_PLACES if release.model == "central" else PLACES,
                     **{"grid": NO_GRID, "epsilon": POSITIVE, "rng": RNG},
                 },
@@ -1710,7 +1710,8 @@ WITHOUT_ROW = {
     **dict.fromkeys(("Influence", "RegionInfluence"), RECORD),
     **dict.fromkeys(("GoodnessOfFit", "ReportCounts", "Simulation", "SyntheticMap"), RECORD),
     **dict.fromkeys(("Transport", "NoisySum", "ProportionMap", "Round"), RECORD),
-    **dict.fromkeys(("counts_within", "is_plan", "best_bound"), INNER),
+    **dict.fromkeys(("counts_within", "is_plan", "best_bound", "report_paths"), INNER),
+    "holds_counts": INNER,
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
     **dict.fromkeys(("fit_verdict", "forged_verdict", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),

@@ -71,11 +71,12 @@ MASSES: Bad = (
 )
 SECOND: Bad = (*MASSES, 2 * OTHER, np.full((2, 2), 2.5))
 OF_GRID: Bad = (*MASSES, np.ones((2, 2)), np.ones(9))
-NO_PLACES: Bad = (  # no positions
+NO_PLACES: Bad = (  # no pairs of numbers
     *NO_ARRAYS,
-    *(5.0, [1.0, 2.0], np.ones((3, 3)), np.ones((2, 2), bool), [[nan, 1.0]], [[1.0, inf]]),
+    *(5.0, [1.0, 2.0], np.ones((3, 3)), np.ones((2, 2), bool)),
 )
-PLACES: Bad = (*NO_PLACES, np.zeros((0, 2)), [[9.0, 9.0]])  # nor none of them inside
+# Nor positions that are none, nor none of them inside.
+PLACES: Bad = (*NO_PLACES, [[nan, 1.0]], [[1.0, inf]], np.zeros((0, 2)), [[9.0, 9.0]])
 CELLS: Bad = (*NO_ARRAYS[:4], [0.5], [[1]], 3, [True], [-99], [10**9], [2**63], None)
 RECTANGLES: Bad = (
     *NO_ARRAYS[:4],

@@ -311,8 +311,25 @@ def test_where_the_only_user_inside_is_gone_there_is_a_map_as_before(
     grid = Grid.plane(0, 0, 4, 4)
     both = (["ann", "bob"], [[0.5, 0.5], [9.0, 9.0]])
     alone = (["bob"], [[9.0, 9.0]])
-    for points in (both, alone, (np.zeros(0, int), np.zeros((0, 2)))):
-        users = user_cells(points, grid, may_be_empty=True)
-        found = release.publish(users, 1.0)
+    broken = (["ann", "bob"], [[0.5, 0.5], [np.nan, np.inf]])
+    nobody = ((np.zeros(0, int), np.zeros((0, 2))), [], ([], []), np.zeros((0, 2)))
+    for points in (both, alone, broken, *nobody):
+        found = release.publish(user_cells(points, grid, may_be_empty=True), 1.0)
         assert found.density.shape == (4, 4)
         assert found.density.sum() == pytest.approx(1)
+        assert release.run(points, grid, 1.0, np.random.default_rng(1)).density.shape == (4, 4)
+
+
+def test_a_position_that_is_none_is_outside_and_the_others_stay_where_they_are() -> None:
+    berlin = Grid.from_center(lat=52.0, lon=13.0, side_m=1000, cells=4)
+    here = [[52.001, 13.001], [51.999, 12.999], [52.001, 13.002]]
+    for none in ([np.nan, 13.0], [52.0, -np.inf], [91.0, 13.0], [52.0, 361.0]):
+        users = user_cells([*here, none], berlin, may_be_empty=True)
+        alone = user_cells(here, berlin)
+        assert (len(users), users.outside, users.users_outside) == (3, 1, 1)
+        assert (users.visits != alone.visits).nnz == 0
+        with pytest.raises(InputError, match="finite"):
+            user_cells([*here, none], berlin)
+    for shapeless in ([[1.0], [1.0, 2.0]], [["a", "b"]], [1.0, 2.0], [[1.0, 2.0, 3.0]]):
+        with pytest.raises(InputError, match="points must be an array"):
+            user_cells(shapeless, berlin, may_be_empty=True)
