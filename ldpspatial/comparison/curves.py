@@ -339,10 +339,8 @@ def _shown(rows: pa.Table, places: Array, against: Against, shuffle_delta: float
 def _deltas(rows: pa.Table, places: Array, against: Against, shuffle_delta: float) -> Array:
     if against == "shuffled_epsilon" and _can_be_shuffled(rows):
         return np.full(len(places), shuffle_delta)
-    column = delta_column(against)
-    if column not in rows.column_names:
-        return np.zeros(len(places))
-    at, deltas = rows[setting_of(against)].to_numpy(), rows[column].to_numpy()
+    at = rows[setting_of(against)].to_numpy()
+    deltas = rows[delta_column(against)].to_numpy()
     return np.array([deltas[at == place].max() for place in places])
 
 

@@ -12,6 +12,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpspatial.errors import InputError
+
 Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
 
 KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
@@ -34,8 +36,7 @@ def promises(table: pa.Table, against: Against) -> list[str]:
     epsilon of one relation.
     """
     columns = ["model", *KIND, RELATION, DELTAS[0]]
-    if not set(columns) <= set(table.column_names):
-        return [COMMON] * table.num_rows
+    _check_told(table, columns)
     of_one_relation = delta_column(against) == DELTAS[1]
     found = []
     for row in table.select(columns).to_pylist():
@@ -86,6 +87,14 @@ def without_promise(table: pa.Table, against: Against) -> dict[str, list[float]]
 
 def _promising(table: pa.Table, against: Against) -> pa.Array:
     column = delta_column(against)
-    if column not in table.column_names:
-        return pa.array([True] * table.num_rows, pa.bool_())
+    _check_told(table, ["model", column])
     return pc.or_(pc.less(table[column], 1.0), pc.equal(table["model"], "none"))
+
+
+def _check_told(table: pa.Table, columns: Sequence[str]) -> None:
+    """Refuse a table that does not say what its runs promise: it might be anything."""
+    if missing := [name for name in columns if name not in table.column_names]:
+        raise InputError(
+            "table must say what its runs promise, as that of compare does, but it lacks "
+            f"{', '.join(missing)}"
+        )
