@@ -51,7 +51,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     ):
         rule = chosen_rule(options, collection.grid)  # bad files are told before reports are read
         counted = count_files(reports, collection, options["on_invalid"])
-        check_prior(options, counted.counts)
+        check_prior(options, [counted.counts])
         summary = write_map(
             folder,
             collection,

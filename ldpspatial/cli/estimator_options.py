@@ -1,7 +1,7 @@
 """Options of the estimator and its intervals, for all commands that estimate."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +96,8 @@ def side_files(options: Mapping[str, Any]) -> list[Path]:
     return [options[name] for name in ("support", "prior") if options.get(name) is not None]
 
 
-def check_prior(options: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
-    """Refuse a --prior that is an estimate of the very counts: they would count twice.
+def check_prior(options: Mapping[str, Any], windows: Iterable[NDArray[np.int64]]) -> None:
+    """Refuse a --prior that is an estimate of the very counts, of a window: they would count twice.
 
     A table or a picture of it does not say which counts it is of: the estimate beside it does.
     """
@@ -111,7 +111,7 @@ def check_prior(options: Mapping[str, Any], counts: NDArray[np.int64]) -> None:
         _, earlier = read_estimate(kept)
     except InputError:  # another kind of map
         return
-    if np.array_equal(earlier.counts, counts):
+    if any(np.array_equal(earlier.counts, counts) for counts in windows):
         raise InputError(
             f"prior must not be made of the reports that are estimated, but {str(file)!r} is: "
             "they would count twice"

@@ -73,10 +73,10 @@ def check_kept(option: str, written: Iterable[Path], inputs: Mapping[str, Path |
             )
 
 
-def check_new(out: Path) -> None:
-    """Refuse to write over a document."""
+def check_new(out: Path, field: str = "out") -> None:
+    """Refuse to write over a document, or over what was written beside it."""
     if out.exists():
-        raise InputError(f"out must be a new file, got {out}: a collection never changes")
+        raise InputError(f"{field} must be a new file, got {out}: documents never change")
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def results_beside(file: Path) -> list[Path]:
     """Return the results among which a file lies, or that lie in a folder.
 
     These are the files of one command, whether all of them are there or not; of a window, also
-    those of its series. There are none where no summary is.
+    those of its series and of the other windows. There are none where no summary is.
     """
     folder = Path(os.path.realpath(file))
     if not folder.is_dir():
@@ -149,6 +149,8 @@ def results_beside(file: Path) -> list[Path]:
     kinds: dict[Path, tuple[str, ...]] = {folder: RESULTS}
     if WINDOW_FOLDER.fullmatch(folder.name):
         kinds[folder.parent] = SERIES_RESULTS
+        others = (each for each in folder.parent.iterdir() if WINDOW_FOLDER.fullmatch(each.name))
+        kinds |= dict.fromkeys((each for each in others if each != folder), RESULTS)
     return [
         place / name
         for place, names in kinds.items()

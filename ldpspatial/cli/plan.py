@@ -141,8 +141,9 @@ def plan(
 
 def _check_writable(out: Path, ring: bool) -> None:
     """Refuse files that are there, and a folder that is not."""
-    for file in (out, _area_file(out)) if ring else (out,):
-        check_new(file)
+    check_new(out)
+    if ring:
+        check_new(_area_file(out), "the area beside out")
     if not out.absolute().parent.is_dir():
         raise InputError(f"out must lie in a folder that exists, got {str(out)!r}")
 

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
 from client_sdk import Grid
 from ldpspatial.cli.documents import blamed
@@ -159,7 +157,7 @@ def ranges(
     if before is not None and public is not None:
         raise click.UsageError("--since takes no --within.")
     if before is not None and method not in ("auto", "posterior"):
-        raise click.UsageError("--since needs --method posterior.")
+        raise click.UsageError("--since needs --method posterior or auto.")
     if forged is not None and (before is not None or area is not None):
         raise click.UsageError("--forged takes neither --since nor --of.")
     outputs = {"--csv": table, "--geojson": drawn, "--gpkg": packed}
@@ -179,9 +177,10 @@ def ranges(
             within = _within(public, collection.grid, within_column, within_layer)
         stage("intervals" if forged is None else "intervals and forged reports")
         if before is None or earlier is None:
-            found = region_shares(result, wanted, level, method, advance, covered, within, forged)
+            of = None if covered is None else [covered]
+            found = region_shares(result, wanted, level, method, advance, of, within, forged)
         else:
-            whole = None if covered is None else _union(covered)
+            whole = None if covered is None else covered.weights
             with blamed("--since", before, earlier="--since"):
                 found = region_changes(earlier, result, wanted, level, advance, whole)
     _write(outputs, collection.grid, found, overwrite)
@@ -231,13 +230,8 @@ def _earlier(path: Path, grid: Grid) -> Estimate:
     return found
 
 
-def _union(regions: Sequence[Region]) -> NDArray[np.float64]:
-    """Return the share of each cell that regions cover together."""
-    return np.asarray(np.minimum(sum(region.weights for region in regions), 1.0))
-
-
-def _area(path: Path, grid: Grid) -> list[Region]:
-    """Return the regions of a file that make an area."""
+def _area(path: Path, grid: Grid) -> Region:
+    """Return the area that the regions of a file make together."""
     with blamed("--of", path):
         return read_area(path, grid)
 
@@ -332,12 +326,13 @@ def _name(region: Region) -> str:
     return "".join(filter(str.isprintable, region.name))[:NAME]
 
 
-def _tell_of_area(regions: Sequence[Region], area: Sequence[Region] | None) -> None:
+def _tell_of_area(regions: Sequence[Region], area: Region | None) -> None:
     """Say how many regions on the map have no part in an area: they hold none of its people."""
     if area is None:
         return
-    whole = _union(area)
-    missed = sum(region.on_map > 0 and not (region.weights * whole).any() for region in regions)
+    missed = sum(
+        region.on_map > 0 and not (region.weights * area.weights).any() for region in regions
+    )
     if missed:
         click.echo(f"Regions on the map that lie outside of the area: {missed} of {len(regions)}")
 

@@ -7,7 +7,12 @@ from typing import Any
 import click
 
 from ldpspatial.cli.documents import read_series
-from ldpspatial.cli.estimator_options import chosen_rule, estimator_options, side_files
+from ldpspatial.cli.estimator_options import (
+    check_prior,
+    chosen_rule,
+    estimator_options,
+    side_files,
+)
 from ldpspatial.cli.output import SERIES_RESULTS, progress, result_folder, show, show_table
 from ldpspatial.collecting.results import samples_verdict
 from ldpspatial.collecting.series_maps import SeriesMaps, write_series
@@ -86,6 +91,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
     ):
         rule = chosen_rule(options, series.template.grid)
         counted = count_windows(reports, series, options["on_invalid"], options["windows"])
+        check_prior(options, (each.counts for each in counted.windows.values()))
         found = write_series(
             folder,
             series,

@@ -106,7 +106,7 @@ def simulate(**options: Any) -> None:
     ):
         people, collection = _people_and_collection(options)
         summary = _run(folder, collection, people, options, stage)
-    _report(options["out"], summary)
+    _report(options["out"], summary, options["outsiders"])
 
 
 @click.command()
@@ -151,7 +151,7 @@ def demo(out: Path, people: int, cells: int | None, epsilon: float) -> None:
         disk = disk_squared_radius(side, epsilon, people)
         collection = Collection.create("synthetic city", grid, epsilon, "disk", squared_radius=disk)
         summary = _run(folder, collection, points, options, stage)
-    _report(out, summary)
+    _report(out, summary, "drop")
 
 
 def _people_and_collection(options: dict[str, Any]) -> tuple[Points, Collection]:
@@ -264,7 +264,15 @@ def _summary(run: Simulation, people: Points) -> dict[str, Any]:
     }
 
 
-def _report(out: Path, summary: dict[str, Any]) -> None:
+def _not_inside(summary: dict[str, Any], outsiders: str) -> dict[str, str]:
+    """Return what became of people who were not in the square."""
+    outside, missing = f"{summary['outside']} outside", f"{summary['missing']} without position"
+    if outsiders == "nearest":
+        return {"moved to the edge": outside, "left out": missing}
+    return {"left out": f"{outside}, {missing}"}
+
+
+def _report(out: Path, summary: dict[str, Any], outsiders: str) -> None:
     error = f"not computed beyond {EXACT_CELLS} cells a side"
     if summary["w2_cells"] is not None:
         error = f"{summary['w2_cells']:.3f} cells"
@@ -277,7 +285,7 @@ def _report(out: Path, summary: dict[str, Any]) -> None:
             "grid": f"{summary['cells']} x {summary['cells']} cells",
             "mechanism": f"{summary['mechanism']}, disk radius {summary['radius']}"
             + real_radius(summary["squared_radius"]),
-            "left out": f"{summary['outside']} outside, {summary['missing']} without position",
+            **_not_inside(summary, outsiders),
             "exact W2 of the map": error,
             "check": fit_verdict(summary),
             **samples_verdict(summary),

@@ -25,6 +25,7 @@ from ldpspatial.estimation.intervals.regions import (
 from ldpspatial.estimation.intervals.trust import learned_trust
 from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.estimation.result import Estimate
+from ldpspatial.estimation.robust import honest_counts
 from ldpspatial.files.regions import (
     Values,
     write_regions_csv,
@@ -230,15 +231,16 @@ def region_shares(
         As in :func:`ldpspatial.estimation.intervals.regions.region_share`.
     progress : callable (regions done, regions in all), optional
     area : (d, d) array in [0, 1] or sequence of Region, optional
-        Share of each cell that an area covers, or the regions that it is made of: shares are then
-        of the people in it, and by method posterior. Of a region that leaves it the part inside is
-        told; in cells that both cut, that is the smaller part.
+        Share of each cell that an area covers, or the regions that it is made of, which do not
+        overlap (:func:`ldpspatial.places.regions.united`): shares are then of the people in it, and
+        by method posterior. Of a region that leaves it the part inside is told; in cells that both
+        cut, that is the smaller part.
     within : Within, optional
         Public weights, by which cells that regions cut are divided: as much by them as the reports
         say that they are right, else by area. They must not come from these reports.
     forged : float in [0.0001, 1), optional
         Tell how far forgers of this share of all reports can move each region, too
-        (:func:`ldpspatial.estimation.influence.influence`). It takes seconds a region.
+        (:func:`ldpspatial.estimation.forgery.influence.influence`). It takes seconds a region.
 
     Raises
     ------
@@ -267,7 +269,7 @@ def region_shares(
     forgers = None
     if forged is not None:
         number_in("forged", forged, FORGED)
-        if area is not None:
+        if area is not None or estimate.of_all < 1:
             raise InputError("forged must be left out where shares are of an area")
         forgers = influence(estimate.channel, estimate.density, forged)  # type: ignore[arg-type]
     by_area = [check_weights(region.weights, shape) for region in regions]
@@ -275,18 +277,18 @@ def region_shares(
     parts = by_area
     if division is not None:
         parts = [division.parts(region) for region in regions]
-    of_all = 1.0
     if area is not None:
         if one_of("method", method, METHODS) not in ("auto", "posterior"):
             raise InputError(f"method must be posterior for shares of an area, got {method!r}")
         covered, held = _area(area, shape, division)
-        estimate, of_all = people_in_area(estimate, held)
+        estimate, _ = people_in_area(estimate, held)
         by_area = [part_of(covered, each) for each in by_area]
         parts = [part_of(held, each) for each in parts]
     intervals = share_intervals(estimate, level, method)
+    people = float(honest_counts(estimate).sum()) * estimate.of_all
     rows = []
     for region, covered, held in zip(regions, by_area, parts, strict=True):
-        row = _row(region, covered, held, intervals, of_all * estimate.n)
+        row = _row(region, covered, held, intervals, people)
         if division is not None:
             known = division.known(region) & cut_cells(covered)
             row = replace(row, by_public_weights=_part_in(known, held * intervals.density))
@@ -296,7 +298,9 @@ def region_shares(
         if progress is not None:
             progress(len(rows), len(regions))
     trust = None if division is None else division.trust
-    return RegionShares(estimate.n, level, intervals.method, tuple(rows), of_all, trust, forged)
+    return RegionShares(
+        estimate.n, level, intervals.method, tuple(rows), estimate.of_all, trust, forged
+    )
 
 
 def level_region_shares(
@@ -386,7 +390,7 @@ def _area(
         return covered, covered
     regions = check_regions(area)
     weights = [number_array("area", each.weights, shape, "[0, 1]", bools=True) for each in regions]
-    covered = np.minimum(np.sum(weights, axis=0), 1.0)  # regions rarely overlap
+    covered = np.minimum(np.sum(weights, axis=0), 1.0)
     if division is None:
         return covered, covered
     parts = [division.parts(each) for each in regions]

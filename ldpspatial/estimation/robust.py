@@ -39,6 +39,13 @@ class Cleaned(Posterior):
     taken_shapes: str = NOTHING
 
 
+def honest_counts(estimate: Estimate) -> Array:
+    """Return the counts without what a robust estimate took for forged; of others all of them."""
+    if isinstance(estimate.details, Cleaned) and estimate.details.taken_out > 0:
+        return without_forged(estimate.channel, estimate.counts).counts
+    return estimate.counts
+
+
 class Robust(Field):
     """A field that leaves out what the check of the fit takes for forged.
 

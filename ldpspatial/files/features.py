@@ -101,7 +101,7 @@ def geojson_features(file: Path, column: Column | None) -> list[Feature]:
     """
     try:
         document = json.loads(
-            file.read_text(encoding="utf-8"), parse_constant=_not_finite, parse_float=_finite
+            file.read_text(encoding="utf-8-sig"), parse_constant=_not_finite, parse_float=_finite
         )
         rows = [
             (each["geometry"], dict(each.get("properties") or {}), each.get("id"))

@@ -163,7 +163,7 @@ def _array(values: NDArray[Any], field: str) -> Array:
 
 def _from_geojson(file: Path, column: str) -> tuple[Array, Place | None]:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8-sig"))
         cells = [feature["properties"] for feature in document["features"]]
         rows, columns = np.array([(cell["row"], cell["col"]) for cell in cells], np.float64).T
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):

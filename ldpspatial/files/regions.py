@@ -26,7 +26,7 @@ from ldpspatial.files.table_layout import (
     find_column,
     table_layout,
 )
-from ldpspatial.places.regions import Region, check_regions
+from ldpspatial.places.regions import Region, check_regions, united
 from ldpspatial.validate import file_path, instance, number_array, shown, true_or_false
 
 Path_ = str | os.PathLike[str]
@@ -117,8 +117,8 @@ def read_regions(
     return found
 
 
-def read_area(path: Path_, grid: Grid, layer: str | None = None) -> list[Region]:
-    """Read the regions that an area is made of, which need no names.
+def read_area(path: Path_, grid: Grid, layer: str | None = None) -> Region:
+    """Read the area that regions make together, which need no names: the union of them.
 
     Parameters
     ----------
@@ -128,7 +128,8 @@ def read_area(path: Path_, grid: Grid, layer: str | None = None) -> list[Region]
     Raises
     ------
     InputError
-        As of :func:`read_regions`; or all of the area is outside of the map.
+        As of :func:`read_regions`; or all of the area is outside of the map; or shapely is missing
+        where there are several regions.
     """
     found = read_regions(path, grid, layer, named=False)
     if not any(region.on_map for region in found):
@@ -137,7 +138,7 @@ def read_area(path: Path_, grid: Grid, layer: str | None = None) -> list[Region]
             f"path must hold a region that overlaps the map, but all of {Path(path).name!r} lie "
             f"outside of its square{fault and ': '}{fault}"
         )
-    return found
+    return united(grid, found)
 
 
 def _misplacement(regions: Sequence[Region], grid: Grid) -> str:

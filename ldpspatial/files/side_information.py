@@ -5,6 +5,7 @@ for shares of regions.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from ldpspatial.files.table_layout import (
 )
 from ldpspatial.places.regions import polygon_window
 from ldpspatial.places.within import Within, finer_grid
-from ldpspatial.validate import instance, number_in
+from ldpspatial.validate import instance, number_array, number_in
 
 Array = NDArray[np.float64]
 Path_ = str | os.PathLike[str]
@@ -77,9 +78,7 @@ def read_support(path: Path_, grid: Grid, layer: str | None = None) -> Array:
     file = existing_file(path)
     instance("grid", grid, Grid)
     if _is_of_regions(file):
-        regions = read_area(file, grid, layer)
-        weights = [region.weights for region in regions]
-        return np.asarray(np.minimum(np.sum(weights, axis=0), 1.0))  # regions rarely overlap
+        return read_area(file, grid, layer).weights
     no_layers(file, layer)
     held = f"regions ({', '.join(SIDES)}) or the share of each cell (row, col, {SUPPORT_COLUMN})"
     _check_columns("support", file, {"row", "col", SUPPORT_COLUMN}, held)
@@ -228,7 +227,8 @@ def _is_of_features(file: Path) -> bool:
     if file.suffix.lower() not in GEOJSON:
         return has_features(file)
     # Cells are features, too; their properties tell where in the grid they are.
-    return '"row"' not in file.read_text(encoding="utf-8", errors="replace")[:10_000]
+    start = file.read_text(encoding="utf-8", errors="replace")[:10_000]
+    return not ('"row"' in start and '"col"' in start)
 
 
 def _is_of_points(file: Path) -> bool:
@@ -243,8 +243,9 @@ def _of_points(file: Path, grid: Grid, column: str | None) -> Array:
     if column is not None:
         at = find_column(layout, "column", column)
     else:
-        names = [fold(name) for name in layout.names]
-        at = next((names.index(name) for name in PEOPLE_NAMES if names.count(name) == 1), -1)
+        names = {fold(name) for name in layout.names}
+        usual = next((name for name in PEOPLE_NAMES if name in names), None)
+        at = -1 if usual is None else find_column(layout, "column", usual)
     weights = np.ones(len(points)) if at < 0 else column_numbers(layout, [at])[0]
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise InputError(f"{layout.names[at]!r} must be 0 or more in every row of {file.name!r}")
@@ -272,15 +273,27 @@ def _of_features(file: Path, grid: Grid, column: str | None, layer: str | None) 
 
 def _spread(people: float, geometry: Any, grid: Grid, onto: Array) -> None:
     """Add the people of a geometry to the cells that it covers, evenly by area."""
-    if getattr(geometry, "geom_type", None) == "Point" and not geometry.is_empty:
-        rows, columns, is_inside = cells_of(grid, [geometry.y], [geometry.x])
-        onto[rows[0], columns[0]] += people * is_inside[0]
-        return
     if geometry is None:
         raise InputError("geometry must be a Polygon, MultiPolygon or Point, got none")
+    if (point := _point(geometry)) is not None:
+        rows, columns, is_inside = cells_of(grid, point[1:2], point[:1])
+        onto[rows[0], columns[0]] += people * is_inside[0]
+        return
     south_north, west_east, weights, area = polygon_window(grid, geometry)
     covered = max(area, float(weights.sum()))
     onto[south_north, west_east] += weights * (people / covered if covered else 0.0)
+
+
+def _point(geometry: Any) -> Array | None:
+    """Return longitude (x) and latitude (y) of a point, of shapely or GeoJSON; None of others."""
+    if isinstance(geometry, Mapping) and geometry.get("type") == "Point":
+        at = geometry.get("coordinates")
+        if not isinstance(at, list | tuple) or len(at) not in (2, 3):  # a height may follow
+            raise InputError("geometry: coordinates of a Point must be two numbers")
+        return number_array("geometry: coordinates of a Point", at[:2], (2,))
+    if getattr(geometry, "geom_type", None) == "Point" and not geometry.is_empty:
+        return np.array([geometry.x, geometry.y])
+    return None
 
 
 def _check_grid(field: str, file: Path, values: Array, place: Place | None, grid: Grid) -> None:

@@ -321,6 +321,61 @@ def cut_cells(weights: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(held & (1 - share >= CUT))
 
 
+def united(grid: Grid, regions: Sequence[Region]) -> Region:
+    """Return the union of regions: what several of them cover counts once.
+
+    Parameters
+    ----------
+    grid : client_sdk.Grid
+        Of their weights.
+    regions : sequence of Region
+        At least one, with geometries. A single one is returned as it is.
+
+    Returns
+    -------
+    Region
+        With the first one's name, and the geometry of what may lie on the map.
+
+    Raises
+    ------
+    InputError
+        An argument is of another kind, a region has no geometry, or shapely is missing.
+
+    Examples
+    --------
+    >>> plane = Grid.plane(0, 0, 4, 2)
+    >>> west = Region.rectangle("west", plane, south=0, west=0, north=4, east=1)
+    >>> south = Region.rectangle("south", plane, south=0, west=0, north=1, east=4)
+    >>> united(plane, [west, south]).weights.tolist()
+    [[0.75, 0.5], [0.5, 0.0]]
+    """
+    instance("grid", grid, Grid)
+    check_regions(regions)
+    if len(regions) == 1:
+        return regions[0]
+    if any(region.geometry is None for region in regions):
+        raise InputError("regions must have geometries, got one without")
+    shapely = _shapely()
+    shapes = [_in_cells(shapely, grid, _shape(shapely, each.geometry)) for each in regions]
+    # Each in the turn in which it lies on the map: only then do copies cover each other.
+    near = [copy for shape in shapes for copy in _copies(shapely, grid, shape)]
+    union = shapely.union_all(near)
+    if union.is_empty:
+        return regions[0]
+    rows, columns = _window([union], grid.cells)
+    weights = np.zeros((grid.cells, grid.cells))
+    of_window = np.minimum(_areas(shapely, union, rows, columns), 1.0)
+    weights[rows.start : rows.stop, columns.start : columns.stop] = of_window
+
+    def placed(points: Array) -> Array:
+        x = (points[:, 0] / grid.cells * grid.width + grid.west) / UNIT
+        y = (points[:, 1] / grid.cells * grid.height + grid.south) / UNIT
+        return np.column_stack([x, y])
+
+    geometry = shapely.geometry.mapping(shapely.transform(union, placed))
+    return Region(regions[0].name, weights, geometry, _part(weights, float(union.area)))
+
+
 def check_regions(regions: object) -> Sequence[Region]:
     """Check that regions are a sequence of at least one :class:`Region`, and return them."""
     rule = "regions must be a sequence of at least one Region"

@@ -209,7 +209,7 @@ def sample(
     trace: list[float] = []
 
     def told(fit: float) -> None:
-        trace.append(fit)
+        trace.append(-np.inf if np.isnan(fit) else fit)  # where numbers end: the verdict says so
         if progress is not None:
             progress(len(trace), fit)
 

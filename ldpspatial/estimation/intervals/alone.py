@@ -9,7 +9,8 @@ narrow and wrong. The reports alone (:mod:`.fisher`) need no prior and hold on e
   .6 times as wide, or .3 times where the reports contradict it (:mod:`.doubt`);
 - asks the reports alone for all shares, where the field's intervals of cells are more than .6 times
   as wide, or where those of the reports still tell how many people a cell has and are at most
-  five times as wide as the field's, or ten times where they contradict it;
+  five times as wide as the field's, ten times where they contradict it, or any where the field's
+  chains do not agree;
 - else leaves cells to the field, and of each region asks the reports alone if the field's interval
   is more than .6 or .3 times as wide.
 
@@ -28,10 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.field import Field
-from ldpspatial.estimation.field.posterior import Posterior
+from ldpspatial.estimation.field.posterior import UNTRUSTED, Posterior
 from ldpspatial.estimation.intervals.doubt import contradicts, divisions, telling
-from ldpspatial.estimation.intervals.fisher import FISHER_CELLS, ReportsAlone, reports_alone
+from ldpspatial.estimation.intervals.fisher import (
+    FISHER_CELLS,
+    ReportsAlone,
+    is_of_others,
+    possible_cells,
+    reports_alone,
+)
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     scaled_bounds,
@@ -40,7 +46,6 @@ from ldpspatial.estimation.intervals.interval import (
 )
 from ldpspatial.estimation.intervals.posterior import posterior, samples_of
 from ldpspatial.estimation.result import Estimate
-from ldpspatial.estimation.robust import Cleaned
 
 Array = NDArray[np.float64]
 
@@ -71,12 +76,13 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
             raise no_field from None
     sampled = replace(estimate, samples=samples)
     field = posterior(sampled, level)
-    if max(field.density.shape) > FISHER_CELLS or _is_of_others(estimate, sampled.details):
+    if max(field.density.shape) > FISHER_CELLS or is_of_others(estimate):
         return field
     centred = replace(sampled, density=field.density)  # whichever rule made the map
-    inside = _possible(sampled)
+    inside = possible_cells(sampled)
     look = _look(centred, inside)
-    part = PART_CONTRADICTED if look.contradicted else PART
+    doubted = look.contradicted or is_untrusted(sampled)
+    part = PART_CONTRADICTED if doubted else PART
     sure = posterior(sampled, LEVEL, crowded=False)
     if not sum(map(sure.width_of, _blocks(field.density.shape))) >= part * look.blocks:
         return field
@@ -86,7 +92,10 @@ def narrowest(estimate: Estimate, level: float) -> Uncertainty:
         if both.reports is None:
             return field
         cells = float(both.reports.at(LEVEL).width.sum())
-        if _cells_alone(cells, widths, both.reports.open_at(LEVEL), look.contradicted):
+        most = MOST_WIDENED_CONTRADICTED if doubted else MOST_WIDENED
+        if is_untrusted(sampled):  # whatever the reports say of cells is better
+            most = np.inf
+        if _cells_alone(cells, widths, both.reports.open_at(LEVEL), most):
             return replace(both.reports.at(level), moved=True)
     bounds = partial(scaled_bounds, of_unit=both.bounds)
     return replace(field, _bounds=bounds, _method_of=both.method_of, moved=True, of_regions=BOTH)
@@ -139,20 +148,17 @@ class _Both:
         return self.reports.at(self.field.level)
 
 
-def _possible(estimate: Estimate) -> NDArray[np.bool_] | None:
-    """Return the cells where people can be; None: all of them."""
-    known = estimate.estimator
-    if isinstance(known, Field) and known.support is not None:
-        return np.asarray(known.support) > 0
-    return None
+def is_untrusted(estimate: Estimate) -> bool:
+    """Return whether the chains of a field did not agree."""
+    return isinstance(estimate.details, Posterior) and estimate.details.verdict == UNTRUSTED
 
 
-def _cells_alone(reports: float, field: float, open_: float, contradicted: bool) -> bool:
+def _cells_alone(reports: float, field: float, open_: float, most: float) -> bool:
     """Return whether the reports alone are asked for all shares, from widths summed over cells.
 
     ``open_``: of the reports' intervals, not cut at 0 and without what nobody's report adds.
+    ``most``: how many times as wide as the field's they may be.
     """
-    most = MOST_WIDENED_CONTRADICTED if contradicted else MOST_WIDENED
     return field >= PART * reports or (open_ <= HARDLY and reports <= most * field)
 
 
@@ -201,17 +207,6 @@ def _look(estimate: Estimate, inside: NDArray[np.bool_] | None) -> _Look:
         float(widths[first - len(blocks) : first].sum()),
         float(widths[first:].mean()) * len(cells),
     )
-
-
-def _is_of_others(estimate: Estimate, told: object) -> bool:
-    """Return whether a field is not of all people whose reports were counted.
-
-    They are those in an area, or some were taken out as forged, or are outside of where people can
-    be, as it was told.
-    """
-    if estimate.of_all < 1 or (isinstance(told, Cleaned) and told.taken_out > 0):
-        return True
-    return isinstance(told, Posterior) and told.outside > 0
 
 
 def _blocks(shape: tuple[int, ...]) -> Array:

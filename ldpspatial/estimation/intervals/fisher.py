@@ -16,6 +16,8 @@ from scipy import linalg
 
 from ldpspatial.channels.protocol import Channel, operators
 from ldpspatial.errors import InputError
+from ldpspatial.estimation.field import Field
+from ldpspatial.estimation.field.posterior import Posterior
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     cut_to_shares,
@@ -24,6 +26,7 @@ from ldpspatial.estimation.intervals.interval import (
     standard_errors,
 )
 from ldpspatial.estimation.result import Estimate
+from ldpspatial.estimation.robust import Cleaned
 
 Array = NDArray[np.float64]
 # Beyond it the interval of a cell is wider than what any cell holds (docs/estimation.md).
@@ -40,10 +43,32 @@ def informative(estimate: Estimate, level: float) -> Uncertainty | None:
     """
     if is_conditional(estimate.channel) or max(estimate.channel.input_shape) > INFORMATIVE_CELLS:
         return None
+    if is_of_others(estimate):
+        return None
     try:
-        return fisher(estimate, level)
+        return reports_alone(estimate, possible_cells(estimate)).at(level)
     except InputError:  # the counts do not determine every cell
         return None
+
+
+def is_of_others(estimate: Estimate) -> bool:
+    """Return whether an estimate is not of all people whose reports were counted.
+
+    They are those in an area, or some were taken out as forged, or are outside of where people can
+    be, as it was told.
+    """
+    told = estimate.details
+    if estimate.of_all < 1 or (isinstance(told, Cleaned) and told.taken_out > 0):
+        return True
+    return isinstance(told, Posterior) and told.outside > 0
+
+
+def possible_cells(estimate: Estimate) -> NDArray[np.bool_] | None:
+    """Return the cells where people can be by the estimator's support; None: all of them."""
+    known = estimate.estimator
+    if isinstance(known, Field) and known.support is not None:
+        return np.asarray(known.support) > 0
+    return None
 
 
 def fisher(estimate: Estimate, level: float) -> Uncertainty:

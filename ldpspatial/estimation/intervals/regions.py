@@ -43,6 +43,7 @@ from ldpspatial.estimation.intervals.interval import (
 from ldpspatial.estimation.intervals.posterior import posterior
 from ldpspatial.estimation.intervals.scores import score_bounds
 from ldpspatial.estimation.result import Estimate
+from ldpspatial.places.regions import cut_cells
 from ldpspatial.validate import instance, number_array, number_in, one_of
 
 Array = NDArray[np.float64]
@@ -51,7 +52,6 @@ COUNT_METHODS = ("auto", "posterior", "fisher")  # of reports that can be counte
 METHODS = (*COUNT_METHODS, "scores")
 SMALL = 0.5  # cells of a region that may hold all people of a cell that it cuts, or none
 LARGE = 5.0  # and of one that is told as if it were laid without regard to where people are
-SLIVER = 1e-3  # of a region's part in a cell, which is left out
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,10 @@ class ShareIntervals:
         if small >= LARGE:
             return lower, upper
         part = (SMALL / max(small, SMALL)) ** 2
-        outside = 1 - area
-        least, _ = self._bounds((outside <= SLIVER * outside.max()).astype(np.float64))
-        _, most = self._bounds((area > SLIVER * area.max()).astype(np.float64))
+        cut = cut_cells(area)
+        whole = (area > 0.5) & ~cut  # others are slivers
+        least, _ = self._bounds(whole.astype(np.float64))
+        _, most = self._bounds((whole | cut).astype(np.float64))
         return lower - part * max(lower - least, 0.0), upper + part * max(most - upper, 0.0)
 
     def _within(self, weights: Array, area: Array) -> float:

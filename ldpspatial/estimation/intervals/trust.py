@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ldpspatial.channels.protocol import operators
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.result import Estimate
+from ldpspatial.estimation.robust import honest_counts
 from ldpspatial.places.within import NEXT, Within, gathered
 from ldpspatial.validate import instance
 
@@ -39,7 +40,8 @@ def learned_trust(estimate: Estimate, within: Within) -> float:
     Raises
     ------
     InputError
-        An argument is of another kind, or the grids differ.
+        An argument is of another kind, the grids differ, or the estimate is of the people in an
+        area, whom reports do not tell from the others.
     """
     density = instance("estimate", estimate, Estimate).density
     cells = instance("within", within, Within).grid.cells
@@ -47,6 +49,11 @@ def learned_trust(estimate: Estimate, within: Within) -> float:
         raise InputError(
             f"within must be of the estimate's grid of {density.shape[0]} x {density.shape[1]} "
             f"cells, got one of {cells} x {cells}"
+        )
+    if estimate.of_all < 1:
+        raise InputError(
+            "within must be left out for a map of the people in an area: give the area with it to "
+            "region_shares, and the map of all"
         )
     parts = within.block_parts()
     end = len(parts)
@@ -61,8 +68,9 @@ def learned_trust(estimate: Estimate, within: Within) -> float:
         divided[:end, :end] = people * each
         laws.append(forward(divided.copy()))
     even, public = laws
-    came = estimate.counts > 0
-    return _posterior_mean(estimate.counts[came], even[came], public[came])
+    counts = honest_counts(estimate)
+    came = counts > 0
+    return _posterior_mean(counts[came], even[came], public[came])
 
 
 def _posterior_mean(counts: Array, even: Array, public: Array) -> float:

@@ -96,7 +96,7 @@ def test_an_existing_file_is_never_replaced(tmp_path: Path) -> None:
     path.write_text("mine")
     for out in (path, tmp_path):
         error = refusal("collection", "new", "c", *SQUARE, *NEW, "--out", out)
-        assert error == f"--out must be a new file, got {out}: a collection never changes"
+        assert error == f"--out must be a new file, got {out}: documents never change"
     assert path.read_text() == "mine"
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,10 @@ def test_people_outside_are_left_out_or_moved_to_the_edge(tmp_path: Path) -> Non
     kept = simulate(tmp_path / "edge", file, *PLAY, *SQUARE, "--outsiders", "nearest")
     assert dropped["outside"] == kept["outside"] > 0
     assert (dropped["n"] + dropped["outside"], kept["n"]) == (300, 300)
+    told = succeed(
+        "simulate", file, *PLAY, *SQUARE, "--outsiders", "nearest", "--out", tmp_path / "told"
+    ).stdout
+    assert re.search(f"moved to the edge +{kept['outside']} outside", told)
 
 
 def test_rows_without_a_position_are_left_out_on_request_and_counted(tmp_path: Path) -> None:

@@ -213,6 +213,26 @@ def test_side_information_is_that_of_every_window(folder: Path, tmp_path: Path) 
         assert found.facts["possible"] == 3 * D
 
 
+def test_an_estimate_of_the_same_reports_is_no_prior(
+    folder: Path, mapped: tuple[Path, str], tmp_path: Path
+) -> None:
+    given = ("series", "estimate", folder / "series.json", *reports_of(folder)[:2])
+    way = ("--estimator", "map-alone", "--intervals", "none", "--out", tmp_path / "out", "--prior")
+    for kept in ("window-02/estimate.npz", "window-01/estimate.csv"):
+        told = refusal(*given, *way, mapped[0] / kept)
+        assert "prior must not be made of the reports that are estimated" in told
+    succeed(*given, *way, mapped[0] / "window-04" / "estimate.npz")
+
+
+def test_a_result_of_another_window_is_not_replaced(folder: Path, mapped: tuple[Path, str]) -> None:
+    way = (mapped[0] / "window-01", folder / "regions.csv", "--overwrite")
+    for kept in ("window-02/estimate.csv", "window-01/estimate.csv", "windows.csv"):
+        before = (mapped[0] / kept).read_bytes()
+        told = refusal("ranges", *way, "--csv", mapped[0] / kept)
+        assert "--csv must not replace an input or a result" in told
+        assert (mapped[0] / kept).read_bytes() == before
+
+
 def test_an_earlier_result_is_replaced_and_nothing_else(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     way = ("--estimator", "em", "--intervals", "none", "--out", out)

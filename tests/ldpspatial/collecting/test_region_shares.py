@@ -14,7 +14,9 @@ from ldpspatial.collecting.region_shares import MOVED, region_shares, write_csv,
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.forgery.influence import influence
-from ldpspatial.estimation.intervals import Interval, alone
+from ldpspatial.estimation.intervals import Interval, alone, cell_intervals
+from ldpspatial.estimation.intervals.area import people_in_area
+from ldpspatial.estimation.robust import Cleaned, Robust
 from ldpspatial.files.regions import read_regions
 from ldpspatial.places.regions import Region, rectangle
 from tests.support.command_line import succeed
@@ -74,6 +76,32 @@ def test_a_region_tells_how_far_forgers_move_it(found: Estimate, tmp_path: Path)
     assert less.moved == (pytest.approx(max(down, least / 2)), up, least / 2, most)
     with pytest.raises(InputError, match=r"^forged must be left out where shares are of an area"):
         region_shares(found, regions, area=regions[0].weights, forged=0.05)
+
+
+def test_a_map_of_the_people_in_an_area_tells_of_these_alone(found: Estimate) -> None:
+    regions = [Region.rectangle("corner", SQUARE.grid, 0, 0, 2, 2)]
+    west = Region.rectangle("west", SQUARE.grid, 0, 0, 6, 3)
+    fitted = Field().fit(found.channel, found.counts)
+    of_area = region_shares(fitted, regions, area=[west])
+    inside, share = people_in_area(fitted, west.weights)
+    again = region_shares(inside, regions)
+    assert again.of_all == of_area.of_all == share
+    assert again.rows[0].people == of_area.rows[0].people
+    assert again.rows[0].share == of_area.rows[0].share
+    with pytest.raises(InputError, match="forged must be left out where shares are of an area"):
+        region_shares(inside, regions, forged=0.01)
+
+
+def test_people_are_those_whose_reports_were_not_taken_for_forged(found: Estimate) -> None:
+    counts = found.counts.copy()
+    counts[1, -2] += round(0.1 * counts.sum())
+    robust = Robust().fit(found.channel, counts)
+    (everybody,) = region_shares(robust, [Region("all", np.ones((6, 6)))]).rows
+    assert isinstance(robust.details, Cleaned)
+    assert robust.details.taken_out > 0.05
+    assert everybody.people == pytest.approx((1 - robust.details.taken_out) * counts.sum())
+    quick = Robust(map_alone=True).fit(found.channel, counts)
+    assert cell_intervals(quick).method == "posterior"  # by counts, the forged ones would be people
 
 
 def test_a_share_is_outside_beyond_rounding(found: Estimate) -> None:

@@ -27,6 +27,59 @@ def test_regions_that_overlap_hold_no_cell_more_than_once(tmp_path: Path) -> Non
     np.testing.assert_array_equal(found, np.array([[1] * 4] * 2 + [[0] * 4] * 2))
 
 
+def test_what_overlapping_regions_cut_counts_once(tmp_path: Path) -> None:
+    """A city and its districts: before, each cut cell had the sum of its parts."""
+    pytest.importorskip("shapely")
+    twice = rectangles(tmp_path / "land.csv", "a,0,0,1.5,4", "b,0,0,1.5,2", "c,1,1,1.5,2.5")
+    once = rectangles(tmp_path / "once.csv", "a,0,0,1.5,4")
+    np.testing.assert_allclose(read_support(twice, PLANE), read_support(once, PLANE))
+
+
+def feature_file(path: Path, *features: object, start: str = "") -> Path:
+    document = json.dumps({"type": "FeatureCollection", "features": features})
+    path.write_text(start + document, encoding="utf-8")
+    return path
+
+
+def feature(kind: str, coordinates: object, **properties: object) -> dict[str, object]:
+    geometry = {"type": kind, "coordinates": coordinates}
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def test_points_of_geojson_are_places(tmp_path: Path) -> None:
+    pytest.importorskip("shapely")
+    places = [
+        feature("Point", [0.5, 3.5], pop=5),
+        feature("Point", [2.5, 0.5, 90.0], pop=2),  # with a height
+        feature("Point", [9.0, 9.0], pop=7),
+    ]
+    found = read_prior(feature_file(tmp_path / "towns.geojson", *places), PLANE)
+    expected = np.zeros((4, 4))
+    expected[3, 0], expected[0, 2] = 5, 2
+    np.testing.assert_array_equal(found, expected)
+    for broken in ([1.0], "ab", None, [1.0, "x"], [float("1e999"), 1.0]):
+        file = feature_file(tmp_path / "broken.geojson", feature("Point", broken, pop=1))
+        with pytest.raises(InputError, match=r"prior|feature 1|geojson"):
+            read_prior(file, PLANE)
+
+
+def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
+    """With a mark of byte order, and with a property called row."""
+    pytest.importorskip("shapely")
+    ring = [[0, 0], [4, 0], [4, 1], [0, 1], [0, 0]]
+    land = feature("Polygon", [ring], row="first", name="land")
+    for start in ("", "\ufeff"):
+        file = feature_file(tmp_path / "land.geojson", land, start=start)
+        np.testing.assert_array_equal(read_support(file, PLANE)[0], 1)
+
+
+def test_a_column_of_people_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "towns.csv"
+    file.write_text("lat,lon,people,people\n52.05,13.05,900,1\n")
+    with pytest.raises(InputError, match="column must name one column, got 'people': 2 columns"):
+        read_prior(file, GRID)
+
+
 def test_polygons_and_shares_of_cells_are_supports(tmp_path: Path) -> None:
     pytest.importorskip("shapely")
     ring = [[0, 0], [4, 0], [4, 1.5], [0, 1.5], [0, 0]]

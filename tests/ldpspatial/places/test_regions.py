@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.places.regions import (
+    Region,
     cells,
     cut_cells,
     holds,
     polygon,
     polygon_window,
     rectangle,
+    united,
 )
 from tests.support import naive_regions
 
@@ -293,3 +295,52 @@ def test_points_and_windows_across_the_antimeridian() -> None:
     missed = polygon_window(ACROSS, [(0, 0), (0, 1), (1, 1)])
     assert missed[2].size == 0
     assert missed[3] == pytest.approx(0.5 * 2 * 2)
+
+
+@pytest.mark.parametrize("grid", [PLANE, CITY, ACROSS], ids=["plane", "city", "across"])
+def test_a_union_counts_once_what_several_regions_cover(grid: Grid) -> None:
+    south, west, north, east = bounds(grid)
+    height, width = north - south, east - west
+
+    def box(name: str, *parts: float) -> Region:
+        low, left, high, right = parts
+        return Region.rectangle(
+            name, grid, south + low * height, west + left * width,
+            south + high * height, west + right * width,
+        )  # fmt: skip
+
+    whole = box("whole", 0.1, 0.1, 0.6, 0.7)
+    parts = [
+        box("a", 0.1, 0.1, 0.6, 0.45),
+        box("b", 0.1, 0.3, 0.6, 0.7),
+        box("c", 0.2, 0.2, 0.3, 0.3),
+    ]
+    found = united(grid, parts)
+    np.testing.assert_allclose(found.weights, whole.weights, atol=1e-9)
+    assert (found.name, found.on_map) == ("a", pytest.approx(1))
+    again = Region.polygon("again", grid, found.geometry)
+    np.testing.assert_allclose(again.weights, whole.weights, atol=1e-6)
+    assert united(grid, parts[:1]) is parts[0]
+    apart = [box("a", 0.1, 0.1, 0.2, 0.2), box("b", 0.5, 0.5, 0.9, 0.9)]
+    np.testing.assert_allclose(
+        united(grid, apart).weights, apart[0].weights + apart[1].weights, atol=1e-9
+    )
+    half = united(grid, [whole, box("out", 0.1, 0.5, 0.6, 1.1)])
+    assert half.on_map == pytest.approx(0.9, abs=1e-6)
+
+
+def test_a_union_of_both_sides_of_the_antimeridian_is_one() -> None:
+    """The same place in two turns: 179.5 to 180.2 and -180.5 to -179.8."""
+    one = Region.rectangle("one", ACROSS, -17.5, 179.5, -16.5, -179.8)
+    other = Region.polygon(
+        "other", ACROSS, [(-17.5, -180.5), (-17.5, -179.8), (-16.5, -179.8), (-16.5, -180.5)]
+    )
+    np.testing.assert_allclose(united(ACROSS, [one, other]).weights, one.weights, atol=1e-9)
+
+
+def test_regions_without_a_shape_have_no_union() -> None:
+    shapeless = Region("shapeless", np.ones((8, 8)))
+    with pytest.raises(InputError, match="regions must have geometries, got one without"):
+        united(PLANE, [shapeless, Region.rectangle("box", PLANE, 0, 0, 1, 1)])
+    with pytest.raises(InputError, match="regions must be a sequence"):
+        united(PLANE, [])

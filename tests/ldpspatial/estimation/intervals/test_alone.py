@@ -218,13 +218,15 @@ def test_the_rule_that_made_the_map_does_not_matter() -> None:
 
 
 def test_cells_are_asked_of_the_reports_where_they_tell_them() -> None:
-    assert _cells_alone(3.0, field=1.8, open_=4.0, contradicted=False)  # hardly wider
-    assert not _cells_alone(3.0, field=1.7, open_=4.0, contradicted=False)
-    assert _cells_alone(2.0, field=0.4, open_=2.0, contradicted=False)  # wider, and right
-    assert not _cells_alone(2.0, field=0.39, open_=2.0, contradicted=False)  # far wider
-    assert not _cells_alone(2.0, field=0.4, open_=2.1, contradicted=True)  # no answer
-    assert _cells_alone(2.0, field=0.2, open_=2.0, contradicted=True)
-    assert not _cells_alone(2.0, field=0.19, open_=2.0, contradicted=True)
+    assert _cells_alone(3.0, field=1.8, open_=4.0, most=5.0)  # hardly wider
+    assert not _cells_alone(3.0, field=1.7, open_=4.0, most=5.0)
+    assert _cells_alone(2.0, field=0.4, open_=2.0, most=5.0)  # wider, and right
+    assert not _cells_alone(2.0, field=0.39, open_=2.0, most=5.0)  # far wider
+    assert not _cells_alone(2.0, field=0.4, open_=2.1, most=10.0)  # no answer
+    assert _cells_alone(2.0, field=0.2, open_=2.0, most=10.0)
+    assert not _cells_alone(2.0, field=0.19, open_=2.0, most=10.0)
+    assert _cells_alone(2.0, field=0.19, open_=2.0, most=np.inf)
+    assert not _cells_alone(2.0, field=0.19, open_=2.1, most=np.inf)
 
 
 def test_some_cells_say_how_wide_the_reports_leave_all() -> None:

@@ -101,6 +101,23 @@ def test_a_small_region_may_hold_all_people_of_the_cells_that_it_touches(side: f
     assert (rest.lower, rest.upper) == pytest.approx((1 - found.upper, 1 - found.lower))
 
 
+@pytest.mark.parametrize("rounded", [0.0, 1e-15, 1e-12, 1e-7, 9e-4])
+def test_what_files_round_off_is_not_left_out(rounded: float) -> None:
+    """Everybody but for the rounding of an edge are all people: the peak may not be out."""
+    crowd = np.full((5, 5), 0.4 / 24)
+    crowd[0, 2] = 0.6
+    known = replace(APART, density=crowd, samples=np.stack([crowd, crowd]))
+    intervals = share_intervals(known, 0.95, "posterior")
+    region = np.ones((5, 5))
+    region[0] -= rounded
+    found = intervals.of(region)
+    assert found.lower >= 1 - 0.65 * 2 * np.sqrt(rounded)
+    assert found.upper == 1
+    row = np.zeros((5, 5))
+    row[0] = 1 - rounded
+    assert intervals.of(row).lower >= 0.6 + 4 * 0.4 / 24 - 2 * np.sqrt(rounded) - 1e-7
+
+
 def test_weights_that_area_does_not_give_widen_the_interval_by_the_square_of_the_move() -> None:
     """A half of a cell that holds .8 of its people: (1 / 4 + .3^2) / 3 of the square of its share.
 

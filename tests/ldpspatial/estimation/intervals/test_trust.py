@@ -14,7 +14,9 @@ from client_sdk import Grid, response_table
 from ldpspatial import Estimate, StampChannel
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import estimate
+from ldpspatial.estimation.intervals.area import people_in_area
 from ldpspatial.estimation.intervals.trust import learned_trust
+from ldpspatial.estimation.robust import Cleaned, Robust, honest_counts
 from ldpspatial.places.within import Within
 from ldpspatial.release.local import SubsetSelection
 from ldpspatial.release.local.sets.set_reports import SetChannel
@@ -50,6 +52,31 @@ def test_a_right_map_is_trusted_and_a_shifted_or_foreign_one_is_not() -> None:
     shifted = np.roll(streets(), (3 * FINER, 5 * FINER), (0, 1))
     assert learned_trust(found, Within(GRID, shifted)) < 0.1
     assert learned_trust(found, Within(GRID, streets(2))) < 0.1
+
+
+def test_what_was_taken_for_forged_says_nothing_of_a_map() -> None:
+    """Before, reports that a robust estimate had left out took the trust of a right map away."""
+    honest = expected(in_cells(streets()), 1e5)
+    counts = honest.counts.copy()
+    quiet = np.argwhere(honest.channel.support & (counts < np.quantile(counts, 0.2)))[0]
+    counts[tuple(quiet)] += round(0.08 * counts.sum())
+    found = Robust(map_alone=True).fit(honest.channel, counts)
+    assert isinstance(found.details, Cleaned)
+    assert 0.05 < found.details.taken_out < 0.1
+    assert honest_counts(found).sum() < 0.95 * found.n
+    assert (honest_counts(honest) == honest.counts).all()
+    within = Within(GRID, streets())
+    known = replace(found, density=honest.density)  # so that the counts alone differ
+    assert learned_trust(known, within) > 0.8
+    assert learned_trust(replace(known, details=None), within) < learned_trust(known, within)
+
+
+def test_a_map_of_the_people_in_an_area_is_refused() -> None:
+    found, _ = people_in_area(expected(in_cells(streets()), 1e5), np.eye(SIDE) > -1)
+    assert found.of_all == 1
+    inside, _ = people_in_area(found, np.arange(SIDE)[:, None] + np.zeros(SIDE) < SIDE / 2)
+    with pytest.raises(InputError, match="within must be left out for a map of the people in an a"):
+        learned_trust(inside, Within(GRID, streets()))
 
 
 def test_reports_that_are_sets_tell_it_too() -> None:
