@@ -162,6 +162,24 @@ def test_a_seat_that_is_none_is_refused(scene: Scene, number: str) -> None:
         scene.tell(200, told.encode())
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"session": "00"}, {"session": ["0"]}, {"session": None}, {"number": 7}, {"number": -1},
+        {"number": True}, {"number": "1"}, {"number": 1.0}, {"token": ""}, {"token": None},
+        {"token": "a\r\nX-Evil: 1"}, {"token": "\u00e9"}, {"token": "t" * 201}, {"token": 5},
+    ],
+)  # fmt: skip
+def test_a_seat_that_breaks_a_rule_is_the_servers_fault(
+    scene: Scene, wrong: dict[str, object]
+) -> None:
+    scene.tell(200, scene.certificates[0])
+    scene.tell(200, scene.document.to_json().encode())
+    seat = {"session": scene.session.session.hex(), "number": 0, "token": "t"} | wrong
+    with pytest.raises(ProtocolError, match="told of no seat"):
+        scene.tell(200, json.dumps(seat).encode())
+
+
 def test_a_visit_waits_where_it_is_told_to_and_asks_the_same_again(scene: Scene) -> None:
     first = scene.ask
     assert (first.method, first.path) == ("POST", f"/directory/{DIGEST}")

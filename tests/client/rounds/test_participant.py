@@ -6,10 +6,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ from client_sdk.rounds import Asked, Client, Participant, ProtocolError, RoundDo
 from client_sdk.rounds import client as client_module
 from client_sdk.rounds.keys import check_advert
 from client_sdk.rounds.messages import KeyAdvert, KeyList, SharesIn, SharesOut
+from client_sdk.rounds.noise import client_vector
 from tests.support.round_devices import (
     HERE,
     SESSION,
@@ -205,6 +208,27 @@ def test_the_vector_is_masked_and_paid_for_in_one_commit(
         client_module.Client, "mask", lambda *_: pytest.fail("a second vector was masked")
     )
     assert session.answer(0) in answers
+
+
+def test_others_use_the_ledger_while_noise_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise of long vectors takes seconds on a phone, and reports would wait as long."""
+    session = a_session(tmp_path).until(Step.MASK)
+    device = Device.open(tmp_path / "0")
+    drawn = []
+
+    def slow(own: Sequence[int], *how: Any) -> list[int]:
+        other = Thread(target=lambda: drawn.append(device.remaining()))
+        other.start()
+        other.join(5)
+        return client_vector(own, *how)
+
+    monkeypatch.setattr("client_sdk.rounds.participant.client_vector", slow)
+    answer = session.answer(0)
+    assert drawn == [device.remaining() + 1_000_000]
+    assert session.answer(0) == answer
+    assert len(drawn) == 1  # an answer that was given needs no noise
 
 
 REAL_KILL = """

@@ -243,8 +243,8 @@ class RoundDocument:
             f"distributed differential privacy, epsilon {self.micro_epsilon / MICRO:g}{delta}, "
             "per user, one user's report replaced by zeros, the number of users public; "
             f"{server}{circle}, if at least {self.honest} honest clients are in a sum, which holds "
-            f"if at most {self.colluding} of the at most {self.clients} clients of its session "
-            "collude, and nobody breaks X25519, HKDF-SHA256, HMAC-SHA256, "
+            f"if at most {self.colluding} of the at most {self.clients} clients of its session, "
+            "whom the server seats, collude, and nobody breaks X25519, HKDF-SHA256, HMAC-SHA256, "
             "ChaCha20-Poly1305 or Ed25519"
         )
 

@@ -276,13 +276,24 @@ class Participant:
         """
         row, column = self.campaign.grid.cell(lat, lon)
 
+        def drawn(asked: RoundDocument) -> list[int]:
+            own = asked.asked.vector(self.campaign.depth, row, column)
+            return client_vector(own, asked.noise, 1 << asked.bits, entropy.system)
+
+        # Seconds for long vectors: before the ledger is locked, as others wait for it.
+        state = self._state()
+        self._know_document(state)
+        early = None
+        if state["step"] == Step.SHARE and not state["left"]:
+            self.check_open()
+            early = drawn(self._running(state))
+
         def respond(client: Client, data: bytes, asked: RoundDocument) -> Message:
             shares = SharesIn.from_bytes(data, client.terms)
-            own = asked.asked.vector(self.campaign.depth, row, column)
-            noisy = client_vector(own, asked.noise, client.terms.modulus, entropy.system)
+            noisy = drawn(asked) if early is None else early
             return client.mask(shares, np.array(noisy, dtype=np.int64))
 
-        return self._answer(Step.MASK, message, respond)
+        return self._answer(Step.MASK, message, respond, session=state["session"])
 
     def confirm(self, message: bytes) -> bytes:
         """Answer the list of survivors: return what confirms it to the neighbours."""
@@ -333,8 +344,8 @@ class Participant:
         if not isinstance(data, bytes):
             raise ParameterError(f"message must be bytes, got {type(data).__name__}")
         asked = sha256(data).hexdigest()
-        if not self._documents:  # after a restart
-            self._documents.update(self._kept_document(self._state()["round"]))
+        if not self._documents:
+            self._know_document(self._state())
 
         def move(state: State, last: Client | None) -> Moved:
             document = self._running(state, session)
@@ -393,7 +404,7 @@ class Participant:
             raise ProtocolError(state["left"])
         return kept.answer_of(state)
 
-    def _running(self, state: State, session: str | None) -> RoundDocument:
+    def _running(self, state: State, session: str | None = None) -> RoundDocument:
         """Return the round of the session that a device is in, or refuse where it is in none.
 
         Or in another than the one that is named: that may be looked up before the ledger is locked.
@@ -426,7 +437,7 @@ class Participant:
 
     def _fetched(self, state: State, message: bytes, identities: Identities) -> Mapping[int, bytes]:
         """Return the identities of those whose keys a message lists, but for one's own."""
-        self._documents.update(self._kept_document(state["round"]))
+        self._know_document(state)
         terms = self._documents[state["round"]].terms(bytes.fromhex(state["session"]))
         try:
             keys = KeyList.from_bytes(message, terms).keys
@@ -444,6 +455,10 @@ class Participant:
             if number not in numbers:
                 raise ParameterError("identities must return those of the numbers it is asked for")
         return found
+
+    def _know_document(self, state: State) -> None:
+        """Read the document of a session's round after a restart; not to be called in a move."""
+        self._documents.update(self._kept_document(state["round"]))
 
     def _kept_document(self, digest: str) -> dict[str, RoundDocument]:
         """Return a round document by its digest, unless it is known; not to be called in a move."""

@@ -6,6 +6,7 @@ same bytes.
 """
 
 import json
+import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +15,14 @@ from client_sdk.errors import ParameterError
 from client_sdk.rounds.campaign import Campaign
 from client_sdk.rounds.enrolment import CERTIFICATE_BYTES, Certificate, check_directory
 from client_sdk.rounds.errors import ProtocolError
+from client_sdk.rounds.graph import MAX_CLIENTS
 from client_sdk.rounds.participant import Participant
-from client_sdk.rounds.terms import NUMBER_BYTES, Step
+from client_sdk.rounds.terms import NUMBER_BYTES, SESSION_BYTES, Step
 from client_sdk.validate import shown
 
 AGAIN = frozenset({202, 408, 429})  # and all of 5xx
 LEAST_WAIT_S, MOST_WAIT_S = 1.0, 60.0
+TOKEN = re.compile("[0-9A-Za-z._~+/=-]{1,200}")
 STEPS = 8  # an eighth of a round is the time of a step: whoever waits longer can miss one
 
 
@@ -154,9 +157,19 @@ class _Seat:
     def read(cls, body: bytes) -> "_Seat":
         try:
             told = json.loads(body)
-            return cls(bytes.fromhex(told["session"]), int(told["number"]), str(told["token"]))
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            raise ProtocolError("the server told of no seat") from None
+            session, number, token = told["session"], told["number"], told["token"]
+            seat = cls(bytes.fromhex(session), number, token)
+            is_seat = (
+                len(seat.session) == SESSION_BYTES
+                and type(number) is int
+                and 0 <= number < MAX_CLIENTS
+                and TOKEN.fullmatch(token) is not None  # it goes into a header
+            )
+        except (ValueError, TypeError, KeyError, RecursionError):
+            is_seat = False
+        if not is_seat:
+            raise ProtocolError("the server told of no seat")
+        return seat
 
 
 def _was_summed(participant: Participant) -> Generator[Ask, Told, bool]:
@@ -186,7 +199,10 @@ def _begun(participant: Participant, document: bytes, seat: _Seat) -> tuple[Step
         text = document.decode()
     except UnicodeDecodeError:
         raise ProtocolError("the round document is no text") from None
-    return Step.ADVERTISE, participant.begin(text, seat.session, seat.number)
+    try:
+        return Step.ADVERTISE, participant.begin(text, seat.session, seat.number)
+    except ParameterError as error:
+        raise ProtocolError(f"the server told of no seat of this round: {error}") from None
 
 
 def _shared(

@@ -88,7 +88,9 @@ def test_the_claim_names_those_who_may_collude_alike_everywhere() -> None:
     assert plan.document(1).honest == 75
     conditions = " ".join(plan.released().claim.conditions)
     assert "at most 5 % of a shard's clients omit or reveal their noise" in conditions
-    assert "at most 5 of the at most 100 clients of its session collude" in conditions
+    assert (
+        "at most 5 of the at most 100 clients of its session, whom the server seats" in conditions
+    )
 
 
 def test_bad_arguments_are_refused() -> None:
