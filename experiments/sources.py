@@ -76,9 +76,18 @@ def gowalla(data: Path) -> Points:
 
 def chicago(data: Path) -> Points:
     """Return assaults in Chicago, one person each."""
-    if not (data / CHICAGO).exists():
-        raise InputError(f"--data must hold {CHICAGO}, and {data} does not")
-    return read_points(data / CHICAGO, "lat", "lon", on_missing="drop")
+    return _points(data, CHICAGO)
+
+
+def crimes(data: Path) -> Points:
+    """Return crimes of all kinds in Chicago, one person each."""
+    return _points(data, CRIMES)
+
+
+def _points(data: Path, name: str) -> Points:
+    if not (data / name).exists():
+        raise InputError(f"--data must hold {name}, and {data} does not")
+    return read_points(data / name, "lat", "lon", on_missing="drop")
 
 
 def new_york(data: Path) -> Points:

@@ -63,7 +63,7 @@ def recommended(
     aim : {"distance", "cells"}
         What the map is for: where people are, in W2 and by regions, or how many there are in single
         cells, in L1 and MSE. No one mechanism, and with noisy sums no one division of epsilon, is
-        best for both (docs/recommended.md, docs/experiments/levels.md). What devices can be asked
+        best for both (docs/recommended.md, docs/levels.md). What devices can be asked
         for by a collection is the disk alone.
 
     Returns

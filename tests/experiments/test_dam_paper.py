@@ -24,8 +24,8 @@ from experiments.papers.dam.mechanisms import (
     sets_of_one_cell,
 )
 from experiments.papers.dam.published_sinkhorn import WithSinkhorn, published_sinkhorn
-from experiments.papers.dam.settings import CHICAGO_PARTS, CRIME, NEW_YORK_PARTS, ROWS, Row, Setting
-from experiments.sources import CHICAGO, NEW_YORK, Array
+from experiments.papers.dam.settings import CHICAGO_PARTS, NEW_YORK_PARTS, ROWS, Row, Setting
+from experiments.sources import CHICAGO, CRIMES, NEW_YORK, Array
 from ldpspatial.metrics import wasserstein
 from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.local import Dam
@@ -48,7 +48,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the columns of the real files, and nothing else of them."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(1)
-    _write(folder / CRIME, "date,hour,lat,lon,type", "2001-01-01,0,{:.5f},{:.5f},THEFT",
+    _write(folder / CRIMES, "date,hour,lat,lon,type", "2001-01-01,0,{:.5f},{:.5f},THEFT",
            _inside(CHICAGO_PARTS, rng))  # fmt: skip
     _write(folder / CHICAGO, "date,lat,lon,loc_cat", "2010-01-01 00:05,{:.5f},{:.5f},street",
            _inside(CHICAGO_PARTS, rng))  # fmt: skip
@@ -106,7 +106,7 @@ def test_the_docs_want_all_panels(data: Path, tmp_path: Path) -> None:
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(figure13, ["--data", str(tmp_path), "--out", str(tmp_path / "out")])
     assert result.exit_code == 1
-    assert f"Error: --data must hold {CRIME}" in result.output
+    assert f"Error: --data must hold {CRIMES}" in result.output
 
 
 def test_settings_are_the_papers() -> None:

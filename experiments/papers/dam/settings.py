@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from client_sdk import Grid
-from experiments.sources import CHICAGO_SQUARE, NEW_YORK_SQUARE, chicago, new_york
+from experiments.sources import CHICAGO_SQUARE, NEW_YORK_SQUARE, chicago, crimes, new_york
 from experiments.synthetic import crowd
-from ldpspatial.errors import InputError
-from ldpspatial.files.points import read_points
 from ldpspatial.places.points import Points
 from ldpspatial.places.users import UserCells, user_cells
 
-CRIME = "chicago_crimes_2001_2019_sample50k.csv.gz"
 # South, west, side in degrees.
 CHICAGO_PARTS = {
     "A": (41.72, -87.68, 0.09),
@@ -89,7 +86,7 @@ def data_sets(data: Path, users: int) -> list[DataSet]:
     users : int
         Of a run on a synthetic map.
     """
-    cities = (crime, CHICAGO_PARTS), (chicago, CHICAGO_PARTS), (new_york, NEW_YORK_PARTS)
+    cities = (crimes, CHICAGO_PARTS), (chicago, CHICAGO_PARTS), (new_york, NEW_YORK_PARTS)
     real = [
         DataSet(name, _squares(read(data), parts))
         for name, (read, parts) in zip(REAL, cities, strict=True)
@@ -106,15 +103,8 @@ def whole_cities(data: Path) -> list[DataSet]:
     squares = CHICAGO_SQUARE, CHICAGO_SQUARE, NEW_YORK_SQUARE
     return [
         DataSet(name, _squares(read(data), {WHOLE: square}))
-        for name, read, square in zip(REAL, (crime, chicago, new_york), squares, strict=True)
+        for name, read, square in zip(REAL, (crimes, chicago, new_york), squares, strict=True)
     ]
-
-
-def crime(data: Path) -> Points:
-    """Return crimes in Chicago, one person each."""
-    if not (data / CRIME).exists():
-        raise InputError(f"--data must hold {CRIME}, and {data} does not")
-    return read_points(data / CRIME, "lat", "lon", on_missing="drop")
 
 
 def _squares(

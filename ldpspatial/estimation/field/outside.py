@@ -1,7 +1,7 @@
 """Whether counts speak against a support: do they need people where it has none.
 
 The most likely map within the support is held against the most likely one of all. What the latter
-gains is what the other cells are needed for. Both are at their limits (:mod:`.limit_fits`): steps
+gains is what the other cells are needed for. Both are at their limits (:mod:`..limit_fits`): steps
 of EM are far from there where reports are many, and what is left to gain within the support looks
 like people outside it.
 

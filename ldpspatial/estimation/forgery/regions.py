@@ -1,6 +1,6 @@
 """Attacks on the share of a region, by one output cell or a mixture of them.
 
-How a fit answers to what is reported is known (:mod:`.limit_fits`), so the share has a gradient in
+How a fit answers to what is reported is known (:mod:`..limit_fits`), so the share has a gradient in
 what forgers send. Single output cells go where it is steepest, and for mixtures a quasi-Newton
 ascent goes along it. It ends on one of several summits.
 """

@@ -57,7 +57,7 @@ def level_intervals(
         have nothing to do with where people are. "learned": and within parts people are as crowded
         as the sums above say. That is narrower still where they are spread out, and a model: where
         equally many people are in each cell, and all of these at one address, it is far too narrow
-        (docs/experiments/levels.md). Intervals of cells are the same.
+        (docs/levels.md). Intervals of cells are the same.
 
     Returns
     -------

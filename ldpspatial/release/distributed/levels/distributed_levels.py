@@ -54,12 +54,12 @@ class DistributedLevels(OneVisit):
         What the map is for, as there. "cells" is one round, as long as there are cells.
     asked : {"either", "every round", "once"}
         Every client answers every round, at parts of epsilon, or rounds ask disjoint cohorts, each
-        client once at all of epsilon, as rounds on devices do (:mod:`.campaigns.levels_plan`).
+        client once at all of epsilon, as rounds on devices do (:mod:`..campaigns.levels_plan`).
         Parts of epsilon have more noise than parts of the people where these are several shards; a
         part of the people is left to chance, which is more than the noise where epsilon is large.
         "either", the default, is the one by which sums of the first level are nearer
         (:meth:`settled`). Intervals of clients asked once hold single cells of some dozens of
-        people somewhat too seldom, of which a level counts a tenth (docs/experiments/levels.md).
+        people somewhat too seldom, of which a level counts a tenth (docs/levels.md).
 
     Raises
     ------
