@@ -2,8 +2,8 @@
 
 W2 has many summits over the output domain. So cells all over it are tried, a few of the best that
 lie apart are fitted to the end, and from each of these the search goes to the output cell of the
-steepest slope (:mod:`..limit_fits`) for as long as that moves the map farther, and from the worst at
-last to its neighbours.
+steepest slope (:mod:`..limit_fits`) for as long as that moves the map farther, and from the worst
+at last to its neighbours.
 
 Where people are spread out, one cell that gets all that is forged soon has what its reports can put
 there. So cells of the square's edge and beyond it are also tried together with their mirror images.
