@@ -4,13 +4,12 @@ Formulas of Bagdasaryan et al. 2022, sections 5.3 and 5.4; where its text and it
 docs/adaptive.md says which reading this is.
 """
 
-from fractions import Fraction
 from math import ceil, sqrt
 
-from ldpspatial.errors import InputError
 from ldpspatial.privacy.discrete_laplace import epsilon_for, noise_deviation
+from ldpspatial.release.distributed._checks import micro_of
 from ldpspatial.release.distributed.sums.cohort import Cohort
-from ldpspatial.validate import MICRO, check_epsilon
+from ldpspatial.validate import MICRO
 
 LEAST_MEAN = 3  # people for each element: where noise is small, who is asked would decide
 TAIL = 20  # noise exceeds this many standard deviations with a chance of about e^-28
@@ -37,11 +36,7 @@ class Budget:
     """
 
     def __init__(self, epsilon: float) -> None:
-        check_epsilon(epsilon)
-        # The float 0.3 stands for 3/10 but holds less: read as held, a millionth would be lost.
-        self.micro = int(Fraction(str(float(epsilon))) * MICRO)
-        if self.micro < 1:
-            raise InputError(f"epsilon must be at least a millionth, got {epsilon!r}")
+        self.micro = micro_of(epsilon)
 
     def pay(self, wanted: float) -> int:
         """Pay what is wanted, rounded down but at least a millionth; all if that is less."""

@@ -249,3 +249,17 @@ def test_releases_are_found_by_name_by_object_or_under_a_label_of_ones_own() -> 
 def test_bad_releases(wanted: list[str | Release]) -> None:
     with pytest.raises(InputError, match="releases must"):
         find_releases(wanted)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in releases().items() if each.model in ("central", "distributed")]
+)
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-7, 9e-7])
+def test_a_claim_refuses_an_epsilon_that_no_run_takes(name: str, epsilon: float) -> None:
+    """Budgets are in millionths; a comparison asks for claims before any run."""
+    release = releases()[name]
+    users = cells_by_user(np.arange(30), np.arange(30) % 16, (4, 4))
+    with pytest.raises(InputError, match="epsilon"):
+        release.claim(epsilon)
+    with pytest.raises(InputError, match="epsilon"):
+        release.release(users, epsilon, np.random.default_rng(1))

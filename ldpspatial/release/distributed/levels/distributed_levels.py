@@ -13,7 +13,7 @@ from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import noise_deviation
-from ldpspatial.release.distributed._checks import check_clients
+from ldpspatial.release.distributed._checks import check_clients, micro_of
 from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
@@ -106,13 +106,14 @@ class DistributedLevels(OneVisit):
         ----------
         clients : int >= 1
         shape : (rows, columns)
-        epsilon : float > 0
+        epsilon : float, a millionth at least
 
         Examples
         --------
         >>> [DistributedLevels().settled(n, (64, 64), 0.1).asked for n in (10_000, 100_000)]
         ['every round', 'once']
         """
+        micro_of(epsilon)
         if self.asked != "either":
             return self
         tree = Quadtree(shape, even=True)

@@ -19,7 +19,12 @@ from scipy import sparse
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import noise_deviation
-from ldpspatial.release.distributed._checks import MAX_BITS, MAX_CLIENTS, MAX_SENSITIVITY
+from ldpspatial.release.distributed._checks import (
+    MAX_BITS,
+    MAX_CLIENTS,
+    MAX_SENSITIVITY,
+    micro_of,
+)
 from ldpspatial.release.distributed.noise.polya import sum_of_shares
 from ldpspatial.release.distributed.sums.secure_sum import Bools, decode, encode
 from ldpspatial.validate import check_epsilon, check_generator, number_in, whole_number
@@ -187,12 +192,12 @@ class Cohort:
 
         Parameters
         ----------
-        epsilon : float > 0
+        epsilon : float, a millionth at least
             The sum over all rounds.
         clients : int, optional
             States how many shards there are.
         """
-        check_epsilon(epsilon)
+        micro_of(epsilon)
         conditions = [
             f"a shard's sum is withheld if more than {100 * self.tolerated:.6g} % of its clients "
             "fail",
