@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -312,10 +313,22 @@ def _fault_of_path(iterations: int, trace: Sequence[float], likelihood: float) -
     return ""
 
 
+def _in_folder(folder: Path) -> Path:
+    """Return the estimate of a folder of results; one of a series has it in that of a window."""
+    file = folder / "estimate.npz"
+    windows = sorted(folder.glob("window-*/estimate.npz"))
+    if windows and not file.exists():
+        raise InputError(
+            f"path must be the folder of one window of a series, such as "
+            f"{str(windows[0].parent)!r}, got {str(folder)!r}, which holds {len(windows)}"
+        )
+    return existing_file(file)
+
+
 def read_estimate(path: Path_) -> tuple[Collection, Estimate]:
     """Read what ``write_npz`` wrote: the collection and the estimate of its reports."""
     given = file_path("path", path)
-    file = existing_file(given / "estimate.npz" if given.is_dir() else given)
+    file = _in_folder(given) if given.is_dir() else existing_file(given)
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as npz:
             held = {name: npz[name] for name in npz.files}

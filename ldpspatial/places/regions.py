@@ -385,6 +385,7 @@ def check_regions(regions: object) -> Sequence[Region]:
         if not isinstance(each, Region):
             raise InputError(f"{rule}, got one with a {type(each).__name__}")
         instance("regions: name", each.name, str)
+        number_in("regions: on_map", each.on_map, "[0, 1]")
     return regions
 
 

@@ -224,6 +224,14 @@ def test_an_estimate_of_the_same_reports_is_no_prior(
     succeed(*given, *way, mapped[0] / "window-04" / "estimate.npz")
 
 
+def test_the_folder_of_a_series_is_told_from_that_of_a_window(
+    folder: Path, mapped: tuple[Path, str]
+) -> None:
+    told = refusal("ranges", mapped[0], folder / "regions.csv")
+    assert "must be the folder of one window of a series, such as" in told
+    assert told.rstrip().endswith("which holds 3")
+
+
 def test_a_result_of_another_window_is_not_replaced(folder: Path, mapped: tuple[Path, str]) -> None:
     way = (mapped[0] / "window-01", folder / "regions.csv", "--overwrite")
     for kept in ("window-02/estimate.csv", "window-01/estimate.csv", "windows.csv"):

@@ -344,3 +344,6 @@ def test_regions_without_a_shape_have_no_union() -> None:
         united(PLANE, [shapeless, Region.rectangle("box", PLANE, 0, 0, 1, 1)])
     with pytest.raises(InputError, match="regions must be a sequence"):
         united(PLANE, [])
+    for share in (-0.1, 1.1, float("nan"), "x"):
+        with pytest.raises(InputError, match="regions: on_map must be a number in"):
+            united(PLANE, [Region("a", np.ones((8, 8)), None, share)])  # type: ignore[arg-type]
