@@ -242,21 +242,10 @@ def plan(
     with input_errors():
         tables = [_table(mechanism, Fraction(micro, MICRO), d, n) for d in sizes]
 
-    # Axes: map, repeat, grid size, and the four numbers of a misfit.
-    measured = np.empty((len(laws), rounds, len(tables), 4))
     plays = len(tables) + 2 + (2 if series else 0)
     tell = _counter(progress, len(laws) * rounds * plays)
-    uniform = np.empty((len(laws), rounds))
     stage(f"play collections on grids of {', '.join(map(str, sizes))} cells a side")
-    for m, law in enumerate(laws.values()):
-        for k in range(rounds):
-            points = law.draw(n, rng)
-            uniform[m, k] = total_of_uniform(law, points)
-            for s, table in enumerate(tables):
-                people = People.on_grid(law, points, table.cells)
-                measured[m, k, s] = astuple(rehearse(people, table, rng))
-                tell()
-
+    measured, uniform = _played(laws, tables, n, rounds, rng, tell)
     names = tuple(laws)
     total = side * float(uniform.mean())
     rows = tuple(
@@ -278,6 +267,27 @@ def plan(
     stage("play the series")
     played = plan_series(series, best, taken, laws, side, rounds, rng, tell)
     return replace(found, series=played)
+
+
+def _played(
+    laws: Mapping[str, SyntheticMap], tables: Sequence[ResponseTable], devices: int, repeats: int,
+    rng: np.random.Generator, tell: Callable[[], None],
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the misfits of collections by map, repeat and grid, and of uniform maps by the first.
+
+    The last axis of the first array has the four numbers of a misfit.
+    """
+    measured = np.empty((len(laws), repeats, len(tables), 4))
+    uniform = np.empty((len(laws), repeats))
+    for m, law in enumerate(laws.values()):
+        for k in range(repeats):
+            points = law.draw(devices, rng)
+            uniform[m, k] = total_of_uniform(law, points)
+            for s, table in enumerate(tables):
+                people = People.on_grid(law, points, table.cells)
+                measured[m, k, s] = astuple(rehearse(people, table, rng))
+                tell()
+    return measured, uniform
 
 
 def _counter(progress: Progress | None, plays: int) -> Callable[[], None]:
