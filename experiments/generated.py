@@ -81,7 +81,7 @@ PAGES: Mapping[str, Page] = {
     "level-intervals": Page(
         "How often intervals of levels hold, by setting",
         "level-intervals --data FOLDER",
-        "experiments/levels.md#how-sure",
+        "experiments/levels.md#how-often-intervals-hold",
         {},
     ),
     "heatmap-epsilon-sigma-4": _heatmaps(
@@ -234,7 +234,7 @@ PAGES: Mapping[str, Page] = {
     "supports": Page(
         "Whether a support leaves out people",
         "supports --data FOLDER",
-        "estimation.md#field-a-map-with-all-that-the-reports-leave-open",
+        "experiments/estimators.md#support-prior-windows",
         {},
     ),
     "fit-check-fine": Page(

@@ -196,12 +196,11 @@ def levels(
                     )  # fmt: skip
                     found[model].update(errors_of(table))
     for model, settings in found.items():
-        text = shown(model, settings, over_all)
-        click.echo(text)
+        short = f"{played(settings)}\n\n{in_short(model, settings)}"
+        click.echo(short)
         if write:
-            replace_block(DOCS / "experiments" / "levels.md", model, text)
-            every = by_setting(model, settings)
-            write_page(DOCS, model, f"{shown(model, settings, over_rivals)}\n\n{every}")
+            replace_block(DOCS / "experiments" / "levels.md", model, short)
+            write_page(DOCS, model, in_full(model, settings))
 
 
 def repeats_of(users: int) -> int:
@@ -226,12 +225,8 @@ def _people(part: Part, data: Path, seed: int) -> Iterator[tuple[str, int, UserC
             yield place.name, side, cells_by_user(np.arange(len(cells)), cells, (side, side))
 
 
-def shown(
-    model: str,
-    found: Mapping[Setting, Errors],
-    table: Callable[[str, Mapping[Setting, Errors]], str],
-) -> str:
-    """Return what was run, in words, and a table for each kind of map."""
+def played(found: Mapping[Setting, Errors]) -> str:
+    """Return what was run, in words."""
     settings = sorted(found)
     repeats: dict[int, set[int]] = {}
     for at, errors in found.items():
@@ -246,13 +241,44 @@ def shown(
             for users, some in sorted(repeats.items())
         ),
     }
-    parts = ["Run: " + "; ".join(f"{name} {value}" for name, value in every.items()) + "."]
+    return "Run: " + "; ".join(f"{name} {value}" for name, value in every.items()) + "."
+
+
+def by_kind(found: Mapping[Setting, Errors]) -> Iterator[tuple[str, dict[Setting, Errors]]]:
+    """Yield the settings of each kind of map that was played."""
     for kind, places in KINDS.items():
-        these = {at: errors for at, errors in found.items() if at.map in places}
-        if these:
-            title = f"{model}, {kind}: {len(these)} settings"
-            parts.append(f"**{title}**\n\n{table(model, these)}")
-    return "\n\n".join(parts)
+        if these := {at: errors for at, errors in found.items() if at.map in places}:
+            yield kind, these
+
+
+def in_short(model: str, found: Mapping[Setting, Errors]) -> str:
+    """Return a table of ours, with the aim of each error, over the best of all rivals."""
+    rows = []
+    for kind, these in by_kind(found):
+        rivals = [of_rivals(model, errors) for errors in these.values()]
+        over = {
+            choose: _over(model, these, np.array([choose(each) for each in rivals]))
+            for choose in (best_of, best_of_others)
+        }
+        for k, metric in enumerate(METRICS):
+            ratio, near, *rest = summary(over[best_of][AIMS[metric]][:, k])
+            _, by_others, *_ = summary(over[best_of_others][AIMS[metric]][:, k])
+            rows.append((kind, len(these), metric.upper(), ratio, near, by_others, *rest))
+    ratio_, near_, *rest_ = SHARES
+    header = ("maps", "settings", "error", ratio_, near_, "rival by other repeats", *rest_)
+    return markdown(header, rows)
+
+
+def in_full(model: str, found: Mapping[Setting, Errors]) -> str:
+    """Return tables by kind of map over the best of all and over each rival, and all settings."""
+    parts = [played(found)]
+    for title, table in (("Over the best of all", over_all), ("Over each rival", over_rivals)):
+        parts.append(f"## {title}")
+        parts += [
+            f"**{model}, {kind}: {len(these)} settings**\n\n{table(model, these)}"
+            for kind, these in by_kind(found)
+        ]
+    return "\n\n".join([*parts, f"## By setting\n\n{by_setting(model, found)}"])
 
 
 def releases_of(model: str, side: int = 256) -> dict[str, Release]:
@@ -335,12 +361,11 @@ CHOICES: Mapping[str, Callable[[Errors], Array]] = {
 
 def over_rivals(model: str, settings: Mapping[Setting, Errors]) -> str:
     """Return a table of ours over each rival at its best: of each error, ours with its aim."""
-    ours = _ours(model, settings)
     rows = []
     for rival in FAMILIES[model]:
         if rival != model:
             best = np.array([best_of(of_family(rival, errors)) for errors in settings.values()])
-            over = {aim: np.log(own / best) for aim, own in ours.items()}
+            over = _over(model, settings, best)
             rows += [_row(rival, metric, AIMS[metric], over) for metric in METRICS]
     return markdown(HEADER, rows)
 
@@ -351,13 +376,12 @@ def over_all(model: str, settings: Mapping[Setting, Errors]) -> str:
     Over what is best for each error both aims are shown, so that it is seen what the wrong one
     costs.
     """
-    ours = _ours(model, settings)
     everyone = [of_rivals(model, errors) for errors in settings.values()]
     rows = []
     for name, choose in CHOICES.items():
         best = np.array([choose(each) for each in everyone])
-        over = {aim: np.log(own / best) for aim, own in ours.items()}
-        for aim in ours:
+        over = _over(model, settings, best)
+        for aim in over:
             rows += [
                 _row(name, metric, aim, over)
                 for metric in METRICS
@@ -366,10 +390,13 @@ def over_all(model: str, settings: Mapping[Setting, Errors]) -> str:
     return markdown(HEADER, rows)
 
 
-def _ours(model: str, settings: Mapping[Setting, Errors]) -> dict[Aim, Array]:
-    """Return the mean errors of ours by aim, one row a setting, one column a metric."""
+def _over(model: str, settings: Mapping[Setting, Errors], best: Array) -> dict[Aim, Array]:
+    """Return logarithms of our mean errors over others, by aim: a row a setting, a column each."""
     return {
-        aim: np.array([errors[f"{model}: {aim}"].mean(axis=0) for errors in settings.values()])
+        aim: np.log(
+            np.array([errors[f"{model}: {aim}"].mean(axis=0) for errors in settings.values()])
+            / best
+        )
         for aim in get_args(Aim)
     }
 
@@ -403,4 +430,4 @@ def by_setting(model: str, settings: Mapping[Setting, Errors]) -> str:
         "eps",
         *(f"{metric.upper()} (over best)" for metric in METRICS),
     )
-    return f"**{model}**\n\n{markdown(header, rows)}"
+    return markdown(header, rows)
