@@ -25,7 +25,7 @@ from ldpspatial.estimation.intervals.regions import (
 from ldpspatial.estimation.intervals.trust import learned_trust
 from ldpspatial.estimation.levels import LevelMap
 from ldpspatial.estimation.result import Estimate
-from ldpspatial.estimation.robust import honest_counts
+from ldpspatial.estimation.robust import honest_reports
 from ldpspatial.files.regions import (
     Values,
     write_regions_csv,
@@ -55,7 +55,8 @@ class RegionShare:
     share : Interval
         Of all people, or of those in an area, from 0 to 1.
     people : float
-        Share times reports; of an area, times those that it is estimated to hold.
+        Share times reports, but for those that were taken for forged; of an area, times those that
+        it is estimated to hold.
     in_cut_cells : float
         How much of the share, from 0 to 1, is in cells that the region covers in part only
         (:func:`ldpspatial.places.regions.cut_cells`).
@@ -285,7 +286,7 @@ def region_shares(
         by_area = [part_of(covered, each) for each in by_area]
         parts = [part_of(held, each) for each in parts]
     intervals = share_intervals(estimate, level, method)
-    people = float(honest_counts(estimate).sum()) * estimate.of_all
+    people = honest_reports(estimate) * estimate.of_all
     rows = []
     for region, covered, held in zip(regions, by_area, parts, strict=True):
         row = _row(region, covered, held, intervals, people)

@@ -39,6 +39,13 @@ class Cleaned(Posterior):
     taken_shapes: str = NOTHING
 
 
+def honest_reports(estimate: Estimate) -> float:
+    """Return how many reports a robust estimate did not take for forged; of others all of them."""
+    if isinstance(estimate.details, Cleaned):
+        return estimate.n * (1 - estimate.details.taken_out)
+    return float(estimate.n)
+
+
 def honest_counts(estimate: Estimate) -> Array:
     """Return the counts without what a robust estimate took for forged; of others all of them."""
     if isinstance(estimate.details, Cleaned) and estimate.details.taken_out > 0:

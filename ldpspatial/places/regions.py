@@ -355,7 +355,7 @@ def united(grid: Grid, regions: Sequence[Region]) -> Region:
         return regions[0]
     if any(region.geometry is None for region in regions):
         raise InputError("regions must have geometries, got one without")
-    shapely = _shapely()
+    shapely = _shapely("areas of several regions")
     shapes = [_in_cells(shapely, grid, _shape(shapely, each.geometry)) for each in regions]
     # Each in the turn in which it lies on the map: only then do copies cover each other.
     near = [copy for shape in shapes for copy in _copies(shapely, grid, shape)]
@@ -431,12 +431,12 @@ def _on_map(weights: Array, what: str) -> Array:
     return weights
 
 
-def _shapely() -> Any:
+def _shapely(what: str = "polygons") -> Any:
     try:
         import shapely  # noqa: PLC0415 (it is optional)
         import shapely.affinity  # noqa: PLC0415
     except ImportError as error:
-        raise InputError("polygons need shapely: install ldpspatial[regions]") from error
+        raise InputError(f"{what} need shapely: install ldpspatial[regions]") from error
     return shapely
 
 

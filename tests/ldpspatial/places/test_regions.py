@@ -261,6 +261,10 @@ def test_without_shapely_polygons_say_what_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(InputError, match=r"install ldpspatial\[regions\]"):
         polygon(PLANE, SQUARE)
     assert rectangle(PLANE, 1, 1, 3, 3).sum() == 4
+    box = Region.rectangle("box", PLANE, 1, 1, 3, 3)
+    assert united(PLANE, [box]) is box
+    with pytest.raises(InputError, match="areas of several regions need shapely: install"):
+        united(PLANE, [box, box])
 
 
 @given(st.integers(0, 2**32 - 1))
