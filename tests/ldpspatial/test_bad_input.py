@@ -1065,6 +1065,13 @@ DOCUMENTED = {
             "geometry": (None, 3, "x", [], [(0, 0)], {}, [(0, 0), (1, nan), (2, 0)], *NO_ARRAYS),
         },
     ),
+    "places.regions.united": Row(
+        regions.united,
+        given(
+            grid=GRID, regions=[regions.Region.rectangle(name, GRID, 0, 0, 1, 1) for name in "ab"]
+        ),
+        {"grid": NO_GRID, "regions": NO_REGIONS},
+    ),
     "places.regions.holds": Row(
         regions.holds,
         given(grid=GRID, geometry=[(0, 0), (0, 2), (2, 0)], rows=[0.5, 9], columns=[0.5, 9]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.rounds import Asked, Campaign, Client, RoundDocument, SigningKey, Step
+from client_sdk.rounds import Campaign, Client, RoundDocument, SigningKey, Step
 from client_sdk.rounds.shared import (
     Certificate,
     Confirmations,
@@ -16,6 +16,7 @@ from client_sdk.rounds.shared import (
     SharesIn,
     Survivors,
 )
+from ldpspatial.release.distributed.campaigns import campaign_plan
 from ldpspatial.service.database import Database, Row, Statement
 from ldpspatial.service.rounds.directory import enrol, open_directory
 from ldpspatial.service.rounds.server import SUMMING, open_campaign
@@ -26,6 +27,8 @@ from tests.support.aggregation_rounds import seeded
 from tests.support.round_devices import a_campaign, a_round
 
 CAMPAIGN = a_campaign()
+SEATED = a_campaign(most_clients=5, sensitivity=1)
+FOR_CELLS = "distributed-levels:aim=cells"
 
 
 class DiedError(BaseException):
@@ -152,17 +155,15 @@ class Seated:
     longest: int
 
 
-async def with_a_session(
-    path: Path, campaign: Campaign = CAMPAIGN, level: int = 1, people: int = 5
-) -> Seated:
-    """Put a campaign into a store, its directory, and a session of its first round."""
+async def with_a_session(path: Path, campaign: Campaign = SEATED) -> Seated:
+    """Put a campaign into a store, its directory, and a session of its first round: for cells."""
     store = await open_store(path)
     database = store.database
     await make_round_tables(database)
     directory = await open_directory(database, campaign.digest, 100)
-    await open_campaign(database, campaign, directory, people=24, tolerated=0.2)
-    document = a_round(campaign, people, people - 1, asked=Asked(levels=(level,)))
-    keys = [Identity.draw(seeded(100 + number)) for number in range(people)]
+    await open_campaign(database, campaign, directory, 24, 0.2, FOR_CELLS)
+    document = campaign_plan(campaign, 24, 0.2, FOR_CELLS).document(1)
+    keys = [Identity.draw(seeded(100 + number)) for number in range(campaign.most_clients)]
     seats = {}
     for number, key in enumerate(keys):
         found = await enrol(database, campaign.digest, key.public)

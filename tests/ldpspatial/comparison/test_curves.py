@@ -57,14 +57,10 @@ def test_the_interval_covers_at_its_level() -> None:
     # 4,000 curves of 5 normal errors: a count below 3,640 has probability < 1e-20 at 95 %,
     # and the normal quantile in place of t's would cover 88 %.
     rng = np.random.default_rng(7)
+    values = 10 + rng.normal(size=(4000, 5))
     rows = [
-        {"release": str(k), "model": "local", "data": "", "sigma": 0.0, "truth": "users",
-         "blocks": None,
-         "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1, "w2": 10 + value}
-        for k in range(4000)
-        for value in rng.normal(size=5)
-    ]  # fmt: skip
-    values = np.array([row["w2"] for row in rows]).reshape(4000, 5)
+        row | {"release": str(k)} for k in range(4000) for row in _rows("w2", values[k].tolist())
+    ]
     table = pa.Table.from_pylist(rows)
     covered = 0
     for k in range(0, 4000, 10):
@@ -78,6 +74,8 @@ def _rows(metric: str, values: list[float]) -> list[dict[str, object]]:
     return [
         {"release": "0", "model": "local", "data": "", "sigma": 0.0, "truth": "users",
          "blocks": None, "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1,
+         "claim_notion": "differential privacy", "claim_distance": None, "claim_unit": "user",
+         "claim_neighbours": "replace", "claim_delta": 0.0, "replacement_delta": 0.0,
          metric: value}
         for value in values
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from ldpspatial.service.openapi import document
 from ldpspatial.service.page_files import Pages
 from ldpspatial.service.store import make_store
 from ldpspatial.service.tokens import make_token
-from tests.support.round_sessions import CAMPAIGN, Seated, with_a_session
+from tests.support.round_sessions import SEATED, Seated, with_a_session
 from tests.support.service import COLLECTION, serving
 
 ROOT = Path(__file__).parents[3]
@@ -55,7 +55,7 @@ async def _prepared(path: Path) -> str:
 
 def with_digests(described: dict[str, Any], seated: Seated) -> dict[str, Any]:
     """Return the document for this store: with digests that it knows, and one that it does not."""
-    rounds = {"campaign": [CAMPAIGN.digest, UNKNOWN], "session": [seated.session, UNKNOWN[:32]]}
+    rounds = {"campaign": [SEATED.digest, UNKNOWN], "session": [seated.session, UNKNOWN[:32]]}
     digests = [COLLECTION.digest, RELEASED.digest, UNKNOWN]
     for methods in described["paths"].values():
         for operation in methods.values():

@@ -29,9 +29,12 @@ NEIGHBOUR = "127.0.0.78"
 AGENT = "planted-agent-7f3a"
 SYSTEM_LOGS = [Path("/var/log/nginx"), Path("/var/log/haproxy.log")]
 PROXIES = ["nginx", "haproxy"]
-LEVEL = 10
 CAMPAIGN = a_campaign(  # of the longest vectors
-    grid=Grid.plane(0, 0, 1000, 1 << LEVEL), most_length=1 << 20, micro_epsilon=1000
+    grid=Grid.plane(0, 0, 1000, 1024),
+    most_length=1 << 20,
+    micro_epsilon=1000,
+    most_clients=5,
+    sensitivity=1,
 )
 LOUD = {  # what turns logging on: the test must find an address then
     "nginx": [("error_log /dev/null emerg", "error_log {folder}/log info"),
@@ -283,7 +286,7 @@ def take_part(at: Running, seated: Seated) -> None:
 @pytest.mark.parametrize("name", PROXIES)
 def test_no_byte_that_is_written_tells_an_address_or_an_agent(name: str, tmp_path: Path) -> None:
     asyncio.run(new_store(str(tmp_path / "store.db")))
-    seated = asyncio.run(with_a_session(tmp_path / "store.db", CAMPAIGN, level=LEVEL))
+    seated = asyncio.run(with_a_session(tmp_path / "store.db", CAMPAIGN))
     with running(name, tmp_path) as at:
         take_part(at, seated)
         sent = talk(at)
