@@ -14,7 +14,7 @@ from ldpspatial.collecting.report_texts import ReportTexts
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.group_commit import GroupCommit
 from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
-from ldpspatial.service.problems import Problem, busy, final
+from ldpspatial.service.problems import Problem, busy, final, too_many
 from ldpspatial.service.store import Store
 from ldpspatial.service.uploads import (
     CLOSED,
@@ -177,8 +177,7 @@ class DeviceApi:
     async def _reports(self, request: Request) -> Response:
         wait_s = self._rate.wait_s(request.client.host if request.client else "")
         if wait_s:
-            again = {"Retry-After": str(int(wait_s) + 1)}
-            raise Problem(429, "Too many requests.", headers=again)
+            raise too_many(wait_s)
         with self._room.request() as take:
             return await self._answer(await self._texts(await self._body(request, take)))
 

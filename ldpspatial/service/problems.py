@@ -62,6 +62,11 @@ def busy(detail: str, headers: Mapping[str, str]) -> Problem:
     return Problem(503, detail, headers={**headers, "Retry-After": str(RETRY_S)})
 
 
+def too_many(wait_s: float) -> Problem:
+    """Return what an address is told that sends too often: come back in so many seconds."""
+    return Problem(429, "Too many requests.", headers={"Retry-After": str(int(wait_s) + 1)})
+
+
 def final(reason: str, **more: Any) -> Problem:
     """Return the final refusal of a device's reports."""
     status, detail = FINAL[reason]

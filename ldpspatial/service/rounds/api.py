@@ -18,7 +18,7 @@ from client_sdk import ParameterError
 from client_sdk.rounds.shared import IDENTITY_BYTES, NUMBER_BYTES, ProtocolError, Step
 from ldpspatial.service.database import Database
 from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
-from ldpspatial.service.problems import Problem, busy
+from ldpspatial.service.problems import Problem, busy, too_many
 from ldpspatial.service.rounds.accounts import why_no_seat, why_over
 from ldpspatial.service.rounds.directory import FullDirectoryError, enrol
 from ldpspatial.service.rounds.server import (
@@ -249,8 +249,7 @@ class RoundApi:
         async def guarded(request: Request) -> Response:
             wait_s = self._rate.wait_s(request.client.host if request.client else "")
             if wait_s:
-                again = {"Retry-After": str(int(wait_s) + 1)}
-                raise Problem(429, "Too many requests.", headers=again)
+                raise too_many(wait_s)
             return await handler(request)
 
         return guarded
