@@ -16,6 +16,7 @@ from experiments.studies.asked_once import asked_once
 from experiments.studies.attack_power import attack_power
 from experiments.studies.attacks import attacks
 from experiments.studies.better_default import better_default
+from experiments.studies.better_default_drawn import better_default_drawn
 from experiments.studies.campaigns import campaigns
 from experiments.studies.city_intervals import city_intervals
 from experiments.studies.claims import claims
@@ -60,6 +61,7 @@ OWN = (
     authors,
     benchmarks,
     better_default,
+    better_default_drawn,
     campaigns,
     city_intervals,
     claims,

@@ -63,6 +63,12 @@ PAGES: Mapping[str, Page] = {
         "recommended.md#what-it-brings-losses-first",
         {},
     ),
+    "better-default-drawn": Page(
+        "What is recommended beside its rivals, settings drawn at random",
+        "better-default-drawn --data FOLDER",
+        "recommended.md#what-it-brings-losses-first",
+        {},
+    ),
     "local-rivals": Page(
         "The recommended local releases beside their rivals at their best",
         "local-rivals --data FOLDER --every 29 --repeats 12",

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from client_sdk import ResponseTable, response_table
-from experiments.cities import HELD_BACK, SQUARES, TUNED, City, cities
+from experiments.cities import HELD_BACK, MORE, SQUARES, TUNED, City, cities
 from experiments.finished import played
 from experiments.generated import generated, write_page
 from experiments.setup import Selection, Setup, experiment
@@ -112,7 +112,7 @@ def better_default(
         for case in cases[::every]
         if case.users >= least_users and case.epsilon >= least_epsilon
     ]
-    outcomes = played(setup, partial(play, setup), chosen, _outcome)
+    outcomes = played(setup, partial(play, setup), chosen, outcome_of)
     text = "\n\n".join((by_map(outcomes), by_kind(outcomes), losses(outcomes)))
     click.echo(text)
     figure = draw(outcomes)
@@ -123,14 +123,15 @@ def better_default(
         replace_block(DOCS / "recommended.md", setup.name, by_group(outcomes))
 
 
-def _outcome(case: tuple[str, int, int, float], **fields: Any) -> Outcome:
+def outcome_of(case: tuple[str, int, int, float], **fields: Any) -> Outcome:
+    """Return an outcome of its fields, as a folder of finished runs has them."""
     return Outcome(Case(*case), **fields)
 
 
 def play(setup: Setup, case: Case) -> list[Outcome]:
     """Play one setting: the same people through each release."""
     number = [int(1000 * each) for each in (case.cells, case.users, case.epsilon)]
-    names = [*SQUARES, *SYNTHETIC]
+    names = [*SQUARES, *SYNTHETIC, *MORE]
     rng = np.random.default_rng([setup.seed, names.index(case.map), *number])
     law = law_of(setup, case.map, case.cells)
     people = rng.multinomial(case.users, law.ravel()).reshape(law.shape)
@@ -153,7 +154,7 @@ def play(setup: Setup, case: Case) -> list[Outcome]:
 
 def law_of(setup: Setup, name: str, cells: int) -> Array:
     """Return the shares of the cells of a city or of a synthetic map."""
-    if name in SQUARES:
+    if name in SQUARES or name in MORE:
         (city,) = cities(setup.data, (name,))
         return city.law(cells)
     chosen = synthetic_maps()[name]
@@ -177,18 +178,18 @@ def reported(table: ResponseTable, people: NDArray[np.int64], rng: np.random.Gen
 def by_group(outcomes: list[Outcome]) -> str:
     """Return a table by group of maps: geometric means of ratios, and the worst one."""
     rows = [
-        _row(title, [o for o in outcomes if o.case.map in names]) for title, names in GROUPS.items()
+        row(title, [o for o in outcomes if o.case.map in names]) for title, names in GROUPS.items()
     ]
-    return markdown(["maps", *HEADER], [row for row in rows if row])
+    return markdown(["maps", *HEADER], [each for each in rows if each])
 
 
 def by_map(outcomes: list[Outcome]) -> str:
     """Return a table by map, the groups one below the other."""
     rows = []
     for title, names in GROUPS.items():
-        rows.append(_row(f"**{title}**", [o for o in outcomes if o.case.map in names]))
-        rows += [_row(name, [o for o in outcomes if o.case.map == name]) for name in names]
-    return markdown(["map", *HEADER], [row for row in rows if row])
+        rows.append(row(f"**{title}**", [o for o in outcomes if o.case.map in names]))
+        rows += [row(name, [o for o in outcomes if o.case.map == name]) for name in names]
+    return markdown(["map", *HEADER], [each for each in rows if each])
 
 
 def by_kind(outcomes: list[Outcome]) -> str:
@@ -200,8 +201,8 @@ def by_kind(outcomes: list[Outcome]) -> str:
     ):  # fmt: skip
         for value in sorted({getattr(o.case, key) for o in kept}):
             here = [o for o in kept if getattr(o.case, key) == value]
-            rows.append(_row(label.format(value), here))
-    return markdown(["setting", *HEADER], [row for row in rows if row])
+            rows.append(row(label.format(value), here))
+    return markdown(["setting", *HEADER], [each for each in rows if each])
 
 
 def losses(outcomes: list[Outcome]) -> str:
@@ -244,7 +245,8 @@ def draw(outcomes: list[Outcome]) -> Figure:
     return figure
 
 
-def _row(title: str, group: list[Outcome]) -> list[str]:
+def row(title: str, group: list[Outcome]) -> list[str]:
+    """Return a line of a table: geometric means of ratios, and the worst one; of none nothing."""
     if not group:
         return []
     means = [f"{_mean(group, rival):.2f}" for rival in RIVALS]

@@ -3,7 +3,7 @@
 It is
 g = q (sum f + (w - 1) * f), the second term a correlation with the table's disk, cut to the
 output domain (DEFINITION: one q and one total for every input). The dense matrix would take
-63 GB at d = 256, so it is built for tests only.
+63 GB at d = 256, so it is built for small grids alone.
 """
 
 from functools import cached_property
@@ -156,7 +156,7 @@ class StampChannel:
         return np.asarray(lifted + self._base * ratio.sum())
 
     def matrix(self) -> Array:
-        """Return the dense (N, d^2) matrix, rows in the table's index order; for tests."""
+        """Return the dense (N, d^2) matrix, rows in the table's index order."""
         table = self.table
         d = self.table.cells
         if table.output_size * d * d > MATRIX_LIMIT:

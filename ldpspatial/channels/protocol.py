@@ -43,6 +43,11 @@ class Channel(Protocol):
         """Return M^T ratio, shaped like a density."""
 
 
+def is_conditional(channel: object) -> bool:
+    """Tell whether a channel's outputs are the reports that came, not all that there are."""
+    return bool(getattr(channel, "conditional", False))
+
+
 def on_density(forward: Callable[[Of, Array], Array]) -> Callable[[Of, ArrayLike], Array]:
     """Check what a channel's ``forward`` is given: finite numbers, shaped like a density.
 

@@ -11,7 +11,7 @@ from scipy import fft
 
 from ldpspatial.channels.disk import StampChannel
 from ldpspatial.channels.disk_sums import DiskSums
-from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel, Operator, operators
+from ldpspatial.channels.protocol import MATRIX_LIMIT, Channel, Operator, is_conditional, operators
 from ldpspatial.compiled import compiled_in_any_order
 from ldpspatial.errors import InputError
 
@@ -119,7 +119,7 @@ class Stack(ABC):
 
 def takes(channel: object) -> bool:
     """Tell whether a field can be fitted to reports of a channel, with intervals that hold."""
-    if not isinstance(channel, Channel) or getattr(channel, "conditional", False):
+    if not isinstance(channel, Channel) or is_conditional(channel):
         return False
     shape = tuple(channel.input_shape)
     if len(shape) != 2 or shape[0] != shape[1]:

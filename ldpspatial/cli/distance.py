@@ -1,7 +1,6 @@
 """``distance``: how far apart two maps are, and where their mass differs."""
 
 import time
-import warnings
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -134,9 +133,7 @@ def _draw(figure: Path, p: Array, q: Array, result: Transport, unit: str, title:
     from ldpspatial.plotting.transport_plot import plot_transport  # noqa: PLC0415
 
     drawn = plot_transport(p, q, result, unit, title=title)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
-        save_figure(drawn, figure)
+    save_figure(drawn, figure)
 
 
 def _cell(maps: list[CellMap], side: float | None) -> tuple[tuple[float, float], str]:

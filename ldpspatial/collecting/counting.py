@@ -26,7 +26,7 @@ from ldpspatial.collecting.opened_reports import (
     Source,
     opened_reports,
 )
-from ldpspatial.collecting.records import OutputDomain, hashes, new_key
+from ldpspatial.collecting.records import OutputDomain, beside, hashes, new_key, same_id
 from ldpspatial.collecting.repeated_ids import Parts, member, repeated
 from ldpspatial.collecting.report_lines import BadLines
 from ldpspatial.errors import InputError
@@ -268,8 +268,7 @@ class Tally:
             (reports["col"], reports["row"], ids[:, 3], ids[:, 2], ids[:, 1], ids[:, 0])
         )
         ordered = reports[order]
-        same_id = (ordered["id"][1:] == ordered["id"][:-1]).all(axis=1)
-        same = same_id & (ordered["row"][1:] == ordered["row"][:-1])
+        same = same_id(ordered) & (ordered["row"][1:] == ordered["row"][:-1])
         same &= ordered["col"][1:] == ordered["col"][:-1]
         is_first = np.ones(len(ordered), bool)
         is_first[1:] = ~same
@@ -278,10 +277,7 @@ class Tally:
         is_outside = self._is_outside(once["row"], once["col"], once["is_foreign"])
         self.rejected[OUTSIDE] += int(is_outside.sum())
         different = once[~is_outside]
-        conflicts = (different["id"][1:] == different["id"][:-1]).all(axis=1)
-        is_good = np.ones(len(different), bool)
-        is_good[1:] &= ~conflicts
-        is_good[:-1] &= ~conflicts
+        is_good = ~beside(same_id(different), len(different))
         self.rejected[CONFLICTING] += int((~is_good).sum())
         kept = different[is_good]
         self.add(kept["row"], kept["col"], kept["is_foreign"])

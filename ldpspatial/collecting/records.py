@@ -78,23 +78,28 @@ def distinct(records: Records, key: bytes) -> Records:
     if not again.any():
         return records
     # Only what shares its hash with a neighbour needs to be looked at in full.
-    shared = np.zeros(len(records), bool)
-    shared[1:] |= again
-    shared[:-1] |= again
-    at = np.flatnonzero(shared)
+    at = np.flatnonzero(beside(again, len(records)))
     close = records[at]
     ids = close["id"]
     inner = np.lexsort((close["place"], ids[:, 3], ids[:, 2], ids[:, 1], ids[:, 0], hashed[at]))
     records[at] = close[inner]
     kept = np.ones(len(records), bool)
-    kept[1:] = ~again | ~_same_id(records) | (records["place"][1:] != records["place"][:-1])
+    kept[1:] = ~again | ~same_id(records) | (records["place"][1:] != records["place"][:-1])
     return records[kept]
 
 
-def _same_id(records: Records) -> NDArray[np.bool_]:
+def same_id(records: NDArray[np.void]) -> NDArray[np.bool_]:
     """Tell which records have the id of the one before, from the second on."""
     same: NDArray[np.bool_] = (records["id"][1:] == records["id"][:-1]).all(axis=1)
     return same
+
+
+def beside(again: NDArray[np.bool_], records: int) -> NDArray[np.bool_]:
+    """Tell which of so many records are like a neighbour, given which are like the one before."""
+    found = np.zeros(records, bool)
+    found[1:] = again
+    found[:-1] |= again
+    return found
 
 
 @dataclass(frozen=True)
@@ -127,10 +132,8 @@ def tally(records: Records, key: bytes) -> Tally:
     again = hashed[1:] == hashed[:-1]
     if not again.any():
         return Tally(records["place"], 0)
-    again &= _same_id(records)  # different records of one id stand beside each other
-    bad = np.zeros(len(records), bool)
-    bad[1:] |= again
-    bad[:-1] |= again
+    again &= same_id(records)  # different records of one id stand beside each other
+    bad = beside(again, len(records))
     return Tally(records["place"][~bad], int(bad.sum()))
 
 

@@ -7,7 +7,6 @@ columns west to east. Densities and intervals are shares of the people of the wh
 import json
 import math
 import os
-import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -85,7 +84,26 @@ def write_estimate(
     summary: dict[str, Any],
     truth: NDArray[np.float64] | None = None,
 ) -> None:
-    """Write collection.json, estimate.npz, .geojson and .csv, heatmap.png and summary.json."""
+    """Write collection.json, estimate.npz, .geojson and .csv, heatmap.png and summary.json.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that exists.
+    collection : Collection
+    estimate : Estimate
+    uncertainty : Uncertainty, optional
+        Intervals of the cells.
+    summary : dict
+        What else summary.json says, of what JSON can hold.
+    truth : (d, d) array, optional
+        Drawn beside the estimate.
+
+    Raises
+    ------
+    InputError
+        There is no such folder, a file cannot be written, or a summary that JSON has no form for.
+    """
     # Here: matplotlib takes a third of the time in which commands that draw nothing start.
     from ldpspatial.plotting.heat_map import heat_map_figure, save_figure  # noqa: PLC0415
 
@@ -97,12 +115,10 @@ def write_estimate(
     (folder / "collection.json").write_bytes(collection.to_json().encode())
     write_geojson(folder / "estimate.geojson", collection.grid, estimate, uncertainty)
     write_csv(folder / "estimate.csv", collection.grid, estimate, uncertainty)
-    summary["intervals"] = _interval_summary(estimate, uncertainty)
     figure = heat_map_figure(collection.grid, estimate, truth, uncertainty, collection.name)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
-        save_figure(figure, folder / "heatmap.png")
-    write_json(folder / "summary.json", summary)
+    save_figure(figure, folder / "heatmap.png")
+    intervals = _interval_summary(estimate, uncertainty)
+    write_json(folder / "summary.json", {**summary, "intervals": intervals})
 
 
 def write_npz(

@@ -245,9 +245,7 @@ def _draw(path: Path, series: Series, maps: list[WindowMap]) -> None:
         for each in maps
     }
     figure = window_maps_figure(series.template.grid, named, series.name)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # or letters that the font lacks
-        save_figure(figure, path, DPI if len(maps) <= MANY else DPI_OF_MANY)
+    save_figure(figure, path, DPI if len(maps) <= MANY else DPI_OF_MANY)
 
 
 def moment(seconds: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.protocol import Channel, is_conditional
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field.estimator import Field
 from ldpspatial.estimation.field.posterior import Posterior
@@ -92,7 +92,7 @@ class Robust(Field):
     def _fit(
         self, channel: Channel, windows: Sequence[Array], progress: Progress | None
     ) -> tuple[tuple[Estimate, ...], list[tuple[int, str]]]:
-        if getattr(channel, "conditional", False):
+        if is_conditional(channel):
             raise InputError(
                 f"channel must know all possible reports with rule {ROBUST}, got a "
                 f"{type(channel).__name__}, which knows only those that came"

@@ -182,7 +182,7 @@ def plan(
     """Simulate collections on grids of several sizes and measure how far their maps are off.
 
     Every repeat draws the people of a map once and collects their reports on every grid, through
-    the client's own code and the default estimate.
+    the client's own code and a quick look (EM).
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ global state, and so in threads too.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -219,7 +220,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     dpi = whole_number("dpi", dpi, 1)
     # The salt fixes the ids inside an SVG; type 42 keeps text of a PDF searchable and editable.
     fixed = matplotlib.rc_context({"svg.hashsalt": "ldpspatial", "pdf.fonttype": 42})
-    with replacing(file) as stream, fixed:
+    with replacing(file) as stream, fixed, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # of each letter that the font lacks
         figure.savefig(stream, format=kind, dpi=dpi, metadata=METADATA[kind], bbox_inches="tight")
 
 

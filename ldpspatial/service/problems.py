@@ -1,6 +1,6 @@
 """Answers that are not a success: problem documents (RFC 9457).
 
-A device reads the type alone, and only these four are final (docs/protocol.md, section 13).
+A device reads the type alone, and only these three are final (docs/protocol.md, section 13).
 """
 
 from collections.abc import Mapping

@@ -67,6 +67,7 @@ def test_every_figure_is_shown_on_some_page() -> None:
         ("experiments/region-intervals.md", "city-intervals"),
         ("experiments/region-intervals.md", "polygon-errors"),
         ("recommended.md", "better-default"),
+        ("recommended.md", "better-default-drawn"),
         ("recommended.md", "local-rivals"),
         ("releases.md", "claims"),
         ("secure-aggregation.md", "secure-aggregation"),

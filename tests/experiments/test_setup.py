@@ -42,6 +42,7 @@ SELECTING = [
     ("better-default", "--most-users", "1000"),
     ("better-default", "--least-users", "1000"),
     ("better-default", "--least-epsilon", "1"),
+    ("better-default-drawn", "--draws", "5"),
     ("city-intervals", "--most-users", "10000"),
     ("levels", "--side", "64"),
     ("levels", "--epsilon", "1"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.cities import SQUARES
+from experiments.cities import MORE, SQUARES
 from experiments.sources import CHICAGO, CRIMES
 
 HEADER = "lat,lon,hour,time,drop_lat,drop_lon"
@@ -16,7 +16,7 @@ def write_cities(folder: Path, points: int = 300) -> Path:
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(1)
     rows: dict[str, list[str]] = {}
-    for file, (south, west, side) in SQUARES.values():
+    for file, (south, west, side) in (*SQUARES.values(), *MORE.values()):
         at = np.array([south, west]) + side * rng.beta(3, 2, (points, 2))
         end = 2 * np.array([south, west]) + side - at  # seen from the other side
         hours = rng.integers(0, 24, points)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ldpspatial.channels.protocol import Channel
+from ldpspatial.channels.protocol import Channel, is_conditional
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.counts import generator_of
 from ldpspatial.estimation.em import expectation_maximisation
@@ -141,7 +141,7 @@ def goodness_of_fit(estimate: Estimate) -> GoodnessOfFit:
     instance("estimate", estimate, Estimate)
     channel = estimate.channel
     counts = estimate.counts
-    if getattr(channel, "conditional", False):
+    if is_conditional(channel):
         raise InputError(
             "goodness_of_fit needs a channel that knows all possible reports, got a "
             f"{type(channel).__name__}, which knows only those that came"

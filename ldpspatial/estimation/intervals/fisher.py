@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ldpspatial.channels.protocol import Channel, operators
+from ldpspatial.channels.protocol import Channel, is_conditional, operators
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.posterior import Posterior
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
     cut_to_shares,
-    is_conditional,
     scaled_bounds,
     standard_errors,
 )

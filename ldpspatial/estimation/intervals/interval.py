@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ldpspatial.channels.protocol import Channel
 from ldpspatial.errors import InputError
 from ldpspatial.validate import number_array
 
@@ -124,11 +123,6 @@ class Uncertainty:
 def interval_of(share: float, lower: float, upper: float, moved: bool) -> Interval:
     """Return a share with its interval, moved to the nearest end where it must not lie outside."""
     return Interval(min(max(share, lower), upper) if moved else share, lower, upper)
-
-
-def is_conditional(channel: Channel) -> bool:
-    """Tell whether the channel's outputs are the reports that came, not all that there are."""
-    return bool(getattr(channel, "conditional", False))
 
 
 def standard_errors(level: float) -> float:

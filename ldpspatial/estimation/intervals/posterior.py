@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpspatial.channels.protocol import is_conditional
 from ldpspatial.channels.reach import disk_radius
 from ldpspatial.errors import InputError, InputWarning
 from ldpspatial.estimation.field import Field
@@ -28,7 +29,6 @@ from ldpspatial.estimation.field.posterior import UNTRUSTED
 from ldpspatial.estimation.intervals.crowds import Crowds
 from ldpspatial.estimation.intervals.interval import (
     Uncertainty,
-    is_conditional,
     scaled_bounds,
     share_of,
     standard_errors,

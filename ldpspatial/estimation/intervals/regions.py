@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldpspatial.channels.protocol import is_conditional
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.alone import narrowest
 from ldpspatial.estimation.intervals.fisher import fisher
@@ -36,7 +37,6 @@ from ldpspatial.estimation.intervals.interval import (
     Bounds,
     Interval,
     interval_of,
-    is_conditional,
     share_of,
     standard_errors,
 )

@@ -32,7 +32,13 @@ from client_sdk.rounds.shared import (
 )
 from ldpspatial.release.distributed.campaigns.plan import Ints, SessionSum
 from ldpspatial.release.distributed.sums.secure_aggregation import AbortedError, Server
-from ldpspatial.service.database import ChangedStoreError, Database, Statement, StoreError
+from ldpspatial.service.database import (
+    ChangedStoreError,
+    DamagedStoreError,
+    Database,
+    Statement,
+    StoreError,
+)
 from ldpspatial.service.tables import checked
 
 RUNNING, SUMMED, ABORTED = "running", "summed", "aborted"
@@ -366,21 +372,21 @@ def packed(total: Ints) -> bytes:
 async def sums_of(database: Database, sql: str, *values: Any) -> list[SessionSum]:
     """Return what came of the sessions of which a query finds asked, survivors and total."""
     return [
-        SessionSum(asked, survivors, None if total is None else unpacked(total))
+        SessionSum(asked, survivors, None if total is None else unpacked(database, total))
         for asked, survivors, total in await checked(database, (int, int, object), sql, *values)
     ]
 
 
-def unpacked(data: bytes) -> Ints:
+def unpacked(database: Database, data: bytes) -> Ints:
     """Return the sum that a store kept.
 
     Raises
     ------
-    ChangedStoreError
+    DamagedStoreError
         The bytes are not those that were written.
     """
     if hashlib.sha256(data[8:]).digest()[:8] != data[:8]:
-        raise ChangedStoreError("a sum in the store is not what was written: restore a back-up")
+        raise DamagedStoreError(database.name, "the checksum of a sum does not fit")
     return np.frombuffer(data[8:], dtype="<i8").astype(np.int64)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client_sdk.rounds import ProtocolError, RoundDocument, Step
-from ldpspatial.service.database import ChangedStoreError
+from ldpspatial.service.database import ChangedStoreError, DamagedStoreError
 from ldpspatial.service.rounds.sessions import OverError, Session, packed, unpacked
 from tests.support.round_sessions import DiedError, Mortal, Players, a_database, a_session, play
 
@@ -266,9 +266,14 @@ def test_tokens_are_those_of_seats(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_sum_that_a_disk_changed_is_refused() -> None:
-    total = np.array([0, 1, 2**61], dtype=np.int64)
-    data = packed(total)
-    assert unpacked(data).tolist() == total.tolist()
-    with pytest.raises(ChangedStoreError, match="restore a back-up"):
-        unpacked(data[:-1] + b"\x01")
+def test_a_sum_that_a_disk_changed_is_damage_and_not_another_process(tmp_path: Path) -> None:
+    async def run() -> None:
+        database = await a_database(tmp_path)
+        total = np.array([0, 1, 2**61], dtype=np.int64)
+        data = packed(total)
+        assert unpacked(database, data).tolist() == total.tolist()
+        with pytest.raises(DamagedStoreError, match="restore a back-up"):
+            unpacked(database, data[:-1] + b"\x01")
+        await database.close()
+
+    asyncio.run(run())
