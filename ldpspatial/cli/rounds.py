@@ -2,6 +2,8 @@
 
 import dataclasses
 import time
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.levels import OPEN_PARTS, level_intervals
 from ldpspatial.files.regions import read_regions
-from ldpspatial.validate import MICRO
+from ldpspatial.validate import MICRO, micro_epsilons
 
 if TYPE_CHECKING:
     from ldpspatial.release.release import Released
@@ -76,7 +78,7 @@ def rounds() -> None:
 @click.option("--cells", type=int, default=64, show_default=True,
               help="Cells along a side, a power of two.")  # fmt: skip
 @click.option("--epsilon", type=Finite(1 / MICRO, 20), required=True,
-              help="What one person loses at most.")  # fmt: skip
+              help="What one person loses at most, in whole millionths.")  # fmt: skip
 @click.option("--start", type=Moment(), required=True, help="When the first round opens.")
 @click.option("--every", type=Length(), required=True,
               help="How long a round is open: 90s, 30min, 6h, 1d.")  # fmt: skip
@@ -116,12 +118,12 @@ def new(name: str, out: Path, **options: Any) -> None:
     clients = options["clients"]
     made = Campaign(
         name, grid, options["number"], options["start"], options["every"],
-        micro_epsilon=round(options["epsilon"] * MICRO),
+        micro_epsilon=micro_epsilons(options["epsilon"]),
         sensitivity=1,
         most_length=options["longest"],
         most_clients=clients,
         least_honest=clients // 2 if options["least"] is None else options["least"],
-        colluding_ppm=round(options["colluding"] * MICRO),
+        colluding_ppm=ceil(Fraction(str(options["colluding"])) * MICRO),
         server="honest" if options["honest_server"] else "any",
     )  # fmt: skip
     write_document(out, made.to_json())

@@ -41,6 +41,7 @@ from ldpspatial.validate import (
 Progress = Callable[[int, int], None]
 Keyed = tuple[str, Row]
 FilePath = str | os.PathLike[str]
+FINE = 1024  # cells along a side on which data are told from other data
 ROUND = 64  # runs handed out at a time where a backend returns them all at once
 
 
@@ -132,6 +133,7 @@ def compare(
     return compare_people(
         people, epsilons, releases, repeats, rng, users=users, metrics=metrics, sigma=sigma,
         truth=truth, blocks=blocks, folder=folder, jobs=jobs, data=data, progress=progress,
+        source=None if folder is None else _source(points, grid),
     )  # fmt: skip
 
 
@@ -152,10 +154,13 @@ def compare_people(
     jobs: int | None = None,
     data: str = "points",
     progress: Progress | None = None,
+    source: str | None = None,
 ) -> pa.Table:
     """Compare as :func:`compare` does on users whose cells are known, by side of the grid.
 
-    For maps that are not square, and for data that were put on their grids in another way.
+    For maps that are not square, and for data that were put on their grids in another way. A
+    folder takes more sides later; that they are of the same data it knows by ``source``, a text of
+    your own that tells one source from another.
     """
     check_generator(rng)
     callback("progress", progress)
@@ -179,7 +184,7 @@ def compare_people(
     store = None
     if folder is not None:
         measured = vars(scoring) | {"metrics": list(scoring.metrics)}
-        kept = {"data": data, "people": _digests(people), **measured}
+        kept = {"data": data, "positions": source, "people": _digests(people), **measured}
         store = RunFolder(folder, kept, root, SCHEMA)
         root = store.root
     settled = product(
@@ -305,13 +310,20 @@ def _scoring(
 
 def _digests(people: Mapping[int, UserCells]) -> dict[str, str]:
     """Return a fingerprint of the data by resolution, so that runs of other data are noticed."""
-    found = {}
-    for side, cells in people.items():
-        digest = hashlib.sha256(repr(cells.shape).encode())
-        for array in (cells.visits.indptr, cells.visits.indices, cells.visits.data):
-            digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
-        found[str(side)] = digest.hexdigest()[:16]
-    return found
+    return {str(side): _digest(cells, repr(cells.shape)) for side, cells in people.items()}
+
+
+def _source(points: Positions, grid: Grid) -> str:
+    """Return a fingerprint of positions in a square, whatever resolution is asked for."""
+    square = replace(grid, cells=FINE)
+    return _digest(user_cells(points, square), repr(square))
+
+
+def _digest(cells: UserCells, what: str) -> str:
+    digest = hashlib.sha256(what.encode())
+    for array in (cells.visits.indptr, cells.visits.indices, cells.visits.data):
+        digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _distinct(name: str, values: Iterable[Any], check: Callable[[str, Any], Any]) -> list[Any]:

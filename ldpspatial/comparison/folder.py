@@ -193,14 +193,15 @@ def table_of(rows: Iterable[Row]) -> pa.Table:
 
 
 def check_labels(path: str | os.PathLike[str], wanted: Mapping[str, Release]) -> None:
-    """Refuse a label that stands for another release, or other parameters, in a folder.
+    """Refuse a label that stands for another release in a folder, or another spelling of one there.
 
-    Tables and figures hold all runs of a folder, and a label is all that they show of a release.
+    Tables and figures hold all runs of a folder, and a label is all that they show of a release. A
+    label of one's own is no spelling: it may name a release again.
 
     Raises
     ------
     InputError
-        A label is taken.
+        A label is taken, or a release is there by another name of its parameters.
     """
     try:
         held = {row["release"]: row["parameters"] for row in _finished(path)}
@@ -212,6 +213,17 @@ def check_labels(path: str | os.PathLike[str], wanted: Mapping[str, Release]) ->
                 f"releases must have labels of their own: {label!r} is {held[label]} in {path}, "
                 f"and {release!r} now; give it another label in a file of releases, or take a new "
                 "folder"
+            )
+        name, colon, _ = label.partition(":")
+        again = [
+            other
+            for other, parameters in held.items()
+            if colon and other != label and other.startswith(f"{name}:")
+            if parameters == repr(release)
+        ]
+        if again and label not in held:
+            raise InputError(
+                f"releases must differ, but {label!r} is {again[0]!r} in {path}: call it so"
             )
 
 

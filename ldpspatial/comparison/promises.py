@@ -2,8 +2,10 @@
 
 Between notions and units no conversion leads: epsilon per cell, under geo-indistinguishability,
 and epsilon per report are other quantities than epsilon per user. Nor is epsilon with a delta the
-epsilon without one. So tables and figures hold promises of one kind. Over "shuffled_epsilon" local
-reports have a delta that the axis names; epsilon without a delta holds at each, and is drawn there.
+epsilon without one. What is run at the local privacy of another release claims an epsilon of its
+own, not the one that was asked for. So tables and figures hold promises of one kind. Over
+"shuffled_epsilon" local reports have a delta that the axis names; epsilon without a delta holds at
+each, and is drawn there.
 """
 
 from collections.abc import Sequence
@@ -13,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpspatial.errors import InputError
+from ldpspatial.privacy.claims import SAME_LOCAL_PRIVACY
 
 Against = Literal["epsilon", "replacement_epsilon", "shuffled_epsilon", "users", "cells"]
 
 KIND = ("claim_notion", "claim_distance", "claim_unit")  # what no conversion leads across
 RELATION = "claim_neighbours"
+CONDITIONS = "claim_conditions"
 DELTAS = ("claim_delta", "replacement_delta")
 NOTHING = "no privacy"  # a yardstick, which every figure may hold
 COMMON = "differential privacy, per user"
@@ -33,9 +37,10 @@ def promises(table: pa.Table, against: Against) -> list[str]:
     """Return of each run its kind of promise: its notion, per what distance, per whom.
 
     With a delta or without, and between which neighbours, unless what the curve runs over is the
-    epsilon of one relation.
+    epsilon of one relation. That one is of the claim; else a release that is matched to the local
+    privacy of another one is told apart, whose claim is of another epsilon than that of the curve.
     """
-    columns = ["model", *KIND, RELATION, DELTAS[0]]
+    columns = ["model", *KIND, RELATION, DELTAS[0], CONDITIONS]
     _check_told(table, columns)
     of_one_relation = delta_column(against) == DELTAS[1]
     found = []
@@ -43,9 +48,16 @@ def promises(table: pa.Table, against: Against) -> list[str]:
         notion, distance, unit = (row[name] for name in KIND)
         kind = f"{notion}{f' per {distance}' if distance else ''}, per {unit}"
         kind += f", {WITH_DELTA}" if row[DELTAS[0]] else ""
-        kind += "" if of_one_relation else f", {row[RELATION]}"
+        if not of_one_relation:
+            kind += f", {row[RELATION]}{_matched_to(row[CONDITIONS])}"
         found.append(NOTHING if row["model"] == "none" else kind)
     return found
+
+
+def _matched_to(conditions: str) -> str:
+    """Return whose local privacy is equal by the conditions of a claim, nothing for no one's."""
+    _, found, rest = conditions.partition(f"{SAME_LOCAL_PRIVACY} ")
+    return f", at the local privacy of {rest.partition(' ')[0]}" if found else ""
 
 
 def by_promise(

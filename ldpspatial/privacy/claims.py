@@ -17,6 +17,8 @@ UNITS = get_args(Unit)
 
 TAKING_PART = "who has a position in the map is public: others take no part"
 
+SAME_LOCAL_PRIVACY = "local privacy equal to that of"  # what follows: whose, and at which epsilon
+
 ONE_MECHANISM = "one mechanism, fixed beforehand, draws each report by itself"
 
 NEIGHBOURS: Mapping[Neighbours, str] = {

@@ -39,8 +39,10 @@ def level_intervals(
 ) -> Uncertainty:
     """Return intervals of every cell and of any region of a map of noisy sums.
 
-    They hold the share among the very people who took part, whoever these stand for. Of a region
-    that cuts cells `Uncertainty.bounds` gives the ends.
+    They hold the share among the very people who took part, whoever these stand for, each at the
+    position that was reported: where a simulation draws one of several positions of a person, as
+    distributed releases do, which one was drawn is not in them. Of a region that cuts cells
+    `Uncertainty.bounds` gives the ends.
 
     Parameters
     ----------

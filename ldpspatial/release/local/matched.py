@@ -16,7 +16,7 @@ import numpy as np
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import Positions, UserCells
-from ldpspatial.privacy.claims import PrivacyClaim
+from ldpspatial.privacy.claims import SAME_LOCAL_PRIVACY, PrivacyClaim
 from ldpspatial.privacy.local_privacy import calibrate
 from ldpspatial.release.local.coordinates.square_wave import SquareWave
 from ldpspatial.release.local.geo.planar_laplace import RATES, PlanarLaplace
@@ -127,7 +127,7 @@ class Matched(LocalRelease):
         match = self.match(epsilon)
         claim = match.inner.claim(match.epsilon)
         equal = (
-            f"local privacy equal to that of {self.to.name} at epsilon {float(epsilon):g} on "
+            f"{SAME_LOCAL_PRIVACY} {self.to.name} at epsilon {float(epsilon):g} on "
             f"{self.cells} x {self.cells} cells, uniform prior"
         )
         return replace(claim, conditions=(*claim.conditions, equal))

@@ -230,8 +230,12 @@ def test_numbers_that_are_none_are_refused_and_epsilon_is_told_as_the_document_h
         epsilon = () if option == "--epsilon" else ("--epsilon", 1)
         told = refusal(*start, *epsilon, option, value)
         assert f"Invalid value for '{option}': {value}" in told
-    told = succeed(*start, "--epsilon", "0.0000015").output
+    for epsilon in ("0.0000015", "1.0000006"):  # rounded to the nearest they would cost more
+        assert "whole number of millionths" in refusal(*start, "--epsilon", epsilon)
+    told = succeed(*start, "--epsilon", "0.000002", "--colluding", "0.1000001").output
     assert "2e-06 of each person" in told
+    made = Campaign.from_json((tmp_path / "x.json").read_text())
+    assert made.colluding_ppm == 100_001  # more than was asked for, never less
     digest = opened(store, "--release", "adaptive-hierarchical")
     told = refusal("rounds", "map", store, digest, "--out", tmp_path / "m", "--level", "nan")
     assert "Invalid value for '--level': nan" in told

@@ -33,6 +33,7 @@ from ldpspatial.files import folder_lock
 from ldpspatial.metrics import l1
 from ldpspatial.places.users import cells_by_user, user_cells
 from ldpspatial.release.non_private import NonPrivate
+from ldpspatial.release.registry import find_releases
 from tests.support.blurs import Bare, Blur, Counting, Fragile, Frozen, Killed, Threaded
 
 comparing = import_module("ldpspatial.comparison.compare")  # the package has a function so named
@@ -266,6 +267,18 @@ def test_a_label_stands_for_one_release_in_a_folder(tmp_path: Path) -> None:
     check_labels(tmp_path, {"blur": Blur()})
 
 
+def test_a_release_has_one_spelling_in_a_folder(tmp_path: Path) -> None:
+    """Or its runs would be two curves."""
+    short, long = (find_releases([f"sparse-emd:{name}=3"]) for name in ("w", "keep"))
+    play(folder=tmp_path, releases=short, repeats=1)
+    check_labels(tmp_path, short)
+    with pytest.raises(InputError, match=r"'sparse-emd:keep=3' is 'sparse-emd:w=3' in .*call it"):
+        check_labels(tmp_path, long)
+    own = {"three nodes": long["sparse-emd:keep=3"]}  # of one's own, and so no spelling
+    check_labels(tmp_path, own)
+    check_labels(tmp_path, find_releases(["sparse-emd:keep=4", "sparse-emd"]))
+
+
 def test_settings_of_one_release_have_labels_that_tell_them_apart() -> None:
     table = play(releases=[Blur(), Blur(width=0.1), "sparse-emd:w=3"], repeats=1, epsilons=[1.0])
     assert table["release"].to_pylist() == ["blur", "blur:width=0.1", "sparse-emd:w=3"]
@@ -295,9 +308,12 @@ def test_runs_of_other_people_are_never_mixed_in(tmp_path: Path) -> None:
     play(folder=tmp_path)
     moved = PEOPLE.copy()
     moved[0] = 7.5
-    with pytest.raises(InputError, match="but people is"):
-        compare(moved, PLANE, [1.0], [Blur()], 1, np.random.default_rng(1),
-                metrics=["l1", "mse"], folder=tmp_path)  # fmt: skip
+    other = Grid.plane(0, 0.001, 8.0, 8)
+    for people, square in ((moved, PLANE), (PEOPLE, other), (PEOPLE[:-1], PLANE)):
+        for side in (8, 4):  # those of the folder, and a resolution that it has not seen
+            with pytest.raises(InputError, match="but positions is"):
+                compare(people, square, [1.0], [Blur()], 1, np.random.default_rng(1), cells=[side],
+                        metrics=["l1", "mse"], folder=tmp_path)  # fmt: skip
 
 
 def test_runs_of_the_same_cells_visited_more_often_are_other_runs(tmp_path: Path) -> None:

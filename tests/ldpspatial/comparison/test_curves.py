@@ -20,7 +20,7 @@ from ldpspatial.comparison.scores import METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.plotting.error_curves import curves_figure, legend_handles
 from ldpspatial.privacy.shuffling import amplified_epsilon
-from ldpspatial.release.local import Ahead, Dam, Hdg, Hio, Matched, PlanarLaplace, SemGeoI
+from ldpspatial.release.local import Ahead, Dam, Hdg, Hio, KRr, Matched, PlanarLaplace, SemGeoI
 from ldpspatial.release.non_private import NonPrivate
 from ldpspatial.release.release import Release
 from tests.support.blurs import Blur, Changing, Loose
@@ -76,7 +76,7 @@ def _rows(metric: str, values: list[float]) -> list[dict[str, object]]:
          "blocks": None, "epsilon": 1.0, "replacement_epsilon": 1.0, "users": 1, "cells": 1,
          "claim_notion": "differential privacy", "claim_distance": None, "claim_unit": "user",
          "claim_neighbours": "replace", "claim_delta": 0.0, "replacement_delta": 0.0,
-         metric: value}
+         "claim_conditions": "", metric: value}
         for value in values
     ]  # fmt: skip
 
@@ -187,6 +187,27 @@ def test_promises_of_two_kinds_are_not_drawn_as_one(tmp_path: Path) -> None:
     drawn = {row["release"]: row for row in pa_csv.read_csv(tmp_path / "curves.csv").to_pylist()}
     assert drawn["planar-laplace"]["claim_notion"] == "geo-indistinguishability"
     assert drawn["dam"]["claim_neighbours"] == "replace"
+
+
+def test_what_runs_at_the_local_privacy_of_another_is_marked_over_the_epsilon_asked_for() -> None:
+    """It claims 2.6, not 1: over epsilon it would be better than the same release without it."""
+    people = np.random.default_rng(0).normal(4, 1, (60, 2))
+    wanted = [KRr(), Matched(KRr(), Dam(), cells=8)]
+    table = compare(
+        people, Grid.plane(0, 0, 8, 8), [1.0], wanted, 2, np.random.default_rng(1), metrics=["l1"]
+    )
+    own = table["claim_epsilon"].to_pylist()[-1]
+    assert own > 2
+    for against in ("epsilon", "users"):
+        with pytest.raises(InputError, match="at the local privacy of dam: k-rr matched to dam"):
+            plot_error_curves(table, "l1", against)  # type: ignore[arg-type]
+    first, second = named_in(plot_error_curves(table, "l1", "epsilon", mixed=True))
+    assert "local privacy" not in first
+    assert second.endswith("replace, at the local privacy of dam)")
+    # Over the epsilon of one relation it stands where its own claim does.
+    curve = error_curve(table, "k-rr matched to dam", "l1", "replacement_epsilon")
+    assert curve.x.tolist() == pytest.approx([own])
+    assert len(named_in(plot_error_curves(table, "l1"))) == 2
 
 
 def test_relations_are_not_drawn_as_one_over_epsilons_of_their_own(

@@ -114,3 +114,10 @@ def test_bad_arguments_are_refused() -> None:
         split([1], 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="share must have 2 numbers, got 3"):
         Aggregator(2, 1, 1, system_entropy).add([1, 2, 3])
+
+
+@pytest.mark.parametrize("share", [[0.5], [True], ["1"], [np.int64(1)], [None], [0, 0], []])
+def test_shares_of_anything_but_whole_numbers_or_of_unlike_length_are_refused(share: list) -> None:
+    for leader, helper in ((share, [0]), ([0], share)):
+        with pytest.raises(InputError, match=r"whole numbers alone|as long as leader"):
+            is_valid(leader, helper, 1)

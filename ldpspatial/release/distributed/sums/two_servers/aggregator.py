@@ -52,11 +52,21 @@ def is_valid(leader: Share, helper: Share, most: int) -> bool:
 
     With ``most`` 1 that is what Prio3MultihotCountVec proves for a largest weight of 1.
 
+    Raises
+    ------
+    InputError
+        Shares that are no whole numbers, or of unlike length.
+
     Examples
     --------
     >>> is_valid([0, 1], [0, 0], 1), is_valid([0, 2], [0, 0], 1), is_valid([2, 1], [0, -2], 1)
     (True, False, False)
     """
+    for field, share in (("leader", leader), ("helper", helper)):
+        if not all(type(number) is int for number in share):
+            raise InputError(f"{field} must hold whole numbers alone")
+    if len(leader) != len(helper):
+        raise InputError(f"helper must be as long as leader, {len(leader)}, got {len(helper)}")
     numbers = [(one + other) % PRIME for one, other in zip(leader, helper, strict=True)]
     # Each by itself first: residues of large numbers may add up to a small one.
     return all(number <= most for number in numbers) and sum(numbers) <= most
