@@ -110,7 +110,7 @@ class Stack(ABC):
         return np.asarray(shares.repeat(of_side, axis=1).repeat(of_side, axis=2))
 
     def gathered(self, densities: Array) -> Array:
-        """Return (..., d, d) densities by block of ones by cell."""
+        """Return the sums over blocks of cells of (..., d, d) densities."""
         if self.block == 1:
             return densities
         ends = np.arange(0, self.whole, self.block)

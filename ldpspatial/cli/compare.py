@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpspatial.cli.documents import blamed
-from ldpspatial.cli.options import COLUMNS, column_options, fit_grid, grid_options, make_grid
+from ldpspatial.cli.options import (
+    COLUMNS,
+    Finite,
+    column_options,
+    fit_grid,
+    grid_options,
+    make_grid,
+)
 from ldpspatial.cli.output import progress, show, show_table
 from ldpspatial.cli.output_files import check_kept
 from ldpspatial.comparison.compare import compare as play
@@ -90,7 +97,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
     default=DEFAULT_METRICS, show_default=True, help="Errors to measure.",
 )  # fmt: skip
 @click.option(
-    "--sigma", type=click.FloatRange(0), default=0.0, show_default=True,
+    "--sigma", type=Finite(0), default=0.0, show_default=True,
     help="Compare heat maps: a Gaussian filter with a deviation of this many cells.",
 )  # fmt: skip
 @click.option(
@@ -102,7 +109,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
     help="Measure W1 and W2 between this many blocks a side: faster on large grids.",
 )  # fmt: skip
 @click.option(
-    "--shuffle-delta", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    "--shuffle-delta", type=Finite(0, 1, min_open=True, max_open=True),
     help="Draw the curves also as if local reports had been shuffled, at this delta.",
 )  # fmt: skip
 @click.option(

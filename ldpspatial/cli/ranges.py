@@ -65,7 +65,7 @@ WHOLE = 0.999  # of an area in the square, beside what files round
 @click.option("--within-layer", help="Layer of --within, where a GIS file has several.")
 @click.option("--within-column", help="Which numbers of --within to read.")
 @click.option(
-    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
+    "--level", type=Finite(0, 1, min_open=True, max_open=True), default=0.95,
     show_default=True, help="Probability with which one interval covers the truth.",
 )  # fmt: skip
 @click.option(

@@ -68,7 +68,7 @@ class RegionShare:
     forged : RegionInfluence or None
         What forgers make of the region's share of the map, where that was asked for.
     method : str
-        Which tells the share, one of both where those of all regions are "posterior or fisher".
+        Of this share: where that of the table is "posterior or fisher", one of both.
     """
 
     region: Region
@@ -152,7 +152,7 @@ class RegionShares(RegionTable):
         How much the reports say that the public weights inside cells are right
         (:func:`ldpspatial.estimation.intervals.trust.learned_trust`); None without such weights.
     forged : float in (0, 1), optional
-        Share of all reports of which rows say how far forgers can move them, where they do.
+        Share of all reports that rows take for forged; None where that was not asked for.
     """
 
     n: int

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from client_sdk import Collection
+from client_sdk.shared import UNIT
 from ldpspatial.collecting.mapping import Stage, write_map
 from ldpspatial.collecting.results import read_estimate, write_json
 from ldpspatial.errors import LdpSpatialError
@@ -30,7 +31,6 @@ REPEATS = 2
 PLAYED_ONCE_ABOVE = 32  # cells a side: a field takes some ten seconds there
 SEED = 0  # of the reports that are played: the same map has the same expected error
 SHARE = 1e-7  # of all people: what 1 stands for in map.json
-UNIT = 1e7  # grid units of a degree or plane unit
 THIS_MAP = "this map"
 Advance = Callable[[int, int], None]
 

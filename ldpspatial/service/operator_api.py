@@ -190,22 +190,22 @@ class OperatorApi:
 
     async def close(self, request: Request) -> Response:
         """Close a collection and count it."""
-        held = await self._found(request)
-        await close_collection(self._store, held.digest)
-        await self._catalogue.refresh()
-        return _json(await self._told(await self._found(request)))
+        return await self._changed(request, close_collection)
 
     async def release(self, request: Request) -> Response:
         """Release a collection: its reports are deleted, its counts final."""
-        held = await self._found(request)
-        await release(self._store, held.digest)
-        await self._catalogue.refresh()
-        return _json(await self._told(await self._found(request)))
+        return await self._changed(request, release)
 
     async def drop(self, request: Request) -> Response:
         """Drop a closed collection: all that it holds is deleted."""
+        return await self._changed(request, drop)
+
+    async def _changed(
+        self, request: Request, change: Callable[[Store, str], Awaitable[object]]
+    ) -> Response:
+        """Change the state of a collection, and tell what became of it."""
         held = await self._found(request)
-        await drop(self._store, held.digest)
+        await change(self._store, held.digest)
         await self._catalogue.refresh()
         return _json(await self._told(await self._found(request)))
 

@@ -78,7 +78,7 @@ class Known:
         return np.asarray((logarithm - logarithm.sum() / inside.sum()) * inside)
 
     def inside(self, operators: Stack, densities: Array) -> Array:
-        """Return (S, d, d) densities by cell of ones by block, 0 where nobody can be."""
+        """Spread densities of blocks over their cells, (S, d, d); 0 where nobody can be."""
         spread = operators.spread(densities)
         if self.support is None:
             return spread

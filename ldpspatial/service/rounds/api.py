@@ -238,7 +238,8 @@ class RoundApi:
             except FullError:
                 raise busy("Too much is being received.", {"Connection": "close"}) from None
             except asyncio.TimeoutError:
-                raise Problem(408, "The body took too long.") from None
+                close = {"Connection": "close"}  # the rest of the body may still come
+                raise Problem(408, "The body took too long.", headers=close) from None
             except ClientDisconnect:
                 raise Problem(400, "The connection was closed.") from None
         return bytes(body)
