@@ -31,7 +31,7 @@ SQUARES: Mapping[str, tuple[str, Square]] = MappingProxyType(
         "cabs": (CABS, (37.70, -122.52, 0.13)),
     }
 )
-# For the central and distributed releases alone, so far: no choice was made on these either.
+# For central and distributed releases and better-default-drawn: nothing was chosen on these.
 MORE: Mapping[str, tuple[str, Square]] = MappingProxyType(
     {
         "dallas": (GOWALLA, (32.60, -97.05, 0.45)),

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ldpspatial.collecting.region_shares import RegionTable, part_of
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.changes import change_intervals
+from ldpspatial.estimation.intervals.interval import share_of
 from ldpspatial.estimation.intervals.regions import check_weights
 from ldpspatial.estimation.result import Estimate
 from ldpspatial.places.regions import Region, check_regions
@@ -152,8 +153,7 @@ def region_changes(
     rows = []
     for region, covered in zip(regions, weights, strict=True):
         shares = [
-            float((each * covered).sum())
-            for each in (intervals.later.people, intervals.earlier.people)
+            share_of(each, covered) for each in (intervals.later.people, intervals.earlier.people)
         ]
         rows.append(RegionChange(region, intervals.of(covered), *shares))
         if progress is not None:

@@ -44,7 +44,7 @@ class Column:
     wanted : str or None
         Its name.
     usual : tuple of str
-        Names to look for, in any case, where none is wanted: the first that is there counts.
+        Names to look for, in any case, where none is wanted.
     """
 
     field: str
@@ -59,15 +59,14 @@ class Column:
         InputError
             None or several of them are.
         """
-        for name in self.usual if self.wanted is None else (self.wanted,):
-            exact = [each for each in columns if each == name]
-            matches = exact or [each for each in columns if fold(each) == fold(name)]
-            if len(matches) == 1:
-                return matches[0]
-            if matches:
-                raise self._refused(file, columns, f"{len(matches)} are called {shown(name)}")
         looked_for = self.usual if self.wanted is None else (self.wanted,)
-        raise self._refused(file, columns, f"none is called {' or '.join(map(shown, looked_for))}")
+        called = " or ".join(map(shown, looked_for))
+        exact = [each for each in columns if each in looked_for]
+        matches = exact or [each for each in columns if fold(each) in map(fold, looked_for)]
+        if len(matches) == 1:
+            return matches[0]
+        found = f"{len(matches)} are called {called}" if matches else f"none is called {called}"
+        raise self._refused(file, columns, found)
 
     def _refused(self, file: Path, columns: Sequence[str], why: str) -> InputError:
         return InputError(
@@ -113,19 +112,32 @@ def geojson_features(file: Path, column: Column | None) -> list[Feature]:
         raise InputError(
             f"path must be a GeoJSON FeatureCollection, but {file.name!r} is not"
         ) from None
-    found = None
-    if column is not None:
-        names = list(dict.fromkeys(name for _, held, _ in rows for name in held))
-        is_there = {fold(name) for name in names} & set(column.usual)
-        if column.wanted is not None or is_there:
-            found = column.find(file, names)
+    properties = [held for _, held, _ in rows]
+    values = [None] * len(rows) if column is None else _values(file, column, properties)
     return [
         Feature(
-            None if found is None else held.get(found),
+            value,
             geometry if isinstance(geometry, dict) else None,  # a list would be read as corners
             key,
         )
-        for geometry, held, key in rows
+        for value, (geometry, _, key) in zip(values, rows, strict=True)
+    ]
+
+
+def _values(file: Path, column: Column, properties: Sequence[dict[str, Any]]) -> list[Any]:
+    """Return one property of each feature, whose usual names each may write in its own letters."""
+    names = list(dict.fromkeys(name for held in properties for name in held))
+    if column.wanted is not None:
+        found = column.find(file, names)
+        return [held.get(found) for held in properties]
+    if not {fold(name) for name in names} & set(column.usual):
+        return [None] * len(properties)
+    if all(len(set(map(fold, held))) == len(held) for held in properties):
+        names = list({fold(name): name for name in names}.values())
+    found = column.find(file, names)
+    return [
+        held[found] if found in held else {fold(k): v for k, v in held.items()}.get(fold(found))
+        for held in properties
     ]
 
 

@@ -24,6 +24,7 @@ from ldpspatial.files.table_layout import (
     TEXT_SUFFIXES,
     existing_file,
     find_column,
+    fold,
     table_layout,
 )
 from ldpspatial.places.regions import Region, check_regions, united
@@ -311,14 +312,15 @@ def _rectangles(file: Path, grid: Grid, name_column: str | None) -> list[Region]
     if name_column is not None:
         called = layout.names[find_column(layout, "name_column", name_column)]
     wanted = (called, *SIDES)
-    missing = [name for name in wanted if layout.names.count(name) != 1]
+    names_here = [name if name == called else fold(name) for name in layout.names]
+    missing = [name for name in wanted if names_here.count(name) != 1]
     if missing:
         raise InputError(
             f"path must have the columns {', '.join(wanted)} once each, "
             f"but {file.name!r} lacks or repeats {', '.join(missing)}"
         )
     # As labels, so that a message can tell what stands in the place of a number.
-    columns = read_columns(layout, [], [layout.names.index(name) for name in (*SIDES, called)])
+    columns = read_columns(layout, [], [names_here.index(name) for name in (*SIDES, called)])
     columns.check_whole(layout)
     *fields, names = columns.arrays
     numbers = [as_numbers(each, side)[0] for each, side in zip(fields, SIDES, strict=True)]
@@ -343,7 +345,7 @@ def _polygons(file: Path, grid: Grid, features: Sequence[Feature]) -> list[Regio
         try:
             if feature.geometry is None:
                 raise InputError("geometry must be a Polygon or MultiPolygon, got none")
-            name = _name(feature.key if feature.value is None else feature.value, number)
+            name = _name(feature.key if feature.value in (None, "") else feature.value, number)
             regions.append(Region.polygon(name, grid, feature.geometry))
         except InputError as error:
             raise InputError(f"feature {number} of {file.name!r}: {error}") from None

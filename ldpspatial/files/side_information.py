@@ -192,7 +192,8 @@ def _public_map(
     else:
         no_layers(file, layer)
         held = f"places (latitude, longitude) or a number for each cell (row, col, {PRIOR_COLUMN})"
-        _check_columns(field, file, {"row", "col"}, held)
+        needed = {"row", "col"} if column is not None else {"row", "col", PRIOR_COLUMN}
+        _check_columns(field, file, needed, held)
         given = read_map(file, column or PRIOR_COLUMN)
         if given.place is None:
             _check_grid(field, file, given.values, None, collected)
@@ -243,9 +244,13 @@ def _of_points(file: Path, grid: Grid, column: str | None) -> Array:
     if column is not None:
         at = find_column(layout, "column", column)
     else:
-        names = {fold(name) for name in layout.names}
-        usual = next((name for name in PEOPLE_NAMES if name in names), None)
-        at = -1 if usual is None else find_column(layout, "column", usual)
+        usual = [k for k, name in enumerate(layout.names) if fold(name) in PEOPLE_NAMES]
+        if len(usual) > 1:
+            raise InputError(
+                f"column must name one here: several have one of the usual names "
+                f"({', '.join(PEOPLE_NAMES)}); {listed(layout)}"
+            )
+        at = usual[0] if usual else -1
     weights = np.ones(len(points)) if at < 0 else column_numbers(layout, [at])[0]
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise InputError(f"{layout.names[at]!r} must be 0 or more in every row of {file.name!r}")

@@ -211,6 +211,7 @@ class Remainder:
         self._variance = _variance_of_squares(fit, float(self.squares.mean()), runs)
         self._density = pilot.ravel() + left.density[:, 0]
         self._least = float(fit.expected.min())
+        self._explains_all = fit.explains_all
         self._noise = left.density[:, 1 : 1 + runs]
         self._look_along(left.rest[:, 1 + runs :], counts[channel.support], fit)
 
@@ -230,7 +231,8 @@ class Remainder:
         self._along = kept.T @ self.rest
         self._per_share = self._unit * (kept**2).sum(axis=0)
         third = n * (law @ centred**3)
-        self._usable = np.flatnonzero((kept**2).sum(axis=0) > STILL_SEEN**2)
+        is_seen = (kept**2).sum(axis=0) > STILL_SEEN**2
+        self._usable = np.flatnonzero(is_seen & (not fit.explains_all))
         usable = self._usable
         skewness = third[usable] / self._spread[usable] ** 3
         self._p = np.ones(len(self._names))
@@ -245,7 +247,7 @@ class Remainder:
                 correlation = self._covariance[np.ix_(some, some)]
                 found[kind] = least_of_many(self._p[some], correlation)
         mean = float(self.squares.mean())
-        if mean > LEAST_DIMENSIONS:
+        if mean > LEAST_DIMENSIONS and not self._explains_all:
             statistic = float((self.rest**2).sum())
             found["rest"] = gamma_tail(statistic, mean, self._variance)
         return found | self._too_few()

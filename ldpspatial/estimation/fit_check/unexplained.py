@@ -11,6 +11,10 @@ x is unbounded but for K, the variance that a prior would give each cell, which 
 squared norm of the pilot: far more than any density can differ from it. What differences of
 densities still add to e has at most the norm |f - pilot| / (2 sqrt K), a tenth of a standard
 deviation where they differ by as much as the pilot's own norm.
+
+Where outputs are no more than cells, densities of any sign explain all counts. What K would leave
+there is noise, and the pilot, of the same counts, is along it: no sum is asked, and x is bounded by
+rounding alone.
 """
 
 from collections.abc import Callable
@@ -28,6 +32,7 @@ from ldpspatial.channels.stacks import Stamped
 Array = NDArray[np.float64]
 
 ROOM = 25.0
+ROUNDING = 1e-10  # of what the pilot's own direction adds to sums of squares
 SPARE = 1.0  # reports added to each variance: one in a cell that expects none weighs as one
 DENSE_ENTRIES = 5_000_000  # of a disk's matrix, up to which factors are quicker than steps
 MOST_STEPS = 1_500
@@ -67,6 +72,8 @@ class Unexplained:
         Reports by output cell under the pilot, in the order of the support's entries.
     variance : (N,) array
         By which counts are brought to one scale.
+    explains_all : bool
+        Whether outputs are no more than cells: then what is left of counts says nothing.
     is_dense : bool
         Whether the channel's matrix was factorised, so that many columns cost little.
     """
@@ -79,7 +86,11 @@ class Unexplained:
         law = np.maximum(many.forward(pilot[None])[0][support], 0)
         self.expected = n * law / law.sum()
         self.variance = self.expected + SPARE
-        ridge = 1 / (ROOM * float((pilot**2).sum()))
+        self.explains_all = int(support.sum()) <= pilot.size
+        ridge = 1 / ROOM
+        if self.explains_all:
+            ridge = ROUNDING * float((self.expected**2 / self.variance).sum())
+        ridge /= float((pilot**2).sum())
         scale = np.zeros(support.shape)
         scale[support] = n / np.sqrt(self.variance)
         solver = _factorised if self.is_dense else _conjugate_gradients

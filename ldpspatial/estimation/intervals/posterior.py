@@ -39,6 +39,7 @@ from ldpspatial.estimation.result import Estimate
 Array = NDArray[np.float64]
 MOST_LEVEL = 0.95  # beyond it samples are too few: distances grow as those of a normal law
 STRETCH = 1.1  # of the samples' quantiles, to either side
+MORE_THAN_A_CELL = 0.1  # cells beyond a region's first, from which it is one of several
 MANY_UP, CELL_UP = 1.5, 3.0  # of what patches leave open, upwards: of many cells, and of one
 
 
@@ -108,8 +109,10 @@ def posterior(estimate: Estimate, level: float, crowded: bool = True) -> Uncerta
         open_ = errors * float(np.sqrt(patches.variance(unit)))
         drawn = _drawn_out(share, reach[0], reach[1], open_, inside)
         lower, upper = float(drawn[0]), float(drawn[1])
-        if crowded and np.count_nonzero(unit) > 1:  # a cell's interval is the same as a region's
-            upper = min(upper + farther * crowds.reach(shares, read), 1.0)
+        # A cell's interval is the same as a region's, which files round to a little more than it.
+        more = min(float(unit.sum() - unit.max()) / MORE_THAN_A_CELL, 1.0)
+        if crowded and more > 0:
+            upper = min(upper + more * farther * crowds.reach(shares, read), 1.0)
         return lower, upper
 
     reach = farther * (np.quantile(samples, ends, axis=0) - mean)

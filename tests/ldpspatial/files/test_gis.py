@@ -287,6 +287,36 @@ def test_regions_without_a_name_are_numbered(tmp_path: Path) -> None:
     assert read_regions(tmp_path / "c.shp", GRID)[0].name == "region 1"  # there are no columns
 
 
+def test_names_are_in_any_letters_and_an_id_stands_in_for_one(tmp_path: Path) -> None:
+    geometry = shapely.geometry.mapping(WEST)
+    held = [
+        ({"NAME": "upper"}, 0),
+        ({"name": ""}, "ID2"),
+        ({"Name": "mixed"}, None),
+        ({"name": None}, 7),
+        ({"other": "x"}, None),
+    ]
+    features = [
+        {"type": "Feature", "geometry": geometry, "properties": properties}
+        | ({} if key is None else {"id": key})
+        for properties, key in held
+    ]
+    document = tmp_path / "a.geojson"
+    document.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    named = [region.name for region in read_regions(document, GRID)]
+    assert named == ["upper", "ID2", "mixed", "7", "region 5"]
+    features[0]["properties"] = {"NAME": "upper", "Name": "both"}
+    document.write_text(json.dumps({"type": "FeatureCollection", "features": features[:1]}))
+    with pytest.raises(InputError, match="2 are called 'name'"):
+        read_regions(document, GRID)
+    table = tmp_path / "a.csv"
+    table.write_text("NAME,South,West,North,East\nx,52,13,52.1,13.1\n")
+    assert read_regions(table, GRID)[0].name == "x"
+    table.write_text("NAME,South,West,North,east,EAST\nx,52,13,52.1,13.1,13.1\n")
+    with pytest.raises(InputError, match="lacks or repeats east"):
+        read_regions(table, GRID)
+
+
 def test_a_property_or_a_column_of_a_table_may_have_the_names(tmp_path: Path) -> None:
     table = tmp_path / "a.csv"
     table.write_text("Namn,south,west,north,east\nx,52,13,52.1,13.1\n")

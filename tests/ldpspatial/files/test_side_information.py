@@ -75,9 +75,24 @@ def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
 
 def test_a_column_of_people_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "towns.csv"
-    file.write_text("lat,lon,people,people\n52.05,13.05,900,1\n")
-    with pytest.raises(InputError, match="column must name one column, got 'people': 2 columns"):
-        read_prior(file, GRID)
+    for two in ("people,people", "people,Weight", "POPULATION,pop"):
+        file.write_text(f"lat,lon,{two}\n52.05,13.05,900,1\n")
+        with pytest.raises(InputError, match="column must name one here: several have one of the"):
+            read_prior(file, GRID)
+    file.write_text("lat,lon,people,weight\n52.05,13.05,900,1\n")
+    assert read_prior(file, GRID, column="weight").sum() == 1
+    square = [[13.0, 52.0], [13.1, 52.0], [13.1, 52.1], [13.0, 52.0]]
+    two = feature("Polygon", [square], people=3, population=4)
+    with pytest.raises(InputError, match="2 are called 'people' or 'population'"):
+        read_prior(feature_file(tmp_path / "land.geojson", two), GRID)
+
+
+def test_shares_of_cells_are_no_prior_unless_their_column_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "cells.csv"
+    file.write_text("row,col,share\n" + "".join(f"{k // 4},{k % 4},1\n" for k in range(16)))
+    with pytest.raises(InputError, match=r"prior must hold places .* \(row, col, density\), but"):
+        read_prior(file, PLANE)
+    assert read_prior(file, PLANE, column="share").shape == (PLANE.cells, PLANE.cells)
 
 
 def test_polygons_and_shares_of_cells_are_supports(tmp_path: Path) -> None:

@@ -106,6 +106,27 @@ def test_p_values_that_err_to_either_side_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("d", "epsilon", "n"),
+    [(5, 0.1, 1_000), (12, 0.5, 1_000), (12, 1e-6, 1_000), (20, 0.3, 100_000), (20, 1.0, 1_000)],
+)
+def test_a_disk_of_one_cell_raises_no_alarm_where_little_is_known(
+    d: int, epsilon: float, n: int
+) -> None:
+    """Outputs are as many as cells: the pilot's own noise is no sign of unrandomised reports.
+
+    P-values were down to 1e-67 when that was asked. Of twelve that err to the side of no alarm,
+    one lies below 1e-7 / 12 with a probability below 1e-7.
+    """
+    channel = StampChannel(response_table("disk", epsilon, d, squared_radius=0))
+    law = law_of(channel, np.full((d, d), 1 / d**2))
+    rng = np.random.default_rng(6)
+    found = [check(channel, drawn(law, n, rng)) for _ in range(12)]
+    assert min(each.p_value for each in found) > 1e-7 / 12
+    assert sum(each.p_value < 0.05 for each in found) <= binom.isf(1e-7, len(found), 0.05)
+    assert all({"deficit", "holes"} >= set(each.parts) for each in found)
+
+
+@pytest.mark.parametrize(
     ("mechanism", "d", "epsilon", "radius", "n", "density", "runs"),
     [
         ("dam", 2, 3.5, None, 1000, spots(2, 1), 40),

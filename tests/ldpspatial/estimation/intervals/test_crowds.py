@@ -137,6 +137,13 @@ def test_cells_and_lower_ends_stay() -> None:
     assert cell.sum() == 1
     for region in (cell, 1 - cell):
         assert with_crowds.bounds(region) == bare.bounds(region)
+    # A file that rounds its edges takes next to nothing of a neighbour, and half of one counts.
+    beside = np.roll(cell, 1, axis=1)
+    for sliver, allowed in ((1e-15, 1e-9), (5e-4, 2e-3)):
+        found_ends = with_crowds.bounds(cell + sliver * beside)
+        assert found_ends == pytest.approx(bare.bounds(cell), abs=allowed)
+    most = with_crowds.bounds(cell + beside / 2)[1]
+    assert most > bare.bounds(cell + beside / 2)[1]
     lower, upper = with_crowds.bounds(TOWN)
     assert lower == bare.bounds(TOWN)[0]
     assert upper > bare.bounds(TOWN)[1]
