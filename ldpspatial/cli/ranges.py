@@ -11,13 +11,8 @@ from ldpspatial.cli.options import Finite
 from ldpspatial.cli.output import progress, show_table
 from ldpspatial.cli.output_files import check_output, placed, results_beside
 from ldpspatial.collecting.region_changes import RegionChanges, region_changes
-from ldpspatial.collecting.region_shares import (
-    RegionShares,
-    region_shares,
-    write_csv,
-    write_geojson,
-    write_geopackage,
-)
+from ldpspatial.collecting.region_shares import RegionShares, region_shares
+from ldpspatial.collecting.region_tables import write_csv, write_geojson, write_geopackage
 from ldpspatial.collecting.results import read_estimate
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS, LARGE

@@ -18,12 +18,8 @@ from ldpspatial.cli.options import Finite, grid_options, make_grid
 from ldpspatial.cli.output import result_folder, show, show_table
 from ldpspatial.cli.output_files import check_new, write_document
 from ldpspatial.cli.series import Length, Moment
-from ldpspatial.collecting.region_shares import (
-    RegionShares,
-    level_region_shares,
-    write_csv,
-    write_geojson,
-)
+from ldpspatial.collecting.region_shares import RegionShares, level_region_shares
+from ldpspatial.collecting.region_tables import write_csv, write_geojson
 from ldpspatial.collecting.results import write_json
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.intervals import Interval

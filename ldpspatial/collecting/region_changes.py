@@ -6,7 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ldpspatial.collecting.region_shares import RegionTable, part_of
+from ldpspatial.collecting.region_shares import part_of
+from ldpspatial.collecting.region_tables import RegionTable
 from ldpspatial.estimation.intervals import Interval
 from ldpspatial.estimation.intervals.changes import change_intervals
 from ldpspatial.estimation.intervals.interval import share_of

@@ -29,6 +29,7 @@ from ldpspatial.collecting import (
     partial_counts,
     region_changes,
     region_shares,
+    region_tables,
     report_files,
     results,
     warehouse,
@@ -1208,8 +1209,8 @@ DOCUMENTED = {
         },
         {"paths": "reports"},
     ),
-    "collecting.region_shares.write_csv": Row(
-        region_shares.write_csv,
+    "collecting.region_tables.write_csv": Row(
+        region_tables.write_csv,
         lambda place: {"path": place / "a.csv", "shares": shares()},
         {"path": WRITTEN, "shares": (None, 3, squares())},
     ),
@@ -1249,13 +1250,13 @@ DOCUMENTED = {
             "on_invalid": NAME,
         },
     ),
-    "collecting.region_shares.write_geojson": Row(
-        region_shares.write_geojson,
+    "collecting.region_tables.write_geojson": Row(
+        region_tables.write_geojson,
         lambda place: {"path": place / "a.geojson", "grid": GRID, "shares": shares()},
         {"path": WRITTEN, "grid": NO_GRID, "shares": (None, 3, squares())},
     ),
-    "collecting.region_shares.write_geopackage": Row(
-        region_shares.write_geopackage,
+    "collecting.region_tables.write_geopackage": Row(
+        region_tables.write_geopackage,
         lambda place: {"path": place / "a.gpkg", "grid": GRID, "shares": shares()},
         {"path": WRITTEN, "grid": NO_GRID, "shares": (None, 3, squares())},
     ),
@@ -1694,6 +1695,7 @@ MODULES = (
         region_files,
         region_changes,
         region_shares,
+        region_tables,
         changes,
         window_counts,
         heat_map,

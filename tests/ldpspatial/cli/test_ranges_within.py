@@ -9,7 +9,8 @@ import pytest
 
 from client_sdk import Collection, Grid
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.collecting.region_shares import region_shares, write_csv
+from ldpspatial.collecting.region_shares import region_shares
+from ldpspatial.collecting.region_tables import write_csv
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.estimation import estimate
 from ldpspatial.files.regions import read_regions

@@ -10,7 +10,8 @@ import pytest
 
 from client_sdk import Collection, Grid
 from ldpspatial import EM, Estimate, Field, StampChannel, region_share
-from ldpspatial.collecting.region_shares import MOVED, region_shares, write_csv, write_geojson
+from ldpspatial.collecting.region_shares import MOVED, region_shares
+from ldpspatial.collecting.region_tables import write_csv, write_geojson
 from ldpspatial.collecting.results import read_estimate, write_npz
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.forgery.influence import influence
