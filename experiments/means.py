@@ -1,19 +1,16 @@
 """Means with their intervals, and ranges of whole numbers, as text."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-LEVEL = 0.95
+from ldpspatial.comparison import curves
 
 
 def mean_and_half_width(values: ArrayLike) -> tuple[float, float]:
     """Return a mean and half of its 95 % interval by Student's t; NaN of a single value."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.size < 2:
-        return float(given.mean()), float("nan")
-    error = given.std(ddof=1) / np.sqrt(given.size)
-    return float(given.mean()), float(error * stats.t.ppf((1 + LEVEL) / 2, given.size - 1))
+    return curves.mean_and_half_width(np.asarray(values, dtype=np.float64).ravel())
 
 
 def shown(values: ArrayLike, digits: int = 2) -> str:
@@ -27,6 +24,12 @@ def shown(values: ArrayLike, digits: int = 2) -> str:
     mean, half = mean_and_half_width(values)
     text = f"{mean:,.{digits}f}"
     return text if np.isnan(half) else f"{text} ± {half:,.{digits}f}"
+
+
+def range_of(values: Iterable[float]) -> str:
+    """Return the least and the most of some numbers, as "0.12 to 3.40"."""
+    each = list(values)
+    return f"{min(each):.2f} to {max(each):.2f}"
 
 
 def span(values: ArrayLike) -> str:

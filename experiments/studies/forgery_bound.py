@@ -1,6 +1,6 @@
 """How near optimised forgeries come to what is said of forged reports."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk import response_table
+from experiments.means import range_of
 from experiments.optimised_forgers import ascended, far_from, fitting
 from experiments.progress import tracked
 from experiments.tables import DOCS, markdown, replace_block
@@ -171,19 +172,14 @@ def shown(found: Mapping[tuple[float, float], Sequence[Attacked]]) -> str:
             [
                 f"{epsilon:g}",
                 f"{share:.0%}",
-                _range(run.best for run in runs),
-                _range(run.w2 / run.best for run in runs),
-                _range(run.estimators for run in runs),
-                _range(run.proven / run.best for run in runs),
-                _range(run.region_proven / run.region for run in runs),
+                range_of(run.best for run in runs),
+                range_of(run.w2 / run.best for run in runs),
+                range_of(run.estimators for run in runs),
+                range_of(run.proven / run.best for run in runs),
+                range_of(run.region_proven / run.region for run in runs),
                 "yes" if any(run.broken or run.best > run.w2 + ROUNDED for run in runs) else "no",
             ]
         )
     header = ["eps", "forged", "best attack, cells", "w2 / attack", "EM, field / w2",
               "proven / attack", "region proven / attack", "broken"]  # fmt: skip
     return markdown(header, rows)
-
-
-def _range(values: Iterable[float]) -> str:
-    each = list(values)
-    return f"{min(each):.2f} to {max(each):.2f}"

@@ -1,6 +1,5 @@
 """How near optimised forgeries come to what a summary says of them: real cities, default disks."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cities import cities
+from experiments.means import range_of
 from experiments.optimised_forgers import ascended, far_from, starts
 from experiments.progress import tracked
 from experiments.sources import data_option
@@ -94,10 +94,10 @@ def shown(found: dict[tuple[float, float], list[Attacked]]) -> str:
         [
             f"{epsilon:g}",
             f"{share:.1%}",
-            _range(run.best for run in runs),
-            _range(run.best / run.reached for run in runs),
-            _range(run.w2 / run.best for run in runs),
-            _range(run.proven / run.best for run in runs),
+            range_of(run.best for run in runs),
+            range_of(run.best / run.reached for run in runs),
+            range_of(run.w2 / run.best for run in runs),
+            range_of(run.proven / run.best for run in runs),
             "yes" if any(run.best > run.w2 for run in runs) else "no",
         ]
         for (epsilon, share), runs in found.items()
@@ -105,8 +105,3 @@ def shown(found: dict[tuple[float, float], list[Attacked]]) -> str:
     header = ["eps", "forged", "best attack, cells", "attack / reached", "w2 / attack",
               "proven / attack", "broken"]  # fmt: skip
     return markdown(header, rows)
-
-
-def _range(values: Iterable[float]) -> str:
-    each = list(values)
-    return f"{min(each):.2f} to {max(each):.2f}"

@@ -158,7 +158,7 @@ def error_curve(
     errors = rows[metric].to_numpy()
     places = np.unique(at)
     groups = [errors[at == place] for place in places]
-    centre, half = np.transpose([_mean_and_half_width(group) for group in groups])
+    centre, half = np.transpose([mean_and_half_width(group) for group in groups])
     low, high = METRICS[metric].range
     centre = np.clip(centre, low, high)  # rounding may leave it by 1e-14
     return Curve(
@@ -360,7 +360,8 @@ def _can_be_shuffled(rows: pa.Table) -> bool:
     )
 
 
-def _mean_and_half_width(values: Array) -> tuple[float, float]:
+def mean_and_half_width(values: Array) -> tuple[float, float]:
+    """Return a mean and half of its 95 % interval by Student's t; NaN of a single value."""
     if len(values) < 2:
         return float(values.mean()), np.nan
     # Runs of a setting are independent, each with a seed of its own: a t interval for their mean.
