@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.estimation.intervals.interval import Uncertainty
+from ldpspatial.estimation.intervals.interval import Uncertainty, standard_errors
 from ldpspatial.estimation.intervals.level_regions import (
     fixed_of,
     given_above,
@@ -22,7 +22,7 @@ from ldpspatial.estimation.intervals.level_regions import (
 from ldpspatial.estimation.intervals.noise_reach import Inside, Reach, ends_of, in_rows, reach_of
 from ldpspatial.estimation.intervals.parts_apart import parts_apart, published_of
 from ldpspatial.estimation.levels.level_map import LevelMap, divided_nodes
-from ldpspatial.validate import instance, number_in, one_of
+from ldpspatial.validate import instance, number_in, one_of, true_or_false
 
 Array = NDArray[np.float64]
 
@@ -35,14 +35,15 @@ MOST_LEVEL = float(np.nextafter(1, 0))
 
 
 def level_intervals(
-    found: LevelMap, level: float = 0.95, open_parts: str = "together"
+    found: LevelMap,
+    level: float = 0.95,
+    open_parts: str = "together",
+    several_positions: bool = False,
 ) -> Uncertainty:
     """Return intervals of every cell and of any region of a map of noisy sums.
 
     They hold the share among the very people who took part, whoever these stand for, each at the
-    position that was reported: where a simulation draws one of several positions of a person, as
-    distributed releases do, which one was drawn is not in them. Of a region that cuts cells
-    `Uncertainty.bounds` gives the ends.
+    position that was reported. Of a region that cuts cells `Uncertainty.bounds` gives the ends.
 
     Parameters
     ----------
@@ -60,6 +61,10 @@ def level_intervals(
         as the sums above say. That is narrower still where they are spread out, and a model: where
         equally many people are in each cell, and all of these at one address, it is far too narrow
         (docs/levels.md). Intervals of cells are the same.
+    several_positions : bool
+        Hold the mean over all positions of each person, of which each reported one, drawn at
+        random, as distributed releases do. Ends are then farther by what such a draw may add, as
+        Wilson (1927) has it for a share: too far by up to 1.4 times where noise adds as much.
 
     Returns
     -------
@@ -90,18 +95,39 @@ def level_intervals(
     levels = [each for each in USUAL_LEVELS if each < level]
     reaches = [reach_of(found, each) for each in (*levels, level)]
     lower, upper = _of_cells(found, reaches)
+    true_or_false("several_positions", several_positions)
+    counted = _counted(found) if several_positions else np.inf
+    lower, upper = (_drawn(ends, level, counted, sign) for ends, sign in ((lower, -1), (upper, 1)))
     fixed = fixed_of(found)
     published = published_of(fixed, open_parts == "learned") if method else None
 
     def bounds(weights: Array) -> tuple[float, float]:
         ends = parts_together(fixed, weights, reaches)
-        return ends if published is None else parts_apart(fixed, published, weights, reaches, ends)
+        if published is not None:
+            ends = parts_apart(fixed, published, weights, reaches, ends)
+        low, high = (
+            _drawn(np.float64(e), level, counted, s) for e, s in zip(ends, (-1, 1), strict=True)
+        )
+        return float(low), float(high)
 
     density = found.density
     return Uncertainty(
         level, "levels", np.minimum(density, lower), np.maximum(density, upper), density, bounds,
         of_regions=method, _method_of=(lambda _: method) if method else None,
     )  # fmt: skip
+
+
+def _counted(found: LevelMap) -> float:
+    """Return how many people the sums of the level count that counts the fewest."""
+    measured = [each for each in found.levels if np.isfinite(each.variance)]
+    return max(found.people, 1.0) / (1 + max(each.per_person for each in measured))
+
+
+def _drawn(ends: Array | np.float64, level: float, people: float, sign: int) -> Array:
+    """Return ends of means of so many people of whom one position each was drawn."""
+    room = standard_errors(level) ** 2 / people
+    reach = np.sqrt(room * (ends * (1 - ends) + room / 4))
+    return np.asarray((ends + room / 2 + sign * reach) / (1 + room))
 
 
 def _of_cells(found: LevelMap, reaches: Sequence[Reach]) -> tuple[Array, Array]:
