@@ -418,6 +418,7 @@ RECORDS = {
             "found": (None, "levels", 3, MAP),
             "level": number(0, 1, -1, 95),
             "open_parts": NAME,
+            "several_positions": FLAG,
         },
     ),
     "Estimate": Row(
