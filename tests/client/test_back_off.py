@@ -198,3 +198,18 @@ def test_looking_whether_a_pause_can_be_written_undoes_no_other_uploaders_pause(
     one.check()
     assert (one.failures, one.left()) == (1, 100)
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_a_pass_that_went_well_ends_a_pause_that_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    pauses = BackOff(tmp_path, lambda: 0.0, 100.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", refuse)
+        pauses.failed(10.0)
+    assert pauses.failures == 1
+    pauses.succeeded()
+    assert (pauses.failures, pauses.left()) == (0, 0.0)

@@ -380,3 +380,11 @@ def test_any_sequence_of_calls_matches_the_model(tmp_path: Path) -> None:
 def test_every_error_of_the_ledger_is_a_client_error() -> None:
     assert issubclass(LedgerError, ClientError)
     assert issubclass(BudgetError, ClientError)
+
+
+def test_a_report_that_arrived_is_overwritten_in_the_file(path: Path) -> None:
+    ledger = Ledger.create(path, 8)
+    text = ledger.spend("c", 1, None, lambda: ("01", "planted report 7f3a"))
+    assert text.encode() in path.read_bytes()
+    ledger.acknowledge("01")
+    assert text.encode() not in path.read_bytes()

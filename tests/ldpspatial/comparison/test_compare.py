@@ -265,6 +265,8 @@ def test_a_label_stands_for_one_release_in_a_folder(tmp_path: Path) -> None:
     with (tmp_path / RUNS).open("ab") as stream:
         stream.write(b'{"key": "cut')
     check_labels(tmp_path, {"blur": Blur()})
+    with pytest.raises(InputError, match="now; give it another label"):  # cut off is not damaged
+        check_labels(tmp_path, {"blur": Blur(width=0.1)})
 
 
 def test_a_release_has_one_spelling_in_a_folder(tmp_path: Path) -> None:

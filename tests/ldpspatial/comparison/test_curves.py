@@ -389,3 +389,13 @@ def test_tables_have_the_delta_of_each_curve_that_is_shuffled(table: pa.Table) -
         for row in curve_rows(part, "l1", 1e-3)
     }
     assert (deltas["dam"], deltas["blur"]) == (1e-3, 0.0)
+
+
+def test_a_local_claim_with_a_delta_is_not_amplified(table: pa.Table) -> None:
+    """The bound on shuffled reports is for epsilon alone; releases of others may have a delta."""
+    place = table.column_names.index("claim_delta")
+    loose = table.set_column(place, "claim_delta", pa.array([1e-6] * table.num_rows))
+    shuffled = error_curve(table, "dam", "l1", "shuffled_epsilon").x
+    replaced = error_curve(loose, "dam", "l1", "replacement_epsilon").x
+    assert (shuffled < replaced).all()
+    np.testing.assert_array_equal(error_curve(loose, "dam", "l1", "shuffled_epsilon").x, replaced)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.estimation import EM, Field, Robust
+from ldpspatial.estimation.forgery import forged
 from ldpspatial.estimation.forgery.forged import MOST, OUTPUTS, without_forged
 from ldpspatial.estimation.robust import NOTHING
 from ldpspatial.metrics import wasserstein
@@ -155,3 +156,23 @@ def test_a_file_knows_that_the_map_alone_was_wanted() -> None:
     assert told == found.details
     before = {name: fact for name, fact in found.facts.items() if name != "fit"}
     assert Robust.restored("robust", before)[0] == Robust()
+
+
+def test_parts_of_reports_become_whole_ones_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounded down, each output cell would lose half a report in the mean."""
+    channel = StampChannel(response_table("dam", 3.5, 6))
+    law = channel.forward(np.full((6, 6), 1 / 36))
+    counts = np.zeros(channel.support.shape)
+    counts[channel.support] = np.round(1_000 * law[channel.support])
+    shape = np.zeros(counts.shape)
+    shape[channel.support] = 1 / channel.support.sum()
+    drawn = []
+    for seed in range(50):
+        monkeypatch.setattr(
+            forged, "generator_of", lambda _, seed=seed: np.random.default_rng(seed)
+        )
+        drawn.append(forged._taken_out(channel, counts, {"the same everywhere": shape}).counts)
+    parts = np.array(drawn)[:, channel.support]
+    more = parts - parts.min(0)
+    assert more.max() == 1  # of each part one of two whole numbers
+    assert 0.3 < more.mean() < 0.7

@@ -79,3 +79,24 @@ def test_a_target_that_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="path must lie in a folder that can be written"):
         replacing(tmp_path / "missing" / "result").__enter__()
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    synced, moved = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        done.append("fsync")
+        synced(descriptor)
+
+    def replace(path: Path, to: Path) -> Path:
+        done.append("replace")
+        return moved(path, to)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    with replacing(tmp_path / "f") as stream:
+        stream.write(b"x")
+    assert done == ["fsync", "replace"]

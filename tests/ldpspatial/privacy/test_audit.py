@@ -269,3 +269,8 @@ def test_bins_hold_enough_reports(expected: list[float]) -> None:
 def test_a_table_that_no_device_draws_from_is_refused(octant: tuple[tuple[int, ...], ...]) -> None:
     with pytest.raises(InputError, match=r"octant|weight"):
         audit(ResponseTable("handmade", 1.0, 3, 4, octant), draws=1000)
+
+
+def test_a_ratio_above_the_claim_does_not_hold_though_no_report_shows_it() -> None:
+    table = ResponseTable("handmade", 1.0, 1, 1, ((8,),))  # one cell, and a ratio of 8 > e
+    assert not audit(table, draws=1000).holds

@@ -244,3 +244,29 @@ def test_postgresql_does_not_wait_for_who_reads_a_table(postgres: PostgresServer
         await other.close()
 
     on(location, act, make=True)
+
+
+def test_copies_do_not_count_for_the_minimum(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 5)
+        records = random_records(3)
+        for _ in range(2):
+            await store.append({held.number: records})
+        await close_collection(store, COLLECTION.digest)
+        with pytest.raises(InputError, match="at least 5 reports"):
+            await release(store, COLLECTION.digest)
+
+    on(location, act, make=True)
+
+
+def test_a_release_leaves_no_key_by_which_reports_were_ordered(location: str) -> None:
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 1)
+        await store.append({held.number: random_records(3)})
+        await close_collection(store, COLLECTION.digest)
+        await release(store, COLLECTION.digest)
+        assert [
+            tuple(row) for row in await store.database.read("SELECT hash_key FROM collections")
+        ] == [(None,)]
+
+    on(location, act, make=True)

@@ -498,3 +498,11 @@ def test_who_goes_away_leaves_the_look_up_to_the_others(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(act())
+
+
+def test_an_address_that_was_quiet_for_long_may_send_no_more_than_others() -> None:
+    now = [0.0]
+    limit = RateLimit(60, clock=lambda: now[0])
+    assert limit.wait_s("192.0.2.1") == 0
+    now[0] = 1800.0
+    assert sum(limit.wait_s("192.0.2.1") == 0 for _ in range(100)) == 60

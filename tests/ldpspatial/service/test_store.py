@@ -33,6 +33,7 @@ from ldpspatial.service.database import (
 from ldpspatial.service.exporting import write_parquet
 from ldpspatial.service.progress import progress_of
 from ldpspatial.service.store import Store, make_store, open_store
+from ldpspatial.service.tables import opened
 from tests.support.service import COLLECTION, OTHER
 from tests.support.stores import fill, on, random_records
 
@@ -425,5 +426,20 @@ def test_two_servers_that_store_for_several_collections_do_not_wait_for_each_oth
         )
         await other.close()
         assert (await store.held(COLLECTION.digest)).received == 360
+
+    on(location, act, make=True)
+
+
+def test_arrivals_are_kept_by_their_ids_and_not_as_they_came(location: str) -> None:
+    """The order of lines would tell which reports one device sent together."""
+
+    async def act(store: Store) -> None:
+        held = await store.add(COLLECTION, 1)
+        await store.append({held.number: random_records(50)})
+        rows = await store.database.read("SELECT records FROM arrivals")
+        records = opened(store.database, (content for (content,) in rows))
+        ids = [each.tobytes() for each in records["id"]]
+        assert len(ids) == 50
+        assert ids == sorted(ids)
 
     on(location, act, make=True)

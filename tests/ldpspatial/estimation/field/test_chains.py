@@ -228,3 +228,9 @@ def test_chains_apart_are_noticed_and_others_are_not() -> None:
     assert mixing(samples_of(fits + np.arange(40)[:, None]))[0] > 1.5  # all on their way
     fits[3, 5] = np.nan
     assert mixing(samples_of(fits))[0] == NEVER
+
+
+def test_too_few_effective_samples_are_not_called_converged() -> None:
+    samples = Samples(np.zeros((10, 8, 5)), np.zeros((10, 8, 1, 2, 2)), np.zeros((10, 8)), 0.8)
+    assert module._verdict(samples, (1.2, 24.0)) == module.CONVERGED
+    assert module._verdict(samples, (1.2, 23.9)) == module.UNTRUSTED

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from client_sdk import response_table
 from ldpspatial import StampChannel
 from ldpspatial.errors import InputError
-from ldpspatial.estimation.fit_check.best_power import best_power
+from ldpspatial.estimation.fit_check.best_power import _power_of_ratio, best_power
 
 Array = NDArray[np.float64]
 
@@ -58,3 +58,10 @@ def test_forged_reports_outside_the_output_domain_are_refused() -> None:
     assert not channel.support[0, 0]
     with pytest.raises(InputError, match="forged must be 0 outside"):
         best_power(channel, np.eye(5) / 5, corner, 0.1, 100)
+
+
+def test_the_power_of_a_ratio_is_that_of_two_normal_laws() -> None:
+    law, null, n = np.array([0.9, 0.1]), np.array([0.5, 0.5]), 60
+    cut = n * 0.5 + norm.isf(1e-6) * np.sqrt(n * 0.25)
+    wanted = norm.sf((cut - n * 0.9) / np.sqrt(n * 0.09))
+    assert _power_of_ratio(law, null, n, 1e-6) == pytest.approx(wanted, rel=1e-6)

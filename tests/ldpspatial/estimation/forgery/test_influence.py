@@ -9,6 +9,7 @@ from experiments.optimised_forgers import ascended, far_from, fitting
 from ldpspatial import EM, Field, StampChannel, wasserstein
 from ldpspatial.estimation import influence
 from ldpspatial.estimation.forgery.attacks import law_with
+from ldpspatial.estimation.forgery.proofs import _slack
 from ldpspatial.estimation.forgery.regions import RegionAttack
 from ldpspatial.estimation.limit_fits import LimitFits
 from tests.support.forgeries import fitted, least_share
@@ -241,3 +242,10 @@ def test_the_worst_output_cell_is_found_where_reports_tell_most(name: str) -> No
         farthest = max(farthest, wasserstein(density, limits.fit(law, density)))
     # As squared W2 is convex and randomised response fits linearly, none does better.
     assert influence(channel, density, 0.2).reached == pytest.approx(farthest, rel=0.02)
+
+
+def test_the_slack_of_a_proof_is_what_the_weights_leave() -> None:
+    """A fit explains a report of a forger by a weight of the largest ratio less at the worst."""
+    table = response_table("dam", 2.0, 6)
+    found = _slack(StampChannel(table), 0.05)
+    assert found == pytest.approx((1 - 0.05 / float(table.max_ratio())) / 0.95)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from scipy.stats import binom
 
 from client_sdk import response_table
@@ -15,7 +16,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.estimation import cell_intervals, region_share
 from ldpspatial.estimation.intervals import share_intervals
 from ldpspatial.estimation.intervals.patches import RADIUS, Patches
-from ldpspatial.estimation.intervals.posterior import CELL_UP, MANY_UP, STRETCH
+from ldpspatial.estimation.intervals.posterior import CELL_UP, MANY_UP, STRETCH, read_at
 from ldpspatial.estimation.intervals.regions import COUNT_METHODS
 
 Array = NDArray[np.float64]
@@ -171,3 +172,8 @@ def test_a_channel_that_tells_nothing_leaves_everything_possible() -> None:
 def test_scores_of_reports_that_are_no_sets_are_refused() -> None:
     with pytest.raises(InputError, match="scores needs reports that are sets, got StampChannel"):
         region_share(example(), np.ones((5, 5)), method="scores")
+
+
+def test_beyond_95_quantiles_are_read_there_and_drawn_out_as_a_normal_law() -> None:
+    assert read_at(0.9) == (0.9, 1.0)
+    assert read_at(0.99) == (0.95, pytest.approx(ndtri(0.995) / ndtri(0.975)))

@@ -304,3 +304,14 @@ def test_where_the_noise_is_0_in_floats_people_are_counted() -> None:
 def test_campaigns_do_not_collect_what_two_servers_do() -> None:
     with pytest.raises(InputError, match="release must be distributed-levels or"):
         campaign_plan(CAMPAIGN, 2000, release=TwoServers())
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_all_rounds_together_cost_no_more_than_epsilon(epsilon: float) -> None:
+    """Those for wide areas too, which single cells pay for."""
+    cells = np.random.default_rng(1).integers(0, 1024, 30_000)
+    users = cells_by_user(range(30_000), cells, (32, 32))
+    cohort = Recording()
+    DistributedLevels(cohort, asked="every round").release(users, epsilon, np.random.default_rng(2))
+    assert len(cohort.calls) > 1
+    assert sum(call.loss for call in cohort.calls) <= epsilon + 1e-9

@@ -229,3 +229,20 @@ def test_published_lengths() -> None:
 def test_tables_too_long_for_the_hash_are_refused() -> None:
     with pytest.raises(InputError, match="must be below 2147483647, got 4000000000"):
         CountMin(width=200_000_000).collect(LEVELS, crowd(3, 14), 1.0, np.random.default_rng(15))
+
+
+def test_with_few_places_a_row_estimates_products_without_bias() -> None:
+    """Three places, where a third of all others is seen too: of 20,000 rows, 5 standard errors."""
+    rows, width, levels = 20_000, 3, Levels((4, 4))
+    hashes = RowHashes.draw(width, rows, np.random.default_rng(2))
+    cells = np.random.default_rng(1).choice(16, 60, p=np.arange(16) / 120)
+    at = levels.index(cells, 2)
+    keys = levels.start(2) + at
+    table = np.array([np.bincount(hashes.places(r, keys), minlength=width) for r in range(rows)])
+    tables = [np.zeros(table.shape), table.astype(float)]
+    found = SketchCounts(levels, (60, 60), 1.0, tables, 1, hashes, "median")
+    weights = np.linspace(0, 1, 16)
+    products = [found._product(2, weights, row) for row in range(rows)]
+    exact = weights @ np.bincount(at, minlength=16)
+    allowed = 5 * np.std(products) / sqrt(rows)
+    assert abs(np.mean(products) - exact) < allowed < exact / 10

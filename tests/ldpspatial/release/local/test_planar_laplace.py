@@ -231,3 +231,10 @@ def test_bad_input() -> None:
             PlanarLaplace().release(users, epsilon, rng)
         with pytest.raises(InputError, match="epsilon must"):
             PlanarLaplace().run([[1, 1]], Grid.plane(0, 0, 4, 2), epsilon, rng)
+
+
+def test_the_epsilon_of_a_metre_is_that_of_the_shorter_side_of_a_cell() -> None:
+    grid = Grid.from_bounds(60.0, 10.0, 0.1, 8)  # cells are twice as high as wide
+    people = np.column_stack([np.full(50, 60.05), np.full(50, 10.05)])
+    run = PlanarLaplace().run(people, grid, 1.0, np.random.default_rng(1))
+    assert run.facts["epsilon_per_metre"] == pytest.approx(1 / min(grid.cell_size))

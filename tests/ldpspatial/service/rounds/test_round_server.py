@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -376,6 +377,13 @@ def test_an_identity_asks_for_a_seat_in_one_round_of_a_campaign(
     asyncio.run(run())
 
 
+class Reversing:
+    """Shuffles in a way that can be told from none."""
+
+    def shuffle(self, people: list[bytes]) -> None:
+        people.reverse()
+
+
 @pytest.mark.parametrize("copied", [False, True])
 def test_the_order_in_which_people_asked_for_seats_is_not_kept(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, copied: bool
@@ -401,11 +409,15 @@ def test_the_order_in_which_people_asked_for_seats_is_not_kept(
         assert [asked.index(number) for number in sorted(asked)] == [
             order.index(number) for number in range(PEOPLE)
         ]
+        certificates = [certificate for _, _, certificate in await database.read(sql)]
         if copied:
             await end_rounds(database)
         else:
+            monkeypatch.setattr(secrets, "SystemRandom", Reversing)
             clock.seconds = START + 911
             await rounds.tick()
+            seats = await database.read("SELECT certificate FROM round_seats ORDER BY number")
+            assert [seat for (seat,) in seats] == certificates[::-1]  # as they were shuffled
         assert await database.read(sql) == [(number, 1, b"") for number in sorted(asked)]
         await database.close()
 
