@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from client_sdk import Ledger, LedgerError
+from client_sdk import Ledger, LedgerError, ledger_file
 from tests.support.draws import never
 
 STOP = "keep the file and stop reporting: a new ledger would refill the budget; no report was given"
@@ -219,4 +219,15 @@ def test_rows_that_do_not_match_their_checksum_are_refused(
 ) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(statement)
+    refuses(used, path, "stop reporting")
+
+
+@pytest.mark.parametrize("field", ["spent", "waiting"])
+def test_a_head_that_does_not_add_up_is_refused_though_its_checksum_is_right(
+    used: Ledger, path: Path, field: str
+) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        head = ledger_file._read_head(connection)
+        other = head._replace(**{field: getattr(head, field) - 1})
+        ledger_file._write_head(connection, other)
     refuses(used, path, "stop reporting")
