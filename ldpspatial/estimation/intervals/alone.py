@@ -46,6 +46,7 @@ from ldpspatial.estimation.intervals.interval import (
 )
 from ldpspatial.estimation.intervals.posterior import posterior, samples_of
 from ldpspatial.estimation.result import Estimate
+from ldpspatial.places.regions import CUT
 
 Array = NDArray[np.float64]
 
@@ -140,7 +141,8 @@ class _Both:
         return self._teller(unit_of(weights)).method
 
     def _teller(self, unit: Array) -> Uncertainty:
-        one = min((unit > 0).sum(), (unit < 1).sum()) == 1  # as among the intervals of cells
+        # Of one cell, or all but one, as among the intervals of cells; files round their edges.
+        one = min((unit > CUT).sum(), (unit < 1 - CUT).sum()) == 1
         if one or self.reports is None:
             return self.field
         if self.sure.width_of(unit) < self.part * self.reports.at(LEVEL).width_of(unit):
