@@ -246,3 +246,16 @@ def test_with_few_places_a_row_estimates_products_without_bias() -> None:
     exact = weights @ np.bincount(at, minlength=16)
     allowed = 5 * np.std(products) / sqrt(rows)
     assert abs(np.mean(products) - exact) < allowed < exact / 10
+
+
+def test_a_person_is_compared_with_the_others_and_not_with_oneself() -> None:
+    """Of few people in many places no two cells meet in most rows: the answer is known."""
+    cells, level = crowd(100, 4), LEVELS.depth
+    found = CountMin(Silent(), 5_000, 8, per_level=True).collect(
+        LEVELS, cells, 4.0, np.random.default_rng(5)
+    )
+    counts = np.bincount(LEVELS.index(cells, level), minlength=LEVELS.cells(level))
+    areas = LEVELS.areas(level).ravel()
+    expected = (counts**2 / areas).sum() / 100**2
+    expected -= 2 * (np.maximum(counts - 1, 0) * counts / areas).sum() / 100**2
+    assert found.squared_error(level)[0] == pytest.approx(expected, rel=0.01)
