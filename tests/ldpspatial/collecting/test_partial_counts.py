@@ -160,3 +160,8 @@ def test_what_is_no_file_of_counts_is_refused(tmp_path: Path, content: bytes) ->
     (tmp_path / "c.json").write_bytes(content)
     with pytest.raises(InputError, match="must be counts that ldpspatial count wrote"):
         read_counts(tmp_path / "c.json", COLLECTION)
+
+
+def test_counts_beyond_32_bits_are_added() -> None:
+    part = ReportCounts(np.full((2, 2), 1 << 31), {}, 0, True)
+    assert add_counts([part, part]).counts.tolist() == [[1 << 32] * 2] * 2

@@ -144,3 +144,16 @@ def test_a_file_given_twice_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, 1, 5, 1)
     with pytest.raises(InputError, match="given twice"):
         count_windows([path, path], WEEK)
+
+
+def test_counts_of_a_window_that_was_not_asked_for_are_left_aside(tmp_path: Path) -> None:
+    part = tmp_path / "part.json"
+    first, second = (written(tmp_path, k, 50, k) for k in (1, 2))
+    write_counts(part, WEEK.collection(1), count_reports(first, WEEK.collection(1)))
+    found = count_windows([part, second], WEEK, windows=range(2, 3))
+    assert {k: each.n for k, each in found.windows.items()} == {2: 50}
+
+
+def test_a_window_beyond_the_last_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="windows must lie within 1 to 7, got 7 to 8"):
+        count_windows([written(tmp_path, 7, 5, 1)], WEEK, windows=range(7, 9))

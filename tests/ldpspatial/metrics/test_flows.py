@@ -108,3 +108,8 @@ def test_the_dearest_come_first_and_as_many_as_needed() -> None:
     ]
     none = single_flows(transport([[1, 2]], [[1, 2]]))
     assert len(none) == len(none.dearest(5)) == len(bundles(transport([[1]], [[1]]), (1, 1))) == 0
+
+
+def test_flows_to_the_west_are_one_a_little_north_or_south_of_it() -> None:
+    flows = [((4, 19), (4 + i, 0), 0.1) for i in (-1, 1)]
+    assert len(bundles(plan_of(flows), (20, 20))) == 1

@@ -235,3 +235,8 @@ def test_blocks_of_one_cell_are_the_map() -> None:
 def test_the_examples_run() -> None:
     module = importlib.import_module("ldpspatial.metrics.heatmap")
     assert doctest.testmod(module).failed == 0
+
+
+def test_of_a_map_and_itself_the_divergence_is_never_below_zero() -> None:
+    rng = np.random.default_rng(1)
+    assert all(kl_divergence(p, p) >= 0 for p in rng.random((200, 8, 8)))

@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.places.points import Points
-from ldpspatial.places.users import UserCells, cells_by_user, user_cells
+from ldpspatial.places.users import UserCells, cells_by_user, counts_within, user_cells
 
 PLANE = Grid.plane(0, 0, 4.0, 4)
 VISITS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 11)), min_size=1, max_size=40)
@@ -131,3 +131,23 @@ def test_ids_of_a_wrong_shape_are_refused_as_ids(ids: Any) -> None:
     """And not as bad points, which the message named before."""
     with pytest.raises(InputError, match=r"user ids must have shape \(2,\), one a position"):
         user_cells((ids, [[0.5, 0.5], [1.5, 0.5]]), PLANE)
+
+
+def test_a_broken_position_is_outside_and_in_no_cell() -> None:
+    points = [[np.nan, 1.0], [1.5, np.inf], [2.5, 2.5]]
+    users = user_cells(points, Grid.plane(0, 0, 4.0, 4), may_be_empty=True)
+    assert (len(users), users.outside) == (1, 2)
+    assert users.visits.indices.tolist() == [10]
+
+
+def test_no_user_has_more_than_the_most() -> None:
+    visits = sparse.csr_array(np.array([[3, 3], [2, 2], [4, 5]]))
+    assert counts_within(visits, 4).tolist() == [1, 1, 2, 2, 1, 1]
+
+
+def test_visits_of_many_stay_in_the_order_of_time() -> None:
+    who, cells = np.arange(1000) % 3, np.random.default_rng(1).integers(0, 64, 1000)
+    trails = cells_by_user(who, cells, (8, 8)).trails
+    assert trails is not None
+    for user in range(3):
+        assert trails.of(user).tolist() == cells[user::3].tolist()

@@ -161,3 +161,10 @@ def test_what_is_no_region_of_the_grid_is_refused() -> None:
     crossing = {"type": "Polygon", "coordinates": [[[0, 0], [3, 3], [3, 0], [0, 3], [0, 0]]]}
     with pytest.raises(InputError, match="geometry must not cross or touch itself"):
         within.parts(Region("bow", np.full((4, 4), 0.5), crossing))
+
+
+@pytest.mark.parametrize("cells", [4, 5])
+def test_every_whole_block_has_parts(cells: int) -> None:
+    people = np.random.default_rng(1).random((2 * cells, 2 * cells))
+    parts = Within(Grid.plane(0, 0, 8, cells), people).block_parts()
+    assert parts.reshape(2, 2, 2, 2).sum(axis=(1, 3)) == pytest.approx(np.ones((2, 2)))

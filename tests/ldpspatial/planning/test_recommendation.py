@@ -12,6 +12,7 @@ from ldpspatial import recommended, releases, wasserstein
 from ldpspatial.datasets import synthetic_maps
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import user_cells
+from ldpspatial.planning.recommendation import recommended_collection
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.distributed import DistributedLevels
 from ldpspatial.release.local import Dam, Disk, DiskAndSets
@@ -80,3 +81,8 @@ def test_its_maps_are_three_tenths_nearer_than_dam_with_plain_em() -> None:
 def test_bad_arguments_are_named(arguments: tuple[int, float, int], field: str) -> None:
     with pytest.raises(InputError, match=field):
         recommended(*arguments)
+
+
+def test_a_collection_takes_as_many_reports_of_a_device_as_it_is_told() -> None:
+    found = recommended_collection("town", 48.0, 11.0, 12_000, epsilon=3.5, max_reports=3)
+    assert found.max_reports == 3

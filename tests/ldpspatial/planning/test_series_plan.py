@@ -127,3 +127,7 @@ def test_bad_series_are_named(change: dict[str, object], message: str) -> None:
     }  # fmt: skip
     with pytest.raises(InputError, match=message):
         planning.plan(**arguments | change)  # type: ignore[arg-type]
+
+
+def test_one_report_a_window_is_enough() -> None:
+    assert Series.of(7, 1, 7, 1000).window_reports == 1

@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.estimation.levels import learned_counts as module
 from ldpspatial.estimation.levels.learned_counts import (
     EM_ROUNDS,
     FEW_OF_SOME,
@@ -232,3 +233,17 @@ def test_maps_are_sound_on_both_sides_of_the_longest_law(counted: float, beyond:
     assert found.sum() == pytest.approx(truth.sum())
     error, other = (((each - truth) ** 2).mean() for each in (found, nearest))
     assert error <= 2 * other
+
+
+def test_noise_of_who_was_counted_counts_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[float] = []
+
+    def balanced(found: NDArray, noise: float, *_: object) -> NDArray:
+        heard.append(noise)
+        return found
+
+    monkeypatch.setattr(module, "balanced", balanced)
+    tree, people = Quadtree((16, 16)), np.full(256, 9.0)
+    level = NoisyLevel(4, tree.numbers(4), people, 1.0, per_person=0.5)
+    module.learned_counts(tree, level, [people], [np.ones(256)], people)
+    assert heard == [256 * 1.0 + 0.5 * 256 * 9.0]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.levels import NoisyLevel, combined
+from ldpspatial.estimation.levels.level_map import _at_first
 from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.places.quadtree import Quadtree
 from tests.support.dense_levels import parts_and_covariance
@@ -252,3 +253,10 @@ def test_leaves_are_told_by_the_law_of_their_counts() -> None:
     plain = np.maximum(noisy, 0) / np.maximum(noisy, 0).sum()
     share = truth / truth.sum()
     assert np.abs(found - share).sum() < 0.7 * np.abs(plain - share).sum()
+
+
+def test_sums_that_were_not_taken_tell_nothing_and_are_not_counted() -> None:
+    sums, two = np.array([8.0, 8.0, 0, 0]), np.arange(4) < 2
+    level = NoisyLevel(1, np.arange(4), sums, 1.0, per_person=1.0, measured=two)
+    assert _at_first(level).tolist() == [9.0, 9.0, np.inf, np.inf]
+    assert level.number == 2

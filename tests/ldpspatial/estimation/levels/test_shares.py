@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from ldpspatial.estimation.levels import shares
 from ldpspatial.estimation.levels.shares import (
     CENTRES,
     WIDTHS,
@@ -98,3 +100,26 @@ def test_it_is_learned_from_all_quarters_alike_however_many_nodes_there_are(node
         found.append(np.sqrt(np.mean((got - people) ** 2)))
     assert max(found) < 1.05 * min(found)
     assert max(found) < 15  # half of the noise
+
+
+def test_a_single_node_of_two_children_by_hand() -> None:
+    """Beyond even are +-30: squares of 1800 a degree of freedom, 200 of them noise."""
+    given = [100.0], [[0.5, 0.5, 0, 0]], [[80.0, 20, 0, 0]], [[200.0, 200, 0, 0]]
+    found = shares.shared(*map(np.array, given))
+    assert found[0] == pytest.approx([50 + 30 * 16 / 18, 50 - 30 * 16 / 18, 0, 0])
+
+
+@pytest.mark.parametrize(("nodes", "learned"), [(3, False), (4, True)])
+def test_a_mixture_is_learned_from_four_nodes_on(
+    nodes: int, learned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def law(people: NDArray, sums: NDArray, variances: NDArray) -> NDArray:
+        asked.append(len(people))
+        return sums
+
+    monkeypatch.setattr(shares, "_learned", law)
+    four = (nodes, 4)
+    shares.shared(np.full(nodes, 9.0), np.full(four, 0.25), np.full(four, 2.0), np.ones(four))
+    assert asked == ([nodes] if learned else [])

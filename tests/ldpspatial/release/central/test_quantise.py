@@ -96,3 +96,9 @@ def test_visits_below_one_are_refused(bad: int) -> None:
     visits = sparse.csr_array((np.array([bad, 5]), np.array([0, 1]), np.array([0, 2])), (1, 15))
     with pytest.raises(InputError, match=f"visits must be at least 1, got {bad}"):
         contributions(UserCells(SHAPE, visits))
+
+
+def test_visits_just_beyond_what_fits_do_not_wrap() -> None:
+    units = contributions(users_of([[2**43, 2**43 - 1] + [0] * 13])).toarray()[0]
+    assert units.sum() == MASS
+    assert (units >= 0).all()

@@ -443,3 +443,15 @@ def test_parts_are_in_proportion_and_all_of_epsilon(
     first, rest = in_two(micro, alpha)
     assert first == int(micro * Fraction(alpha))
     assert rest == micro - first >= 1
+
+
+@pytest.mark.parametrize("release", [UniformGrid(), CentralAdaptiveGrid()])
+def test_the_least_epsilon_is_enough_for_a_grid(release: CentralRelease) -> None:
+    users = cells_by_user([0], [0], (4, 4))
+    assert release.release(users, 1e-6, np.random.default_rng(1)).claim.epsilon == 1e-6
+
+
+def test_a_quarter_of_the_sides_is_rounded_up() -> None:
+    users = cells_by_user(np.arange(20_000), np.zeros(20_000, int), (64, 64))
+    run = CentralAdaptiveGrid(people=20_000).release(users, 1.0, np.random.default_rng(1))
+    assert run.facts["blocks"] == 12**2  # a quarter of 45

@@ -10,7 +10,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.central.shaped_levels import FOR_SHAPE, counted_leaves
+from ldpspatial.release.central.shaped_levels import FOR_SHAPE, counted_leaves, is_better
 from tests.ldpspatial.release.test_total import form, inputs
 
 
@@ -108,3 +108,8 @@ def test_without_epsilon_for_a_shape_the_first_level_is_counted() -> None:
     pyramid = Pyramid(tree, *unit_sums(users))
     levels = counted_leaves(pyramid, whole, 2000.0, FOR_SHAPE - 1, source)
     assert [level.number for level in levels] == [1, 0, 16]
+
+
+def test_whole_people_need_no_shape() -> None:
+    assert is_better(1000.0, 3_999_999, (64, 64))
+    assert not is_better(1000.0, 4_000_000, (64, 64))

@@ -121,3 +121,7 @@ def test_shares_of_anything_but_whole_numbers_or_of_unlike_length_are_refused(sh
     for leader, helper in ((share, [0]), ([0], share)):
         with pytest.raises(InputError, match=r"whole numbers alone|as long as leader"):
             is_valid(leader, helper, 1)
+
+
+def test_half_of_the_prime_is_positive() -> None:
+    assert collect([PRIME // 2, PRIME // 2], [0, 1]) == [PRIME // 2, -(PRIME // 2)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from client_sdk import CollectionError
+from client_sdk import CollectionError, Grid
 from ldpspatial.errors import InputError
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.campaigns import HistogramPlan, SessionSum
@@ -119,3 +119,26 @@ def test_of_thousands_each_has_some_dozens_of_neighbours_if_the_server_is_truste
         assert ("circle" in plan.released().claim.conditions[-1]) == (server == "honest")
     small = a_campaign(most_clients=100, least_honest=50, sensitivity=1, server="honest")
     assert HistogramPlan(small, 100, tolerated=0.2).document(1).degree == 99
+
+
+def test_who_may_collude_is_rounded_up_and_who_may_fail_down() -> None:
+    campaign = a_campaign(most_clients=95, least_honest=50, sensitivity=1, colluding_ppm=50_000)
+    document = HistogramPlan(campaign, 1000, tolerated=0.1).document(1)
+    assert (document.threshold, document.colluding) == (86, 5)  # of 9.5 nine, of 4.75 five
+
+
+def test_as_many_as_may_collude_are_too_few() -> None:
+    with pytest.raises(InputError, match="tolerated must leave more than the 10 clients"):
+        HistogramPlan(a_campaign(colluding_ppm=100_000, sensitivity=1), 100, tolerated=0.9)
+
+
+def test_vectors_may_be_just_as_long_as_the_campaign_says() -> None:
+    short = a_campaign(rounds=20, most_clients=100, least_honest=50, sensitivity=1, most_length=13)
+    cells = crowd(1900, 8, 7).visits.indices.astype(np.int64)
+    plan = HistogramPlan(short, 1900, tolerated=0.2)
+    assert {d.length for d in played(plan, cells, np.random.default_rng(8))} == {4, 13}
+
+
+def test_a_single_cell_has_a_plan() -> None:
+    plan = HistogramPlan(a_campaign(grid=Grid.plane(0, 0, 8, 1), sensitivity=1), 100)
+    assert plan.released().density.tolist() == [[1.0]]

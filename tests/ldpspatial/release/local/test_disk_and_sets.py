@@ -4,14 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ldpspatial import recommended
 from ldpspatial.errors import InputError
 from ldpspatial.estimation import Field
 from ldpspatial.places.users import UserCells, cells_by_user
-from ldpspatial.release.local import Dam, Disk, DiskAndSets, Recommended, SubsetSelection
-from ldpspatial.release.local.disk_and_sets import LEAST, field_kept
+from ldpspatial.release.local import (
+    Dam,
+    Disk,
+    DiskAndSets,
+    Recommended,
+    SubsetSelection,
+    disk_and_sets,
+)
+from ldpspatial.release.local.disk_and_sets import LEAST, MOST, field_kept
 from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
+from ldpspatial.release.local.sets.subset_selection import subset_variances
 
 
 def crowd(n: int, side: int = 15, seed: int = 1) -> UserCells:
@@ -164,3 +173,27 @@ def test_by_name_it_is_that_of_each_runs_own_numbers() -> None:
 def test_bad_numbers_are_refused(field: str, bad: object) -> None:
     with pytest.raises(InputError, match=f"{field} must"):
         replace(DiskAndSets(0.5, 1), **{field: bad})  # type: ignore[arg-type]
+
+
+def test_sets_are_told_their_own_noise_and_that_any_cell_may_be_crowded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+
+    def told(shares: NDArray, variances: float, expected: NDArray) -> NDArray:
+        seen.append((variances, expected))
+        return expected
+
+    monkeypatch.setattr(disk_and_sets, "posterior_shares", told)
+    users = cells_by_user(np.arange(3000), np.zeros(3000, int), (8, 8))
+    found = DiskAndSets(0.5, 2, "scaled").release(users, 5.0, np.random.default_rng(1))
+    ((variances, expected),) = seen
+    assert variances == subset_variances(64, 3000 - int(found.facts["on_disk"]), 5.0)
+    assert expected.min() >= 0.999 * (1 - MOST) / 64
+
+
+def test_the_disk_is_that_of_those_who_report_by_it() -> None:
+    chosen = DiskAndSets.chosen(64, 2.0, 100_000)
+    on_disk = round(chosen.share * 100_000)
+    assert chosen.squared_radius == disk_squared_radius(64, 2.0, on_disk)
+    assert chosen.squared_radius != disk_squared_radius(64, 2.0, 100_000)

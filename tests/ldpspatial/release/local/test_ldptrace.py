@@ -322,3 +322,16 @@ def test_numbers_that_are_none_are_refused_by_name(value: object) -> None:
     for method, name in ((LdpTrace("all").report_part, "longest"), (LdpTrace().longest, "cells")):
         with pytest.raises(InputError, match=f"^{name} must be a whole number from 1 on, got"):
             method(value)  # type: ignore[arg-type]
+
+
+def test_an_epsilon_too_small_for_one_of_many_slots_is_refused() -> None:
+    with pytest.raises(InputError, match="epsilon must be more than"):
+        LdpTrace("all", most_points=100).claim(5e-5)
+    assert LdpTrace("one", most_points=100).claim(5e-5).epsilon == 5e-5
+
+
+def test_without_a_report_of_a_move_there_is_none_in_the_model() -> None:
+    slot = np.zeros(2, np.int64)
+    trails = naive.trails([0, 1, 3], [2])
+    model = collect(trails, MoveDomain(2), 3, slot, 15.0, np.random.default_rng(1))
+    assert not model.moves.any()

@@ -158,3 +158,10 @@ def test_bad_input() -> None:
     for epsilon in (0, -1.0, float("nan"), "1", None, True):
         with pytest.raises(InputError, match="epsilon must"):
             matched.match(epsilon)  # type: ignore[arg-type]
+
+
+def test_the_largest_k_is_found_too() -> None:
+    match = Matched(SemGeoI(), Dam(), 3).match(0.01)
+    assert match.inner == SemGeoI(5)
+    assert SemGeoI().subset_size(3, 1e-6) == 5
+    assert not match.jumped

@@ -288,3 +288,9 @@ def test_two_ways_of_smoothing_are_refused(release: WaveRelease) -> None:
     with pytest.raises(InputError, match="smoothing must be False with rule field"):
         replace(release, smoothing=True, rule="field")
     assert replace(release, smoothing=False, rule="field").rule == "field"
+
+
+def test_the_realised_epsilon_is_that_of_both_reports() -> None:
+    users = cells_by_user(np.arange(20), np.zeros(20, int), (3, 3))
+    found = MdswJoint().release(users, 1.4, np.random.default_rng(1))
+    assert 1.399 < float(found.facts["realised_epsilon"]) <= 1.4

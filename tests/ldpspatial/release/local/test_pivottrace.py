@@ -288,3 +288,15 @@ def test_local_privacy_is_that_of_one_pivot() -> None:
     for column in laws.T:
         mean += column @ distances @ column / column.sum() / 4
     assert PivotTrace(2).local_privacy(2, epsilon) == pytest.approx(mean, rel=1e-12)
+
+
+def test_the_weights_of_all_reports_spend_epsilon_together() -> None:
+    def loss(weights: np.ndarray) -> float:
+        base, top = map(int, weights)
+        return log(top / base)
+
+    around, copies = PivotTrace(5).weights(9, 2.0)
+    spent = 2 * loss(around[0]) + loss(around[1])  # cells by half of what they spend
+    for (pivot, direction, target), pivots in zip(copies, (3, 2), strict=True):
+        spent += 2 * pivots * loss(pivot) + 4 * loss(direction) + 2 * (5 - pivots) * loss(target)
+    assert spent == pytest.approx(2.0, rel=1e-9)

@@ -51,3 +51,10 @@ def test_bad_numbers_are_refused(bad: int) -> None:
 def test_another_aim_is_refused() -> None:
     with pytest.raises(InputError, match="aim must be one of distance, cells, got 'both'"):
         Recommended(aim="both")  # type: ignore[arg-type]
+
+
+def test_the_number_that_is_expected_counts_and_not_that_of_a_run() -> None:
+    for aim in ("distance", "cells"):
+        expected = Recommended(n_users=1000, aim=aim).chosen(64, 2.0, 10**7)
+        assert expected == Recommended(aim=aim).chosen(64, 2.0, 1000)
+        assert expected != Recommended(aim=aim).chosen(64, 2.0, 10**7)

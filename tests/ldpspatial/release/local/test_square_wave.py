@@ -251,3 +251,17 @@ def test_sizes_that_are_none_are_refused(field: str, cells: int, radius: int | N
 def test_no_user_is_refused() -> None:
     with pytest.raises(InputError, match="at least one user, got none"):
         SquareWave().release(row_of(np.array([], int), 3), 1.0, np.random.default_rng(1))
+
+
+def test_every_number_below_the_total_gives_a_report_of_the_domain() -> None:
+    table = square_wave_table(4, 1.0, 1)
+    even, more = table.outputs * table.base_weight, table.band_weight - table.base_weight
+
+    class Given:
+        def integers(self, total: int, size: int) -> np.ndarray:
+            assert (total, size) == (table.total_weight, 6)
+            return np.array([0, even - 1, even, even + more - 1, even + more, total - 1])
+
+    reports = table.draw(np.full(6, 2), Given())  # type: ignore[arg-type]
+    assert table.total_weight == even + 3 * more
+    assert reports.tolist() == [-1, 4, 1, 1, 2, 3]
