@@ -47,8 +47,8 @@ UNLIKE = (
     "its reports speak against what the windows together make of it; it and these are fitted apart"
 )
 JOINED = (
-    "windows with it have people outside the support, and its own reports are too few to tell "
-    "whether it has: it is fitted with them"
+    "it is fitted with windows that have people outside the support, as its own reports are too "
+    "few to tell whether it has"
 )
 SURE = 3.0  # nats that a window's reports add to what others say, or take from it
 LEFT = "the other windows are fitted apart from it, so that it is fitted by itself"
