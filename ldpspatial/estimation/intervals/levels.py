@@ -94,10 +94,9 @@ def level_intervals(
     method = METHODS.get(one_of("open_parts", open_parts, OPEN_PARTS))
     levels = [each for each in USUAL_LEVELS if each < level]
     reaches = [reach_of(found, each) for each in (*levels, level)]
-    lower, upper = _of_cells(found, reaches)
     true_or_false("several_positions", several_positions)
     counted = _counted(found) if several_positions else np.inf
-    lower, upper = (_drawn(ends, level, counted, sign) for ends, sign in ((lower, -1), (upper, 1)))
+    lower, upper = _drawn(*_of_cells(found, reaches), level, counted)
     fixed = fixed_of(found)
     published = published_of(fixed, open_parts == "learned") if method else None
 
@@ -105,9 +104,7 @@ def level_intervals(
         ends = parts_together(fixed, weights, reaches)
         if published is not None:
             ends = parts_apart(fixed, published, weights, reaches, ends)
-        low, high = (
-            _drawn(np.float64(e), level, counted, s) for e, s in zip(ends, (-1, 1), strict=True)
-        )
+        low, high = _drawn(np.float64(ends[0]), np.float64(ends[1]), level, counted)
         return float(low), float(high)
 
     density = found.density
@@ -123,11 +120,14 @@ def _counted(found: LevelMap) -> float:
     return max(found.people, 1.0) / (1 + max(each.per_person for each in measured))
 
 
-def _drawn(ends: Array | np.float64, level: float, people: float, sign: int) -> Array:
-    """Return ends of means of so many people of whom one position each was drawn."""
+def _drawn(
+    lower: Array | np.float64, upper: Array | np.float64, level: float, people: float
+) -> tuple[Array, Array]:
+    """Return ends of a mean over positions, given those of the ones that so many people drew."""
     room = standard_errors(level) ** 2 / people
-    reach = np.sqrt(room * (ends * (1 - ends) + room / 4))
-    return np.asarray((ends + room / 2 + sign * reach) / (1 + room))
+    down, up = (np.sqrt(room * (ends * (1 - ends) + room / 4)) for ends in (lower, upper))
+    low, high = lower + room / 2 - down, upper + room / 2 + up
+    return np.asarray(low / (1 + room)), np.asarray(high / (1 + room))
 
 
 def _of_cells(found: LevelMap, reaches: Sequence[Reach]) -> tuple[Array, Array]:
