@@ -122,6 +122,12 @@ def new(name: str, out: Path, **options: Any) -> None:
         colluding_ppm=ceil(Fraction(str(options["colluding"])) * MICRO),
         server="honest" if options["honest_server"] else "any",
     )  # fmt: skip
+    honest = clients - ceil(Fraction(made.colluding_ppm * clients, MICRO))
+    if made.least_honest > honest:
+        raise InputError(
+            f"--least must be at most {honest} of {clients} clients, as {clients - honest} may "
+            f"collude, got {made.least_honest}: no round could be held"
+        )
     write_document(out, made.to_json())
     show(made.name, {
         "id": made.digest,

@@ -345,7 +345,7 @@ def _polygons(file: Path, grid: Grid, features: Sequence[Feature]) -> list[Regio
         try:
             if feature.geometry is None:
                 raise InputError("geometry must be a Polygon or MultiPolygon, got none")
-            name = _name(feature.key if feature.value in (None, "") else feature.value, number)
+            name = _name(feature.key if _is_blank(feature.value) else feature.value, number)
             regions.append(Region.polygon(name, grid, feature.geometry))
         except InputError as error:
             raise InputError(f"feature {number} of {file.name!r}: {error}") from None
@@ -353,7 +353,11 @@ def _polygons(file: Path, grid: Grid, features: Sequence[Feature]) -> list[Regio
 
 
 def _name(given: object, number: int) -> str:
-    return str(given) if given not in (None, "") else f"region {number}"
+    return f"region {number}" if _is_blank(given) else str(given)
+
+
+def _is_blank(name: object) -> bool:
+    return name is None or (isinstance(name, str) and not name.strip())
 
 
 def _field(cell: Any) -> str:

@@ -95,7 +95,8 @@ def level_intervals(
     levels = [each for each in USUAL_LEVELS if each < level]
     reaches = [reach_of(found, each) for each in (*levels, level)]
     true_or_false("several_positions", several_positions)
-    counted = _counted(found) if several_positions else np.inf
+    # On a map of one cell, nowhere and everywhere, a share is certain whichever position was drawn.
+    counted = _counted(found) if several_positions and found.density.size > 1 else np.inf
     lower, upper = _drawn(*_of_cells(found, reaches), level, counted)
     fixed = fixed_of(found)
     published = published_of(fixed, open_parts == "learned") if method else None
@@ -104,6 +105,8 @@ def level_intervals(
         ends = parts_together(fixed, weights, reaches)
         if published is not None:
             ends = parts_apart(fixed, published, weights, reaches, ends)
+        if weights.min() == weights.max():
+            return ends
         low, high = _drawn(np.float64(ends[0]), np.float64(ends[1]), level, counted)
         return float(low), float(high)
 
@@ -127,7 +130,7 @@ def _drawn(
     room = standard_errors(level) ** 2 / people
     down, up = (np.sqrt(room * (ends * (1 - ends) + room / 4)) for ends in (lower, upper))
     low, high = lower + room / 2 - down, upper + room / 2 + up
-    return np.asarray(low / (1 + room)), np.asarray(high / (1 + room))
+    return np.clip(low / (1 + room), 0.0, 1.0), np.clip(high / (1 + room), 0.0, 1.0)
 
 
 def _of_cells(found: LevelMap, reaches: Sequence[Reach]) -> tuple[Array, Array]:

@@ -232,6 +232,8 @@ def test_numbers_that_are_none_are_refused_and_epsilon_is_told_as_the_document_h
         assert f"Invalid value for '{option}': {value}" in told
     for epsilon in ("0.0000015", "1.0000006"):  # rounded to the nearest they would cost more
         assert "whole number of millionths" in refusal(*start, "--epsilon", epsilon)
+    for more in (("--colluding", "0.999"), ("--least", 91), ("--colluding", "0.5000001")):
+        assert "--least must be at most" in refusal(*start, "--epsilon", 1, *more)
     told = succeed(*start, "--epsilon", "0.000002", "--colluding", "0.1000001").output
     assert "2e-06 of each person" in told
     made = Campaign.from_json((tmp_path / "x.json").read_text())

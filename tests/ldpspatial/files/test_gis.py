@@ -292,6 +292,7 @@ def test_names_are_in_any_letters_and_an_id_stands_in_for_one(tmp_path: Path) ->
     held = [
         ({"NAME": "upper"}, 0),
         ({"name": ""}, "ID2"),
+        ({"name": "  "}, "ID3"),
         ({"Name": "mixed"}, None),
         ({"name": None}, 7),
         ({"other": "x"}, None),
@@ -304,7 +305,7 @@ def test_names_are_in_any_letters_and_an_id_stands_in_for_one(tmp_path: Path) ->
     document = tmp_path / "a.geojson"
     document.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     named = [region.name for region in read_regions(document, GRID)]
-    assert named == ["upper", "ID2", "mixed", "7", "region 5"]
+    assert named == ["upper", "ID2", "ID3", "mixed", "7", "region 6"]
     features[0]["properties"] = {"NAME": "upper", "Name": "both"}
     document.write_text(json.dumps({"type": "FeatureCollection", "features": features[:1]}))
     with pytest.raises(InputError, match="2 are called 'name'"):

@@ -545,3 +545,18 @@ def test_the_mean_over_several_positions_is_held_where_it_is_asked_for(epsilon: 
             seen += [low <= x <= high for x, (low, high) in zip(shares, ends, strict=True)]
     assert sum(held[True]) >= 120 - 27
     assert sum(held[False]) < 80  # what the draw adds is seen
+
+
+def test_what_is_certain_stays_so_with_several_positions_and_ends_are_shares() -> None:
+    for people in (1.0, 7.0, 100.0, 800.0):
+        whole = NoisyLevel(0, np.array([0]), np.array([people]), 0.0)
+        one = level_intervals(combined(Quadtree((1, 1)), [whole]), several_positions=True)
+        assert one.lower == one.upper == 1
+        cells = NoisyLevel(1, np.arange(4), people * np.array([0.9, 0.0, 0.1, 0.0]), 4.0)
+        found = combined(Quadtree((2, 2)), [whole, cells])
+        for level in (0.3, 0.8, 0.95, 0.99):
+            sure = level_intervals(found, level, several_positions=True)
+            assert sure.bounds(np.zeros((2, 2))) == (0, 0)
+            assert sure.bounds(np.ones((2, 2))) == (1, 1)
+            assert sure.lower.min() >= 0
+            assert sure.upper.max() <= 1
