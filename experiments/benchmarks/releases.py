@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
+from typing import get_args
 
 import numpy as np
 
@@ -15,14 +16,14 @@ from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.release.distributed import Cohort, NoiseShare
+from ldpspatial.release.level_sums import Aim
 from tests.support import naive_central
 
 USERS, VISITS = 200, 40
 DRAWS = 100_000
 SCALE = 10**6, 453_083
 EVERYBODY, FINE = 10_000_000, 1024
-MANY = [("local", "distance")]
-MANY += [(model, aim) for model in ("central", "distributed") for aim in ("distance", "cells")]
+MANY = [(each, aim) for each in ("local", "central", "distributed") for aim in get_args(Aim)]
 HEADER = ["what", "ldpspatial", "alternative", "ratio"]
 
 

@@ -43,6 +43,7 @@ SINGLE: Mapping[str, LocalRelease] = {
     "oue, projection": LOCAL["oue"],
     "olh, projection": LOCAL["olh"],
     "subset-selection, projection": SubsetSelection(estimator="projection"),
+    "difference-sets, projection": LOCAL["difference-sets"],
     "mdsw, ems": LOCAL["mdsw"],
     "mdsw-joint, em": LOCAL["mdsw-joint"],
     "hio, consistency": LOCAL["hio"],
@@ -202,7 +203,7 @@ def draw(points: list[Point]) -> Figure:
 def _draw_panel(axes: Axes, points: list[Point], name: str) -> dict[str, Line2D]:
     """Draw one line a release; return them by label."""
     shades = iter(colormaps["tab20"].colors)  # type: ignore[attr-defined]
-    marks = iter("osvP^XD*<>ph8d")
+    marks = iter("osvP^XD*<>ph8dH")
     hollow = dict(zip(GEOS, ("D", "s"), strict=True))
     lines = {}
     for label in (*SINGLE, *GEOS):

@@ -1562,6 +1562,7 @@ FIELDS: dict[str, Bad] = {
     "radius": optional(whole(0)),
     "squared_radius": optional(whole(0)),
     "share": number(0, -0.1, 1.1, inf),
+    "sets": NAME,
     "estimator": NAME[1:],
     "smoothing": FLAG,
     "fine": FLAG,

@@ -12,6 +12,7 @@ from ldpspatial.release.local.geo.sem_geo_i import SemGeoI
 from ldpspatial.release.local.local_release import LocalRelease
 from ldpspatial.release.local.matched import Matched
 from ldpspatial.release.local.recommended import Recommended
+from ldpspatial.release.local.sets.difference_sets import DifferenceSets
 from ldpspatial.release.local.sets.local_hashing import Olh
 from ldpspatial.release.local.sets.subset_selection import SubsetSelection
 from ldpspatial.release.local.sets.unary import Oue
@@ -31,6 +32,7 @@ RELEASES = (
     Oue,
     Olh,
     SubsetSelection,
+    DifferenceSets,
     Mdsw,
     MdswJoint,
     Hio,
@@ -51,6 +53,7 @@ __all__ = [
     "DamNs",
     "DamPoints",
     "DamTrajectory",
+    "DifferenceSets",
     "Disk",
     "DiskAndSets",
     "Hdg",

@@ -13,6 +13,10 @@ cell, and few people are enough for what they do not tell. Where it is large, se
 cell that holds most of the people: all report by the disk. So they do where it is a single cell,
 which tells as much of each cell as sets do.
 
+To draw subsets of a million cells for millions of people would take hours. There the sets are those
+of a cyclic design (:mod:`ldpspatial.release.local.sets.difference_sets`), which tell as much and
+are counted by one transform.
+
 And the field is drawn towards the uniform map by what its people's own sigma is. The field's prior
 is made for places that are crowded somewhere; where reports tell next to nothing it makes crowds of
 noise, and squared errors are least for a flatter map.
@@ -24,7 +28,7 @@ well (docs/recommended.md).
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -45,23 +49,31 @@ from ldpspatial.release.local.local_release import (
     square_side,
 )
 from ldpspatial.release.local.sets.cell_shares import posterior_shares
-from ldpspatial.release.local.sets.subset_selection import SubsetSelection, subset_variances
+from ldpspatial.release.local.sets.difference_sets import DifferenceSets
+from ldpspatial.release.local.sets.subset_selection import (
+    SubsetSelection,
+    subset_size,
+    subset_variances,
+)
 from ldpspatial.release.release import Fact, Released
-from ldpspatial.validate import exact_epsilon, number_in
+from ldpspatial.validate import exact_epsilon, number_in, one_of
+
+Sets = Literal["subset-selection", "difference-sets"]
 
 BY_SIGMA = 12.0  # of it is the share of the people who report by the disk
 LEAST = 1 / 16  # of the people do
 FLAT = 0.09  # sigma of the disk's people at which half of the field is left
+MOST_DEALT = 1 << 31  # cells in the subsets of all people: some ten seconds
 MOST = 0.97  # of the field is left beside sets: where it has nobody, a cell may yet be crowded
 
 
 @dataclass(frozen=True)
 class DiskAndSets(LocalRelease):
-    """Some of the people report by a plain disk, the others by subset selection.
+    """Some of the people report by a plain disk, the others by a set of cells.
 
     What :func:`ldpspatial.recommended` returns for single cells. Each device tosses a coin for
-    which of both it takes, and its one report says which. Subset selection is for comparison: it is
-    no mechanism of ``client_sdk``, so no collection carries it (docs/recommended.md).
+    which of both it takes, and its one report says which. Sets are for comparison: they are
+    no mechanism of ``client_sdk``, so no collection carries them (docs/recommended.md).
 
     Attributes
     ----------
@@ -72,17 +84,21 @@ class DiskAndSets(LocalRelease):
     rule : str
         How the disk's reports become a map, as in :func:`ldpspatial.estimate`; by default the
         posterior mean of a Bayesian field.
+    sets : {"subset-selection", "difference-sets"}
+        What the others report: any set of its size, or one of a cyclic design.
     """
 
     name: ClassVar[str] = "disk-and-sets"
     share: float
     squared_radius: int
     rule: str = FIELD
+    sets: Sets = "subset-selection"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", number_in("share", self.share, "(0, 1]"))
         self._keep_whole("squared_radius", 0)
         check_rule(self.rule)
+        one_of("sets", self.sets, get_args(Sets))
 
     @classmethod
     def chosen(cls, cells: int, epsilon: float, n_users: int, rule: str = FIELD) -> "DiskAndSets":
@@ -96,7 +112,7 @@ class DiskAndSets(LocalRelease):
         Examples
         --------
         >>> DiskAndSets.chosen(64, 3.5, 100_000)
-        DiskAndSets(share=0.0625, squared_radius=112, rule='field')
+        DiskAndSets(share=0.0625, squared_radius=112, rule='field', sets='subset-selection')
         >>> DiskAndSets.chosen(64, 0.5, 1000).share
         1.0
         """
@@ -105,7 +121,9 @@ class DiskAndSets(LocalRelease):
         share = min(max(BY_SIGMA * sigma, LEAST), 1.0) if square > 0 else 1.0
         if share < 1:
             square = disk_squared_radius(cells, epsilon, max(round(share * n_users), 1))
-        return cls(share, square, rule)
+        dealt = (1 - share) * n_users * subset_size(cells**2, float(epsilon))
+        sets: Sets = "subset-selection" if dealt <= MOST_DEALT else "difference-sets"
+        return cls(share, square, rule, sets)
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table of the disk."""
@@ -117,10 +135,15 @@ class DiskAndSets(LocalRelease):
         exact_epsilon(epsilon)
         return claim
 
+    @property
+    def others(self) -> SubsetSelection | DifferenceSets:
+        """The release whose reports those send who do not report by the disk."""
+        return SubsetSelection() if self.sets == SubsetSelection.name else DifferenceSets()
+
     def _local_privacy(self, cells: int, epsilon: float) -> float:
         """Return the mean distance of an observer's guess, in cells, over both kinds of report."""
         disk = Disk(squared_radius=self.squared_radius)._local_privacy(cells, epsilon)
-        sets = SubsetSelection()._local_privacy(cells, epsilon)
+        sets = self.others._local_privacy(cells, epsilon)
         return self.share * disk + (1 - self.share) * sets
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:
@@ -141,9 +164,9 @@ class DiskAndSets(LocalRelease):
             kept = min(kept, MOST) if self.share < 1 else kept
             density = kept * found.density + (1 - kept) * density
         if side > 1 and not on_disk.all():
-            shares = SubsetSelection().frequencies(cells[~on_disk], side**2, epsilon, rng)
+            shares = self.others.frequencies(cells[~on_disk], side**2, epsilon, rng)
             people = len(cells) - int(on_disk.sum())
-            variances = subset_variances(side**2, people, epsilon)
+            variances = self.others.variances(side**2, people, epsilon)
             density = posterior_shares(shares.reshape(users.shape), variances, density)
         return Released(density, claim, facts)
 

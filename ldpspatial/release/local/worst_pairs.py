@@ -41,7 +41,6 @@ from ldpspatial.release.local.matched import Matched
 from ldpspatial.release.local.recommended import Recommended
 from ldpspatial.release.local.sets.local_hashing import Olh
 from ldpspatial.release.local.sets.set_reports import SetRelease, SetReports
-from ldpspatial.release.local.sets.subset_selection import SubsetSelection
 from ldpspatial.release.local.sets.unary import bit_weights, counts_of_holders
 from ldpspatial.release.local.trajectories import ldptrace
 from ldpspatial.release.local.trajectories.dam_trajectory import DamTrajectory
@@ -143,7 +142,7 @@ def _(release: Recommended, cells: int, epsilon: float) -> WorstPair:
 @worst_pair.register
 def _(release: DiskAndSets, cells: int, epsilon: float) -> WorstPair:
     on_disk = _of_table(release.table(cells, epsilon))
-    by_sets = worst_pair(SubsetSelection(), cells, epsilon).log_ratios
+    by_sets = worst_pair(release.others, cells, epsilon).log_ratios
 
     def log_ratios(which: int, runs: int, rng: Rng) -> Array:
         # A report says of which kind it is, whose chance is the same on both inputs.

@@ -43,6 +43,7 @@ PROMISED = {
             "oue",
             "olh",
             "subset-selection",
+            "difference-sets",
         ),
         *("mdsw", "mdsw-joint", "hio", "hdg", "ahead", "sem-geo-i", "planar-laplace"),
         *("ldptrace", "pivottrace", "dam-trajectory", "dam-points"),
@@ -83,7 +84,8 @@ LOCAL: dict[str, LocalRelease] = {
     "dam-trajectory, 4 slots": DamTrajectory(slots=4),
     "ldptrace, all slots": LdpTrace("all"),
 }
-ANY_SIDE = {"k-rr", "oue", "olh", "subset-selection", "mdsw", "mdsw-joint", "sw-ems", "ldptrace"}
+SETS = {"oue", "olh", "subset-selection", "difference-sets"}
+ANY_SIDE = SETS | {"k-rr", "mdsw", "mdsw-joint", "sw-ems", "ldptrace"}
 
 every_release = pytest.mark.parametrize("name", list(releases()))
 every_local_release = pytest.mark.parametrize("release", LOCAL.values(), ids=LOCAL)

@@ -41,6 +41,7 @@ RELEASES: dict[str, LocalRelease] = {
     **{name: each for name, each in releases().items() if isinstance(each, LocalRelease)},
     "recommended, cells": Recommended(aim="cells"),
     "disk-and-sets": DiskAndSets(share=0.5, squared_radius=0),
+    "disk-and-sets, one design": DiskAndSets(0.5, 0, sets="difference-sets"),
     "ldptrace, two points": LdpTrace(most_points=2),
     "ldptrace, all slots": LdpTrace("all"),
     "ldptrace, all slots of two points": LdpTrace("all", most_points=2),

@@ -16,7 +16,7 @@ York and four made towns.
 """
 
 from itertools import product
-from math import exp, inf, log
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ldpspatial.release.local.sets.set_reports import on_simplex
 
 Array = NDArray[np.float64]
-Law = tuple[Array, Array]  # factors of what is expected, and their weights
+Law = tuple[Array, Array]  # factors of what is expected; their weights, in several laws a row each
 
 FACTORS = 40  # means of normals
 LEAST = 0.05  # the smallest factor but 0
@@ -62,49 +62,47 @@ def posterior_shares(shares: Array, variances: tuple[float, float], expected: Ar
     array([0.4, 0.3, 0.2, 0.1])
     """
     most = 1 / float(expected.min())
-    found = np.zeros(shares.size)
-    highest, total = -inf, 0.0  # of the laws so far: the largest evidence, and the sum over it
-    for kind in product(SPREADS, CROWDED, EMPTY):
-        means, evidence = _under(shares, variances, expected, _law(most, *kind))
-        before, highest = highest, max(highest, evidence)
-        kept, weight = exp(before - highest), exp(evidence - highest)
-        total = total * kept + weight
-        found *= kept
-        found += weight * means
-    return on_simplex((found / total).reshape(shares.shape))
+    laws = [_law(most, *kind) for kind in product(SPREADS, CROWDED, EMPTY)]
+    weights = np.array([each for _, each in laws])
+    means, evidence = _under(shares, variances, expected, (laws[0][0], weights))
+    chances = np.exp(evidence - evidence.max())
+    return on_simplex((means @ (chances / chances.sum())).reshape(shares.shape))
 
 
 def _under(
-    shares: Array, variances: tuple[float, float], expected: Array, law: Law
-) -> tuple[Array, float]:
-    """Return (m,) posterior means under a law of factors, and its log-evidence in nats."""
+    shares: Array, variances: tuple[float, float], expected: Array, laws: Law
+) -> tuple[Array, Array]:
+    """Return (m, laws) posterior means under laws of factors, and their log-evidence in nats."""
     told, here = shares.ravel(), expected.ravel()
-    means, evidence = np.empty(told.size), 0.0
+    count = len(laws[1])
+    means, evidence = np.empty((told.size, count)), np.zeros(count)
     for start in range(0, told.size, AT_ONCE):
         at = slice(start, start + AT_ONCE)
-        means[at], more = _means(told[at], variances, here[at], law)
+        means[at], more = _means(told[at], variances, here[at], laws)
         evidence += more
     return means, evidence
 
 
 def _means(
-    told: Array, variances: tuple[float, float], expected: Array, law: Law
-) -> tuple[Array, float]:
+    told: Array, variances: tuple[float, float], expected: Array, laws: Law
+) -> tuple[Array, Array]:
     """Return the posterior means of some cells, and the log-evidence of their shares."""
-    factors, weights = law
+    factors, weights = laws
     noisy = told[:, np.newaxis]
     means = np.minimum(expected[:, np.newaxis] * factors, 1.0)
     step = log(factors[-1] / factors[-2])
     spread = (means * step / 2) ** 2
     near_0, near_1 = variances
     total = near_0 + means * (near_1 - near_0) + spread
-    logs = np.log(weights) - 0.5 * ((noisy - means) ** 2 / total + np.log(total))
+    logs = -0.5 * ((noisy - means) ** 2 / total + np.log(total))
     highest = logs.max(axis=1, keepdims=True)
     chances = np.exp(logs - highest)
-    sums = chances.sum(axis=1, keepdims=True)
+    # Laws differ in their weights alone, and no weight is so small that such a sum is 0.
+    sums = chances @ weights.T
     # Under one normal a share is drawn towards its mean.
     each = means + spread / total * (noisy - means)
-    return (chances / sums * each).sum(axis=1), float((highest + np.log(sums)).sum())
+    evidence = highest.sum() + np.log(sums).sum(axis=0)
+    return (chances * each) @ weights.T / sums, evidence
 
 
 def _law(most: float, spread: float, crowded: float, empty: float) -> Law:

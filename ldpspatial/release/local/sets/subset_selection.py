@@ -77,6 +77,10 @@ class SubsetSelection(SetRelease):
             hits += np.bincount(reports.cells, minlength=size)
         return subset_frequencies(hits, len(values), epsilon)
 
+    def variances(self, size: int, n: int, epsilon: float) -> tuple[float, float]:
+        """Return the :func:`subset_variances` of a share near 0, and of one near 1."""
+        return subset_variances(size, n, epsilon)
+
 
 def subset_size(size: int, epsilon: float) -> int:
     """Return k = max(1, round(m / (e^eps + 1))).

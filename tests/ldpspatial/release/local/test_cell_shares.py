@@ -26,6 +26,12 @@ def town(side: int = 12) -> Array:
     return crowded
 
 
+def one(most: float, *kind: float) -> cell_shares.Law:
+    """Return a single law as a row of laws."""
+    factors, weights = cell_shares._law(most, *kind)
+    return factors, weights[np.newaxis]
+
+
 @pytest.mark.parametrize("most", [1.5, 4.0, 225.0, 1e7])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_laws_of_factors_have_mean_1(most: float, kind: tuple[float, float, float]) -> None:
@@ -42,8 +48,11 @@ def test_each_cell_has_its_posterior_mean() -> None:
     expected = np.array([0.5, 0.3, 0.15, 0.05])
     told = np.array([0.42, 0.01, 0.3, 0.27])
     variance = 0.06**2
-    factors, weights = law = cell_shares._law(20.0, 0.7, 0.05, 0.05)
-    found, evidence = cell_shares._means(told, (variance, variance), expected, law)
+    factors, weights = cell_shares._law(20.0, 0.7, 0.05, 0.05)
+    laws = factors, np.array([weights, np.roll(weights, 1)])
+    (found, _), (evidence, _) = (
+        each.T for each in cell_shares._means(told, (variance, variance), expected, laws)
+    )
     grid, step = np.linspace(-1, 2, 300_001, retstep=True)
     ratio = factors[-1] / factors[-2]
     for g, x, mean in zip(expected, told, found, strict=True):
@@ -64,12 +73,12 @@ def test_laws_are_weighed_by_their_evidence() -> None:
     variances = (1.6e-5, 1.6e-5)
     smooth = np.full_like(truth, 1 / truth.size)
     found = [
-        cell_shares._under(told, variances, smooth, cell_shares._law(144.0, *kind))
+        cell_shares._means(told.ravel(), variances, smooth.ravel(), one(144.0, *kind))
         for kind in KINDS
     ]
-    evidence = np.array([each for _, each in found])
+    evidence = np.array([float(each[0]) for _, each in found])
     weights = np.exp(evidence - evidence.max())
-    expected = np.array([means for means, _ in found]).T @ (weights / weights.sum())
+    expected = np.hstack([means for means, _ in found]) @ (weights / weights.sum())
     result = posterior_shares(told, variances, smooth)
     np.testing.assert_allclose(result, on_simplex(expected.reshape(truth.shape)), rtol=1e-12)
 
@@ -80,13 +89,14 @@ def test_where_nobody_is_crowded_noise_makes_few_crowds() -> None:
     smooth = town()
     smooth[2, 9] = smooth[2, 8]
     smooth /= smooth.sum()
-    wary = cell_shares._law(float(1 / smooth.min()), 0.7, 0.05, 0.05)
+    wary = one(float(1 / smooth.min()), 0.7, 0.05, 0.05)
     errors = []
     for _ in range(40):
         told = smooth + 0.01 * rng.normal(size=smooth.shape)
         found = posterior_shares(told, (1e-4, 1e-4), smooth)
-        one, _ = cell_shares._under(told, (1e-4, 1e-4), smooth, wary)
-        errors.append([((each - smooth.ravel()) ** 2).sum() for each in (found.ravel(), one)])
+        alone, _ = cell_shares._under(told, (1e-4, 1e-4), smooth, wary)
+        both = found.ravel(), alone[:, 0]
+        errors.append([((each - smooth.ravel()) ** 2).sum() for each in both])
     ours, of_one = np.mean(errors, axis=0)
     assert ours < 0.6 * of_one
 

@@ -12,8 +12,10 @@ from ldpspatial.estimation import Field
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.local import (
     Dam,
+    DifferenceSets,
     Disk,
     DiskAndSets,
+    LocalRelease,
     Recommended,
     SubsetSelection,
     disk_and_sets,
@@ -129,7 +131,7 @@ def test_an_observer_guesses_as_well_as_of_both_kinds() -> None:
     assert release.local_privacy(8, 2.0) == pytest.approx(0.25 * disk + 0.75 * sets)
 
 
-def errors(release: Recommended, users: UserCells, epsilon: float, runs: int) -> np.ndarray:
+def errors(release: LocalRelease, users: UserCells, epsilon: float, runs: int) -> np.ndarray:
     """Return the mean L1 and squared error of some runs."""
     off = [
         release.release(users, epsilon, np.random.default_rng(seed)).density - users.density
@@ -166,9 +168,30 @@ def test_by_name_it_is_that_of_each_runs_own_numbers() -> None:
     assert told == recommended(8, 3.0, 10**6, aim="cells")
 
 
+def test_where_subsets_would_take_hours_sets_are_of_one_design() -> None:
+    few, many = (DiskAndSets.chosen(64, 1.0, n) for n in (10**6, 10**7))
+    assert (few.sets, many.sets) == ("subset-selection", "difference-sets")
+    assert DiskAndSets.chosen(512, 1.0, 10**6).sets == "difference-sets"
+    assert DiskAndSets.chosen(15, 0.1, 10**5).sets == "subset-selection"
+    users = crowd(5000)
+    of_subsets = DiskAndSets.chosen(15, 2.0, 5000)
+    of_design = replace(of_subsets, sets="difference-sets")
+    ours, other = (errors(each, users, 2.0, 6)[1] for each in (of_design, of_subsets))
+    assert 0.3 < ours / other < 3.0
+    ours = DiskAndSets(1e-9, 2, sets="difference-sets").local_privacy(8, 2.0)
+    assert ours == pytest.approx(DifferenceSets().local_privacy(8, 2.0))
+
+
 @pytest.mark.parametrize(
     ("field", "bad"),
-    [("share", 0.0), ("share", 1.5), ("share", "half"), ("squared_radius", -1), ("rule", "none")],
+    [
+        ("share", 0.0),
+        ("share", 1.5),
+        ("share", "half"),
+        ("squared_radius", -1),
+        ("rule", "none"),
+        ("sets", "olh"),
+    ],
 )
 def test_bad_numbers_are_refused(field: str, bad: object) -> None:
     with pytest.raises(InputError, match=f"{field} must"):

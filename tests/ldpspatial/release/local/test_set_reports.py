@@ -20,6 +20,7 @@ from ldpspatial.privacy.local_privacy import cell_distances, local_privacy
 from ldpspatial.privacy.whole_draws import two_weights
 from ldpspatial.release.local.disks.randomized_response import KRr
 from ldpspatial.release.local.local_release import LocalRelease
+from ldpspatial.release.local.sets.difference_sets import DifferenceSets
 from ldpspatial.release.local.sets.local_hashing import Olh
 from ldpspatial.release.local.sets.set_reports import (
     MOST_ENTRIES,
@@ -42,7 +43,9 @@ LAWS: dict[str, Callable[[int, Fraction], naive.Law]] = {
     "olh 3": lambda size, e: naive.olh_law(size, 3, e),
 }
 BOTH = [
-    kind(estimator=how) for kind in (KRr, Oue, Olh, SubsetSelection) for how in ("em", "projection")
+    kind(estimator=how)
+    for kind in (KRr, Oue, Olh, SubsetSelection, DifferenceSets)
+    for how in ("em", "projection")
 ]
 every_law = pytest.mark.parametrize("name", list(LAWS))
 # With 3 hash values, 9 cells have 19,683 functions: 4 cells will do.
