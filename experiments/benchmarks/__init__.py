@@ -39,6 +39,7 @@ BLOCKS = (
     ("central", releases.central),
     ("distributed", releases.distributed),
     ("many people", releases.many_people),
+    ("sets", releases.sets),
     ("comparison", comparison.comparison),
 )
 DISTANCES = (

@@ -17,6 +17,7 @@ from ldpspatial.release.central.quantise import unit_sums
 from ldpspatial.release.central.reconstruct import MeasuredLevel, reconstruct
 from ldpspatial.release.distributed import Cohort, NoiseShare
 from ldpspatial.release.level_sums import Aim
+from ldpspatial.release.local import DifferenceSets, SubsetSelection
 from tests.support import naive_central
 
 USERS, VISITS = 200, 40
@@ -97,6 +98,22 @@ def many_people() -> Table:
         )
         rows.append([model, aim, f"{found['seconds']:.0f} s", f"{found['peak_mb']:,.0f} MB"])
     return ["model", "aim", "CPU time", "peak memory"], rows
+
+
+def sets() -> Table:
+    """Count the reports of ten million people that are sets of a million cells."""
+    rng, size = np.random.default_rng(1), FINE**2
+    few, every = (rng.integers(size, size=n) for n in (1_000, EVERYBODY))
+    own = seconds(lambda: DifferenceSets().frequencies(every, size, 1.0, rng), repeats=3)
+    subsets = seconds(lambda: SubsetSelection().frequencies(few, size, 1.0, rng), repeats=3)
+    hours = subsets / len(few) * len(every)
+    row: list[object] = [
+        f"{EVERYBODY:,} reports that are sets of {size:,} cells, drawn and counted",
+        f"{own:.1f} s (`difference-sets`)",
+        f"{hours / 3600:.1f} h (`subset-selection`, from {len(few):,} reports)",
+        f"{hours / own:.1g}",
+    ]
+    return HEADER, [row]
 
 
 def _noise() -> list[list[object]]:
