@@ -63,7 +63,7 @@ Sets = Literal["subset-selection", "difference-sets"]
 BY_SIGMA = 12.0  # of it is the share of the people who report by the disk
 LEAST = 1 / 16  # of the people do
 FLAT = 0.09  # sigma of the disk's people at which half of the field is left
-MOST_DEALT = 1 << 31  # cells in the subsets of all people: some ten seconds
+MOST_DEALT = 1 << 31  # cells in the subsets of all people: ten seconds to a minute
 MOST = 0.97  # of the field is left beside sets: where it has nobody, a cell may yet be crowded
 
 
