@@ -100,3 +100,13 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     with replacing(tmp_path / "f") as stream:
         stream.write(b"x")
     assert done == ["fsync", "replace"]
+
+
+def test_all_bytes_are_in_the_file_when_the_disk_is_asked_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: sizes.append(os.fstat(file).st_size))
+    with replacing(tmp_path / "f") as stream:
+        stream.write(b"half of a buffer")
+    assert sizes == [16]

@@ -124,3 +124,11 @@ def test_geojson_is_made_row_by_row() -> None:
     pieces = list(feature_collection(CITY.grid, {}, {"density": RESULT.density}))
     assert len(pieces) == 1 + CITY.grid.cells + 1
     assert {piece.count('"Feature"') for piece in pieces[1:-1]} == {CITY.grid.cells}
+
+
+def test_edges_are_at_the_nearest_units() -> None:
+    """Of 20 units in three cells, at 6 2/3 and 13 1/3."""
+    pieces = feature_collection(Grid("plane", 0, 0, 20, 20, 3), {}, {})
+    document = json.loads("".join(pieces), parse_float=Decimal)
+    found = {x * UNIT for ring in rings(document) for x, _ in ring}
+    assert found == {0, 7, 13, 20}

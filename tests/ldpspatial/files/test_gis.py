@@ -18,6 +18,7 @@ import pytest
 
 from client_sdk import Grid
 from ldpspatial import InputError
+from ldpspatial.errors import InputWarning
 from ldpspatial.files.regions import read_area, read_regions, write_regions_geopackage
 from ldpspatial.files.side_information import read_prior, read_support
 from ldpspatial.places.regions import Region, polygon
@@ -529,3 +530,69 @@ def test_a_document_of_districts_is_a_prior(tmp_path: Path) -> None:
     expected = np.zeros((8, 8))
     expected[:2, :2] = 10
     np.testing.assert_allclose(read_prior(file, GRID), expected, atol=1e-6)
+
+
+def write_document(file: Path, feature: dict[str, Any]) -> Path:
+    document = {"type": "FeatureCollection", "features": [{"type": "Feature"} | feature]}
+    file.write_text(json.dumps(document))
+    return file
+
+
+def test_of_two_names_that_differ_by_their_letters_the_exact_one_counts(tmp_path: Path) -> None:
+    geometry = shapely.geometry.mapping(WEST)
+    feature = {"geometry": geometry, "properties": {"NAME": "other", "name": "x"}}
+    file = write_document(tmp_path / "a.geojson", feature)
+    assert read_regions(file, GRID)[0].name == "x"
+    assert read_regions(file, GRID, name_column="NAME")[0].name == "other"
+
+
+def test_a_list_of_corners_is_no_geometry_of_a_document(tmp_path: Path) -> None:
+    """In Python it would be latitude first, in GeoJSON it would not."""
+    corners = [[52.0, 13.0], [52.1, 13.0], [52.1, 13.1]]
+    file = write_document(tmp_path / "a.geojson", {"geometry": corners, "properties": {}})
+    with pytest.raises(InputError, match=r"feature 1 of 'a.geojson': geometry .* got none"):
+        read_regions(file, GRID)
+
+
+def test_a_table_without_geometries_is_no_layer(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.gpkg", layer="one")
+    pyogrio.raw.write(
+        file, None, [np.array([1, 2])], ["code"], layer="codes", driver="GPKG", geometry_type=None
+    )
+    assert len(pyogrio.list_layers(file)) == 2
+    check(read_regions(file, GRID))
+
+
+def test_an_area_may_have_parts_beyond_the_map(tmp_path: Path) -> None:
+    shapes = [WEST, shapely.box(20, 52, 21, 53)]
+    area = read_area(write(tmp_path / "a.gpkg", shapes), GRID)
+    np.testing.assert_allclose(area.weights, polygon(GRID, WEST), atol=1e-9)
+
+
+def test_a_plane_of_a_building_site_is_a_plane(tmp_path: Path) -> None:
+    """Its system is neither of degrees nor a projection."""
+    site = (
+        'ENGCRS["site",EDATUM["a corner stone"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],'
+        'LENGTHUNIT["metre",1]]'
+    )
+    box = shapely.box(5, 10, 20, 30)
+    file = write(tmp_path / "a.gpkg", [box], site)
+    assert pyproj.CRS(pyogrio.read_info(file)["crs"]).is_engineering
+    (found,) = read_regions(file, PLANE)
+    np.testing.assert_array_equal(found.weights, polygon(PLANE, box))
+
+
+@pytest.mark.parametrize("name", ["Köln, süd", "東京"])
+def test_names_in_tables_are_utf8(name: str, tmp_path: Path) -> None:
+    table = tmp_path / "a.csv"
+    lines = f'name,south,west,north,east\n"{name}",52,13,52.1,13.1\n'
+    table.write_text(lines, encoding="utf-8")
+    assert read_regions(table, GRID)[0].name == name
+
+
+def test_degrees_beside_a_plane_that_begins_at_0_are_warned_of(tmp_path: Path) -> None:
+    """Of New York, say, which lie west of it."""
+    box = shapely.geometry.mapping(shapely.box(-74.1, 40.7, -74.0, 40.8))
+    file = write_document(tmp_path / "a.geojson", {"geometry": box, "properties": {}})
+    with pytest.warns(InputWarning, match=r"are they in degrees\? The map is of a plane"):
+        read_regions(file, Grid.plane(0, 0, 40_000, 8))

@@ -254,3 +254,10 @@ def test_binary_files_in_place_of_maps(seed: int, suffix: str, tmp_path: Path) -
     for magic in (b"", b"\x93NUMPY\x01\x00", b"PK\x03\x04"):
         with pytest.raises(InputError):
             read_map(write_file(tmp_path, f"m.{suffix}", magic + content))
+
+
+def test_half_of_a_place_is_none(tmp_path: Path) -> None:
+    """A column y beside no x is one of something else."""
+    table = "row,col,density,y\n0,0,1,9\n0,1,2,9\n"
+    found = read_map(write_file(tmp_path, "m.csv", table), "density")
+    assert (found.values.tolist(), found.place) == ([[1.0, 2.0]], None)

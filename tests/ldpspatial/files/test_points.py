@@ -219,3 +219,20 @@ def test_points_print_how_many_they_are_and_never_where() -> None:
     points = Points(np.array([[41.5, -87.5], [41.6, -87.6]]), np.array([0, 0]), dropped=3)
     assert repr(points) == "Points(2 positions, 1 users, 3 rows dropped)"
     assert str(Points(points.coordinates)) == "Points(2 positions, 0 rows dropped)"
+
+
+def test_a_user_that_is_no_number_counts_as_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"lat": [1.0] * 3, "lon": [2.0] * 3, "who": [4.0, np.nan, 4.0]}), path)
+    with pytest.raises(InputError, match=r"'who' must be filled .* 1 of 3 .*row 2"):
+        read_points(path, user="who")
+    points = read_points(path, user="who", on_missing="drop")
+    assert points.users is not None
+    assert (points.users.tolist(), points.dropped) == ([0, 0], 1)
+
+
+@pytest.mark.parametrize("empty", ["n/a", "N/A", "#N/A", " null "])
+def test_missing_cells_of_text_in_parquet_are_missing(tmp_path: Path, empty: str) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"lat": ["1", "3"], "lon": ["2", empty]}), path)
+    assert read_points(path, on_missing="drop").dropped == 1

@@ -153,3 +153,11 @@ def test_an_empty_parquet_table_has_no_rows(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="must hold rows"):
         read_points(path)
+
+
+def test_whole_numbers_beyond_those_of_floats_are_outside_and_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"lat": [1, 2**60 + 8781], "lon": [2.0, 3.0]}), path)
+    with pytest.raises(InputError, match=r"latitude from -90 to 90: 1 of 2 .*row 2") as caught:
+        read_points(path)
+    assert str(2**60 + 8781) not in str(caught.value)

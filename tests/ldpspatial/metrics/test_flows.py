@@ -113,3 +113,13 @@ def test_the_dearest_come_first_and_as_many_as_needed() -> None:
 def test_flows_to_the_west_are_one_a_little_north_or_south_of_it() -> None:
     flows = [((4, 19), (4 + i, 0), 0.1) for i in (-1, 1)]
     assert len(bundles(plan_of(flows), (20, 20))) == 1
+
+
+def test_directions_are_those_on_the_ground() -> None:
+    """Up one cell of 1 and along one of 4 is rather east than north-east."""
+    ends = np.array([[0, 1], [1, 1], [1, 0]])
+    starts = np.zeros((3, 2), np.int64)
+    mass = np.full(3, 0.1)
+    plan = Transport(1.0, 1.0, 1.0, starts, ends, mass, 1, "euclidean", (1.0, 4.0), None)
+    found = bundles(plan, (9, 9))
+    assert sorted(map(tuple, found.end.tolist())) == [(0.5, 1.0), (1.0, 0.0)]

@@ -151,3 +151,24 @@ def test_refuses_maps_that_do_not_fit_in_memory(monkeypatch: pytest.MonkeyPatch)
 def test_a_regularisation_that_vanishes_beside_a_cell_is_refused() -> None:
     with pytest.raises(InputError, match="regularisation must be positive and finite divided by"):
         sinkhorn_divergence([[1, 1]], [[1, 1]], 1e-323, cell=1e6)
+
+
+def test_a_map_of_which_the_own_cost_has_not_converged_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However well the two maps' costs have."""
+    p = np.random.default_rng(5).random((4, 4))
+    monkeypatch.setattr(module, "_cross_cost", lambda *_: 1.0)
+    assert sinkhorn_divergence(p, p[::-1], 0.1) > 0
+    monkeypatch.setattr(module, "_ITERATIONS", 2)
+    with pytest.raises(SolverError, match=r"did not converge: .* after 2 iterations"):
+        sinkhorn_divergence(p, p[::-1], 0.1)
+
+
+def test_rounding_below_0_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = np.random.default_rng(6).random((3, 3))
+    own = []
+    real = module._self_cost
+    monkeypatch.setattr(module, "_self_cost", lambda *law: own.append(real(*law)) or own[-1])
+    monkeypatch.setattr(module, "_cross_cost", lambda *_: sum(own) / 2 - 1e-15)
+    assert sinkhorn_divergence(p, p[::-1], 1.0) == 0.0

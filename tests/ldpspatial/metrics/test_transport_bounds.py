@@ -204,3 +204,31 @@ def test_shares_and_totals_of_any_scale(scale: float) -> None:
     assert exact_total(p) == sum(exact)
     for share, mass in zip(shares(p).ravel().tolist(), exact, strict=True):
         assert abs(Fraction(share) / (mass / sum(exact)) - 1) <= Fraction(1, 2**52)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_counts_and_their_own_shares_are_equal(order: int) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        counts = rng.integers(0, 999, (4, 5))
+        for p, q in ((counts, counts / counts.sum()), (counts / counts.sum(), counts)):
+            plan = transport_of_shares(p, q, order)
+            assert (plan.value, plan.proof) == (0.0, None)
+
+
+@pytest.mark.parametrize(("order", "ground"), METRICS)
+def test_what_differs_by_rounding_may_have_to_go_from_corner_to_corner(
+    order: int, ground: str
+) -> None:
+    more, less = math.nextafter(0.75, 1), math.nextafter(0.75, 0)
+    p, q = [[0.75, 0.5], [0.5, less]], [[less, 0.5], [0.5, 0.75]]
+    plan = transport(p, q, order, ground)
+    assert (plan.value, plan.proof, more - less) == (0.0, None, 2.0**-52)
+    carried = (Fraction(0.75) - Fraction(less)) / sum(map(Fraction, (0.75, 0.5, 0.5, less)))
+    way = 2.0 if ground == "cityblock" else 1.4142
+    assert Fraction(plan.upper) ** order >= carried * Fraction(way) ** order
+
+
+def test_costs_of_ways_that_no_mass_can_go_may_be_beyond_the_limit() -> None:
+    cost = SeparableCost(np.array([0, 2**62]), np.array([0, 1, 2**62]))
+    assert transport([[3, 1, 0], [0, 0, 0]], [[1, 3, 0], [0, 0, 0]], 1, cost).value == 0.5

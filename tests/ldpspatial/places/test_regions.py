@@ -351,3 +351,52 @@ def test_regions_without_a_shape_have_no_union() -> None:
     for share in (-0.1, 1.1, float("nan"), "x"):
         with pytest.raises(InputError, match="regions: on_map must be a number in"):
             united(PLANE, [Region("a", np.ones((8, 8)), None, share)])  # type: ignore[arg-type]
+
+
+def test_more_than_a_turn_is_every_cell_once() -> None:
+    corners = [(-60, -200), (-60, 200), (60, 200), (60, -200)]
+    for weights in (rectangle(ACROSS, -60, -200, 60, 200), polygon(ACROSS, corners)):
+        np.testing.assert_allclose(weights, np.ones((4, 4)), atol=1e-9)
+
+
+def test_nearly_a_turn_that_begins_late_covers_what_it_should() -> None:
+    """From 200 on to 190 degrees, 550 that is: all but 190 to 200, which are -170 to -160."""
+    grid = Grid.from_bounds(-10.0, -180.0, 20.0, 4)
+    weights = rectangle(grid, -10, 200, 10, 190)
+    np.testing.assert_allclose(weights, np.tile([1.0, 1.0, 0.0, 0.0], (4, 1)), atol=1e-9)
+
+
+def test_parts_on_both_sides_of_the_antimeridian_hold_their_points() -> None:
+    parts = shapely.MultiPolygon(
+        [shapely.box(179.25, -17.5, 180, -16.5), shapely.box(-180, -17.5, -179.25, -16.5)]
+    )
+    held = holds(ACROSS, parts, [2, 2, 2, 2], [0.4, 1.0, 3.0, 3.6])
+    assert held.tolist() == [False, True, True, False]
+
+
+def test_points_lie_in_rectangles_that_run_on_past_a_turn() -> None:
+    zero = Grid.from_bounds(-1.0, -10.0, 20.0, 4)  # from -10 to 10 degrees
+    region = Region.rectangle("zero", zero, -1, 355, 19, 5)
+    assert holds(zero, region.geometry, [1, 1, 1], [0.5, 2.0, 3.5]).tolist() == [False, True, False]
+
+
+def test_a_union_has_what_lies_in_another_turn() -> None:
+    boxes = [(179.25, 179.5), (-180.5, -180.25)]
+    regions = [
+        Region.polygon("box", ACROSS, [(-18, west), (-18, east), (-16, east), (-16, west)])
+        for west, east in boxes
+    ]
+    found = united(ACROSS, regions).weights
+    np.testing.assert_allclose(found, sum(each.weights for each in regions), atol=1e-9)
+    np.testing.assert_allclose(found[0], [0.5, 0.5, 0, 0], atol=1e-9)
+
+
+def test_a_rectangle_of_no_width_is_not_all_of_a_parallel() -> None:
+    with pytest.raises(InputError, match=r"west must lie before east, got 11\.0 and 11\.0"):
+        rectangle(CITY, 47, 11, 48.5, 11)
+
+
+def test_a_path_across_the_map_has_an_area() -> None:
+    """One of a ten-thousandth of the rectangle around it."""
+    path = [(0, 0), (0, 5e-4), (8, 8), (8, 8 - 5e-4)]
+    assert polygon(PLANE, path).sum() == pytest.approx(shapely.Polygon(path).area, rel=1e-6)

@@ -40,7 +40,8 @@ def test_points_bring_their_users() -> None:
 def test_positions_outside_are_left_out_and_users_without_any_other_too() -> None:
     users = user_cells((["a", "b", "a"], [[0.5, 0.5], [9, 9], [9, 0]]), PLANE)
     assert (len(users), users.outside, users.users_outside) == (1, 2, 1)
-    assert users.sample(1, np.random.default_rng(1)).users_outside == 1
+    sampled = users.sample(1, np.random.default_rng(1))
+    assert (sampled.outside, sampled.users_outside) == (2, 1)
     assert users.density[0, 0] == 1
 
 
@@ -151,3 +152,32 @@ def test_visits_of_many_stay_in_the_order_of_time() -> None:
     assert trails is not None
     for user in range(3):
         assert trails.of(user).tolist() == cells[user::3].tolist()
+
+
+def test_a_sample_keeps_the_trails_of_its_users() -> None:
+    who = np.repeat(np.arange(8), [5, 1, 4, 2, 7, 3, 6, 2])
+    cells = np.random.default_rng(2).integers(0, 12, len(who))
+    users = cells_by_user(who, cells, (3, 4))
+    chosen = users.sample(4, np.random.default_rng(1))
+    assert users.trails is not None
+    assert chosen.trails is not None
+    kept = [chosen.trails.of(user).tolist() for user in range(4)]
+    every = [users.trails.of(user).tolist() for user in range(8)]
+    assert kept == [every[user] for user in sorted(map(every.index, kept))]
+    for trail, visits in zip(kept, chosen.visits.toarray(), strict=True):
+        assert np.bincount(trail, minlength=12).tolist() == visits.tolist()
+
+
+def test_longitudes_of_either_turn_and_far_planes_are_good_positions() -> None:
+    city = Grid.from_center(40.7, -74.0, 1000, 4)
+    for longitude in (-74.0, 286.0):
+        users = user_cells([[40.701, longitude + 1e-3]], city, may_be_empty=True)
+        assert (len(users), users.outside) == (1, 0)
+    far = Grid.plane(5e6, 4e5, 4.0, 4)
+    assert len(user_cells([[5e6 + 1, 4e5 + 1]], far, may_be_empty=True)) == 1
+
+
+def test_whole_degrees_beyond_the_earth_are_outside_too() -> None:
+    square = Grid.from_bounds(52.0, 13.0, 1.0, 4)
+    users = user_cells([[52, 13], [91, 13], [52, 400]], square, may_be_empty=True)
+    assert (len(users), users.outside) == (1, 2)

@@ -168,3 +168,8 @@ def test_every_whole_block_has_parts(cells: int) -> None:
     people = np.random.default_rng(1).random((2 * cells, 2 * cells))
     parts = Within(Grid.plane(0, 0, 8, cells), people).block_parts()
     assert parts.reshape(2, 2, 2, 2).sum(axis=(1, 3)) == pytest.approx(np.ones((2, 2)))
+
+
+def test_cells_are_divided_no_finer_than_their_shorter_sides_can_be() -> None:
+    narrow = Grid("geographic", 0, 0, 60, 120, 10)  # units; a cell needs 2
+    assert finer_grid(narrow).cells == 30

@@ -234,3 +234,25 @@ def test_an_entropy_function_that_returns_too_little_is_refused(size: int) -> No
     """With no byte the draw never ended; with one it read the same byte again and again."""
     with pytest.raises(InputError, match=rf"entropy must return as many bytes .*, 24, got {size}"):
         sample(1, 1, 1, lambda _: b"x" * size)
+
+
+@pytest.mark.parametrize("numerator", [2**33 + 1, 10**12 + 1, 2**52 + 1])
+def test_the_last_bits_of_long_uniform_numbers_are_drawn_as_the_twin_does(numerator: int) -> None:
+    """Those of a scale above 2^32, whose digits in base 2 are not all ones."""
+    label = f"{numerator}"
+    drawn = sample(100, numerator, 7, StreamEntropy(label))
+    stream, scale = StreamEntropy(label), Fraction(numerator, 7)
+    assert drawn.tolist() == [naive.discrete_laplace(scale, stream) for _ in range(100)]
+
+
+def test_an_epsilon_that_vanishes_beside_the_sensitivity_has_no_deviation() -> None:
+    """And not one of 0, as if nothing had to be added."""
+    with pytest.raises(InputError, match=r"^epsilon must be large enough for a finite deviation"):
+        noise_deviation(5e-324, 10)
+
+
+@pytest.mark.parametrize("power", range(-308, 0, 7))
+def test_every_tiny_deviation_has_its_epsilon(power: int) -> None:
+    """Next to log(2 / v), v the square of the deviation."""
+    expected = log(2) - 2 * power * log(10)
+    assert epsilon_for(10.0**power, 1) == pytest.approx(expected, rel=0.2 if power > -8 else 1e-9)

@@ -266,3 +266,8 @@ def test_costs_for_another_number_of_cells_are_refused() -> None:
     for shape in ((2, 3), (3, 3), (4, 2)):
         with pytest.raises(InputError, match=r"got \(3, 2\)"):
             check_shape(cost, shape)
+
+
+def test_sides_that_many_cells_cannot_meet_to_a_billionth_are_refused() -> None:
+    with pytest.raises(InputError, match="cell must have sides that are less different"):
+        ground_cost((1000, 1000), 2 * 10**6, 2, "euclidean", (1.0, 0.0123))

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.stats import binom, norm
 
 from ldpspatial.errors import InputError
@@ -17,7 +18,7 @@ from ldpspatial.release.distributed.adaptive.many_locations import ManyLocations
 from ldpspatial.release.distributed.adaptive.prefix_tree import PrefixTree
 from ldpspatial.release.distributed.adaptive.rounds import OneLocation
 from ldpspatial.release.distributed.adaptive.side_data import SideData, proportion_interval
-from ldpspatial.release.distributed.sums.cohort import Cohort
+from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
 from tests.support.cohorts import Recording, log_likelihood_ratio, replays
 
 FloatArray = NDArray[np.float64]
@@ -223,3 +224,66 @@ def test_place_and_status_cannot_be_told_from_zeros_beyond_epsilon() -> None:
             ratios += [log_likelihood_ratio(asked, 0, sums) for sums in drawn]
         bounds.append(lower_bound_epsilon(*ratios))
     assert bounds[0] <= 2.0 < bounds[1]
+
+
+@dataclass(frozen=True)
+class FirstOnly(Cohort):
+    """Sums of which that of the four quadrants alone is seen."""
+
+    def sum(
+        self,
+        contributions: sparse.csr_array,
+        epsilon: float,
+        sensitivity: int,
+        rng: np.random.Generator,
+    ) -> NoisySum:
+        found = super().sum(contributions, epsilon, sensitivity, rng)
+        if len(found.counts) == 8:
+            return found
+        return replace(found, counts=0 * found.counts, revealed=0, survivors=0, deviation=0.0)
+
+
+def test_the_map_is_of_the_last_sum_that_was_seen_and_of_all_its_people() -> None:
+    people, positive, _ = city(3000, 16, 8)
+    histogram = AdaptiveHierarchical(FirstOnly(100), schedule="even", rounds=3)
+    side = SideData(histogram)
+    first, *others = side.rounds_of(people, positive, 2.0, np.random.default_rng(8))
+    assert first.asked == 1000 < first.best
+    assert [step.survivors for step in others] == [0, 0]
+    found = side.run(people, positive, 2.0, np.random.default_rng(8))
+    has, has_not = first.counts[::2], first.counts[1::2]
+    expected = proportion_interval(has, has_not, first.deviation, 0.95, shards=10)
+    for each, values in zip(expected, (found.proportion, found.lower, found.upper), strict=True):
+        np.testing.assert_array_equal(each[first.tree.labels], values)
+    np.testing.assert_array_equal(found.density, first.tree.density(has + has_not))
+
+
+def test_decisions_count_with_the_least_noise_that_is_still_possible() -> None:
+    """Of as many elements as there are widths near the wanted one, by the rule in its docstring."""
+    people, positive, _ = city(6000, 32, 9)
+    cohort = Cohort(200)
+    every = PrefixTree.quadrants((32, 32))
+    for _ in range(3):
+        every = every.split(every.elements)
+    histogram = AdaptiveHierarchical(cohort, schedule="even", rounds=3, start=every)
+    side = SideData(histogram, width=0.3)
+    first, second, _ = side.rounds_of(people, positive, 4.0, np.random.default_rng(9))
+    counts = first.counts * first.best / first.asked
+    least = cohort.deviation(4.0, 1, first.best)
+
+    def narrow(part: float) -> list[bool]:
+        told = part * counts[::2], part * counts[1::2], least, 0.95, cohort.shard_count(first.best)
+        _, lower, upper = proportion_interval(*told)
+        return (upper - lower <= 0.3).tolist()  # type: ignore[no-any-return]
+
+    split, kept = (dict(zip(every.elements, narrow(part), strict=True)) for part in (0.25, 1.0))
+    expected = every.split([node for node in split if split[node] and node[0] < every.depth])
+    assert second.tree == expected.collapse([node for node in kept if not kept[node]])
+
+
+def test_no_node_is_deeper_than_the_histogram_lets_it() -> None:
+    people, positive, _ = city(20_000, 32, 10)
+    for depth in (2, 3):
+        side = SideData(AdaptiveHierarchical(Cohort(), depth=depth), width=0.4)
+        tree = side.run(people, positive, 20.0, np.random.default_rng(10)).tree
+        assert max(node[0] for node in tree.elements) == depth

@@ -1,10 +1,12 @@
-from math import e, sqrt
+from collections.abc import Sequence
+from math import e, pi, sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user
@@ -259,3 +261,41 @@ def test_a_person_is_compared_with_the_others_and_not_with_oneself() -> None:
     expected = (counts**2 / areas).sum() / 100**2
     expected -= 2 * (np.maximum(counts - 1, 0) * counts / areas).sum() / 100**2
     assert found.squared_error(level)[0] == pytest.approx(expected, rel=0.01)
+
+
+def test_the_standard_error_is_that_of_the_medians_of_the_rows() -> None:
+    """Of products that are 1000 quantiles of a normal law in each half of the rows."""
+    depth, spread = 2000, 0.03
+    told = np.repeat(norm.ppf((np.arange(1000) + 0.5) / 1000), 2) * spread
+
+    class Told(SketchCounts):
+        def _product(self, level: int, weights: NDArray[np.float64], row: int) -> float:
+            return float(told[row])
+
+    levels, rng = Levels((2, 2)), np.random.default_rng(1)
+    hashes = RowHashes.draw(50, depth, rng)
+    tables = [np.full((depth, 50), 7.0)] * levels.depth
+    found = Told(levels, (28,) * levels.depth, 1.0, tables, 1, hashes, "median")
+    assert found.squared_error(1)[1] == pytest.approx(
+        2 * sqrt(pi / 2) * spread / sqrt(1000), rel=0.01
+    )
+
+
+def test_no_row_is_compared_with_a_density_that_it_is_part_of() -> None:
+    seen: list[tuple[set[int], list[int]]] = []
+
+    class Watched(SketchCounts):
+        def read(self, level: int, rows: Sequence[int]) -> NDArray[np.float64]:
+            seen.append((set(rows), []))
+            return super().read(level, rows)
+
+        def _product(self, level: int, weights: NDArray[np.float64], row: int) -> float:
+            seen[-1][1].append(row)
+            return super()._product(level, weights, row)
+
+    found = CountMin(width=50).collect(LEVELS, crowd(90, 4), 1.0, np.random.default_rng(5))
+    Watched(**vars(found)).squared_error(2)
+    assert len(seen) == 2
+    for used, held_out in seen:
+        assert used.isdisjoint(held_out)
+        assert used.union(held_out) == set(range(20))

@@ -148,3 +148,13 @@ def test_many_cells_are_done_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_shares, "AT_ONCE", 50)
     parts = posterior_shares(told, (1e-4, 2e-4), truth)
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
+
+
+def test_a_law_is_made_of_empty_usual_and_crowded_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its mean is made 1: log u is normal of mean -s^2 / 2, and of crowds 1 / u."""
+    monkeypatch.setattr(cell_shares, "_of_mean_one", lambda weights, _: weights)
+    factors, weights = cell_shares._law(1e6, 0.5, 0.05, 0.1)
+    usual = stats.norm.pdf(np.log(factors[1:]), -(0.5**2) / 2, 0.5)
+    crowds = (factors[1:] > 1) / factors[1:]
+    expected = 0.85 * usual / usual.sum() + 0.05 * crowds / crowds.sum()
+    np.testing.assert_allclose(weights, [0.1, *expected], rtol=1e-9)

@@ -181,3 +181,37 @@ def test_bad_input() -> None:
         DifferenceSets().frequencies(np.zeros(0, int), 4, 1.0, np.random.default_rng(1))
     with pytest.raises(InputError, match="epsilon must"):
         best_plane(4, 21.0)
+
+
+def test_places_are_different_and_any_are_as_likely() -> None:
+    """Chi-square over 20,000 draws of three of seven places, in order; false alarm 1e-6."""
+    plane, rng = Plane(2, 3), np.random.default_rng(4)
+    drawn = np.array([plane.place(3, rng) for _ in range(20_000)])
+    found = np.bincount(drawn @ [49, 7, 1], minlength=343)
+    assert np.count_nonzero(found) == 7 * 6 * 5
+    assert stats.chisquare(found[found > 0]).pvalue > FALSE_ALARM
+
+
+def test_more_cells_than_the_most_sets_have_places_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As 4096 x 4096 cells do, the largest grid there is."""
+    monkeypatch.setattr(difference_sets, "MOST_SETS", 500)
+    best_plane.cache_clear()
+    plane = best_plane(1000, 5.0)
+    best_plane.cache_clear()
+    assert 1000 <= plane.sets <= 2001
+
+
+def test_everybody_is_in_the_only_cell() -> None:
+    shares = DifferenceSets().frequencies(np.zeros(3, int), 1, 1.0, np.random.default_rng(1))
+    assert shares.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(9, 1.0), (225, 1.3), (225, 2.19), (225, 5.0)])
+def test_of_all_planes_the_best_is_taken(size: int, epsilon: float) -> None:
+    primes = [q for q in range(2, 500) if all(q % each for each in range(2, q))]
+    every = [Plane(q, n) for q in primes for n in range(2, 13)]
+    enough = [each for each in every if size <= each.sets <= difference_sets.MOST_SETS]
+    least = min(each.variances(1, epsilon)[0] for each in enough)
+    assert best_plane(size, epsilon).variances(1, epsilon)[0] == pytest.approx(least, rel=1e-12)

@@ -1,6 +1,7 @@
 """Disk and sets: who reports by which, what becomes of both, and what it brings for cells."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from ldpspatial.release.local import (
     SubsetSelection,
     disk_and_sets,
 )
-from ldpspatial.release.local.disk_and_sets import LEAST, MOST, field_kept
+from ldpspatial.release.local.disk_and_sets import LEAST, MOST, Sets, field_kept
 from ldpspatial.release.local.disks.disk_radius import disk_squared_radius
 from ldpspatial.release.local.sets.subset_selection import subset_variances
 
@@ -220,3 +221,45 @@ def test_the_disk_is_that_of_those_who_report_by_it() -> None:
     on_disk = round(chosen.share * 100_000)
     assert chosen.squared_radius == disk_squared_radius(64, 2.0, on_disk)
     assert chosen.squared_radius != disk_squared_radius(64, 2.0, 100_000)
+
+
+def test_the_field_is_kept_as_far_as_the_people_on_the_disk_tell_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The others' reports are none of its own."""
+    seen = []
+
+    def kept(*law: float) -> float:
+        seen.append(law)
+        return 0.5
+
+    monkeypatch.setattr(disk_and_sets, "field_kept", kept)
+    found = DiskAndSets(0.25, 2, "scaled").release(crowd(2000, 8), 2.0, np.random.default_rng(1))
+    on_disk = found.facts["on_disk"]
+    assert seen == [(64, on_disk, 2.0)]
+    assert on_disk < 1000
+
+
+@pytest.mark.parametrize("sets", ["subset-selection", "difference-sets"])
+def test_everybody_reports_once(sets: Sets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who reported by the disk and by a set as well would spend epsilon twice."""
+    reported: list[list[int]] = []
+    kind = type(DiskAndSets(0.5, 2, sets=sets).others)
+    play, frequencies = disk_and_sets.play, kind.frequencies
+
+    def played(table: Any, rows: NDArray, columns: NDArray, rng: Any) -> Any:
+        reported.append((rows * 8 + columns).tolist())
+        return play(table, rows, columns, rng)
+
+    def counted(release: Any, values: NDArray, *law: Any) -> Any:
+        reported.append(values.tolist())
+        return frequencies(release, values, *law)
+
+    monkeypatch.setattr(disk_and_sets, "play", played)
+    monkeypatch.setattr(kind, "frequencies", counted)
+    cells = np.arange(2000) ** 2 % 64
+    users = cells_by_user(np.arange(2000), cells, (8, 8))
+    found = DiskAndSets(0.5, 2, "scaled", sets).release(users, 2.0, np.random.default_rng(1))
+    on_disk, others = reported
+    assert len(on_disk) == found.facts["on_disk"]
+    assert sorted(on_disk + others) == sorted(cells.tolist())

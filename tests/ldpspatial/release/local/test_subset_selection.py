@@ -170,3 +170,15 @@ def test_reports_that_are_sets_have_intervals_by_scores_alone(method: str) -> No
     for scores in ("auto", "scores"):
         share = region_share(found, np.eye(3), method=scores)
         assert 0 < share.lower < 1 / 3 < share.upper < 1
+
+
+@pytest.mark.parametrize("users", [1, 4, 5])
+def test_everybody_is_counted_however_many_are_held_at_a_time(
+    users: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of so many subsets has its size, so that shares sum to 1."""
+    for entries in (1, 8, 1000):
+        monkeypatch.setattr(subset_selection, "CHUNK_ENTRIES", entries)
+        values = np.arange(users) % 9
+        shares = SubsetSelection().frequencies(values, 9, 1.0, np.random.default_rng(1))
+        assert shares.sum() == pytest.approx(1)
