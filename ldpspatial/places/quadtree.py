@@ -138,8 +138,8 @@ class Quadtree:
         places: Ints = row * self.sides(level)[1] + column
         return places
 
-    def spread(self, level: int, numbers: Ints, values: Array) -> Array:
-        """Return a map on which every cell of a node holds the node's value, and others 0.
+    def spread(self, level: int, numbers: Ints, values: Array, missing: float = 0.0) -> Array:
+        """Return a map on which every cell of a node holds the node's value.
 
         Parameters
         ----------
@@ -147,13 +147,15 @@ class Quadtree:
         numbers : (n,) int64 array
             Different nodes of that level.
         values : (n,) float array
+        missing : float
+            For the cells of all other nodes.
 
         Examples
         --------
         >>> Quadtree((2, 3)).spread(1, np.array([1]), np.array([7.0])).tolist()
         [[0.0, 0.0, 7.0], [0.0, 0.0, 7.0]]
         """
-        grid = np.zeros(self.sides(level))
+        grid = np.full(self.sides(level), missing)
         grid.ravel()[self.positions(level, numbers)] = values
         heights, widths = (self._lengths(level, side) for side in self.shape)
         cells: Array = np.repeat(np.repeat(grid, heights, axis=0), widths, axis=1)
