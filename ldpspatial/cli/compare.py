@@ -33,7 +33,7 @@ from ldpspatial.comparison.scores import DEFAULT_METRICS, METRICS
 from ldpspatial.errors import InputError
 from ldpspatial.files.points import read_points
 from ldpspatial.privacy.shuffling import amplified_epsilon
-from ldpspatial.release.local import Matched
+from ldpspatial.release.local import DiskAndSets, Matched
 from ldpspatial.release.parameters import described
 from ldpspatial.release.registry import find_releases, releases
 from ldpspatial.release.release import Release
@@ -54,6 +54,10 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
     rows[Matched.name] = (
         "a local release at the local privacy of another one, with its own claim\n"
         "      inner=NAME, to=NAME, cells=N, all three to be given"
+    )
+    rows[DiskAndSets.name] = (
+        "what recommended:aim=cells is on a grid, with numbers of your own: some report by a disk\n"
+        "      share=A, squared_radius=N, both to be given; sets=difference-sets"
     )
     show("Releases, what they promise at epsilon 1, and their parameters with defaults", rows)
     context.exit()
@@ -271,7 +275,7 @@ def _report(table: pa.Table, metric: str) -> None:
                 shown = map(_with_interval, curve.mean, curve.lower, curve.upper)
                 at = dict(zip(curve.x.tolist(), shown, strict=True))
                 rows.append([told(curve), curve.model, *(at.get(x, "") for x in places)])
-            title = f"{METRICS[metric].label}, over {part.setting}{part.name}: {promise}"
+            title = f"{METRICS[metric].label}, over {part.setting}{part.told}: {promise}"
             show_table(title, header, rows)
 
 

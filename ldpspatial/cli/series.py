@@ -64,6 +64,8 @@ class Moment(click.ParamType):  # type: ignore[type-arg,unused-ignore]
                 "must be a date and time in whole seconds with an offset from UTC, as in "
                 f"2027-01-15T08:00+01:00 or 2027-01-15T07:00Z, got {value!r}"
             )
+        if moment.timestamp() < 0:
+            self.fail(f"must not lie before 1970 in UTC, got {value!r}")
         return int(moment.timestamp())
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -48,13 +48,23 @@ class Part:
     table : pyarrow.Table
     setting : {"epsilon", "users", "cells"}
         What varies.
-    name : str
-        What tells it from other parts, for file names; empty if it is the only one.
+    others : dict
+        Values of the settings that tell it from other parts; empty if it is the only one.
     """
 
     table: pa.Table
     setting: Against
-    name: str
+    others: Mapping[str, float | int | None]
+
+    @property
+    def name(self) -> str:
+        """What tells it from other parts, for file names."""
+        return "".join(f"-{name}{value}" for name, value in self.others.items())
+
+    @property
+    def told(self) -> str:
+        """The same in words, as in ``, cells 8``."""
+        return "".join(f", {name} {value}" for name, value in self.others.items())
 
 
 def parts(table: pa.Table) -> Iterator[Part]:
@@ -65,9 +75,8 @@ def parts(table: pa.Table) -> Iterator[Part]:
         held = table
         for name, value in zip(others, values, strict=True):
             held = held.filter(pc.equal(held[name], value))
-        ending = "".join(f"-{name}{value}" for name, value in zip(others, values, strict=True))
         if held.num_rows:
-            yield Part(held, setting, ending)
+            yield Part(held, setting, dict(zip(others, values, strict=True)))
 
 
 def write_results(

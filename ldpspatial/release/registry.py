@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ldpspatial.errors import InputError
 from ldpspatial.extensions import extension, extension_names
 from ldpspatial.release import central, distributed, local
-from ldpspatial.release.local import Matched
+from ldpspatial.release.local import DiskAndSets, Matched
 from ldpspatial.release.non_private import NonPrivate
 from ldpspatial.release.parameters import Parameter, Text, label_of, split, with_parameters
 from ldpspatial.release.release import Release
@@ -114,8 +114,11 @@ def with_values(name: str, values: Sequence[tuple[str, object]]) -> tuple[str, R
     """
     if name == Matched.name:
         return _matched(values)
+    if name == DiskAndSets.name:
+        return _disk_and_sets(values)
     ours = _ours()
-    known = [*ours, *extension_names(ENTRY_POINTS, ours), Matched.name]  # of ours it warns
+    known = [*ours, *extension_names(ENTRY_POINTS, ours)]  # of ours it warns
+    known += [Matched.name, DiskAndSets.name]
     before, colon, rest = name.partition(":")
     if colon and before in ours:
         raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
@@ -124,6 +127,22 @@ def with_values(name: str, values: Sequence[tuple[str, object]]) -> tuple[str, R
         raise InputError(f"releases must be of {', '.join(known)}, or module:Name, got {name!r}")
     release = with_parameters(_dataclass(usual), name, values) if values else _dataclass(usual)
     return label_of(release, name, usual, [asked for asked, _ in values]), release
+
+
+def _disk_and_sets(values: Sequence[tuple[str, object]]) -> tuple[str, Release]:
+    """Return a disk with sets, whose share and radius are given, and its label.
+
+    It is none of :func:`releases`: those numbers are of one grid, epsilon and number of users.
+    """
+    name = DiskAndSets.name
+    needed = ("share", "squared_radius")
+    if missing := [field for field in needed if field not in [asked for asked, _ in values]]:
+        raise InputError(
+            f"release {name}: {' and '.join(missing)} must be given, as in "
+            f"{name}:share=0.1,squared_radius=135"
+        )
+    found = with_parameters(DiskAndSets(share=1.0, squared_radius=0), name, values)
+    return label_of(found), found
 
 
 def _matched(values: Sequence[tuple[str, object]]) -> tuple[str, Release]:

@@ -64,6 +64,8 @@ BY_SIGMA = 12.0  # of it is the share of the people who report by the disk
 LEAST = 1 / 16  # of the people do
 FLAT = 0.09  # sigma of the disk's people at which half of the field is left
 MOST_DEALT = 1 << 31  # cells in the subsets of all people: ten seconds to a minute
+LONGEST = 16 * MOST_DEALT  # where other sets tell less
+NEARLY = 1.15  # times the variance is nearly as much
 MOST = 0.97  # of the field is left beside sets: where it has nobody, a cell may yet be crowded
 
 
@@ -121,9 +123,7 @@ class DiskAndSets(LocalRelease):
         share = min(max(BY_SIGMA * sigma, LEAST), 1.0) if square > 0 else 1.0
         if share < 1:
             square = disk_squared_radius(cells, epsilon, max(round(share * n_users), 1))
-        dealt = (1 - share) * n_users * subset_size(cells**2, float(epsilon))
-        sets: Sets = "subset-selection" if dealt <= MOST_DEALT else "difference-sets"
-        return cls(share, square, rule, sets)
+        return cls(share, square, rule, sets_for(cells**2, (1 - share) * n_users, float(epsilon)))
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table of the disk."""
@@ -169,6 +169,18 @@ class DiskAndSets(LocalRelease):
             variances = self.others.variances(side**2, people, epsilon)
             density = posterior_shares(shares.reshape(users.shape), variances, density)
         return Released(density, claim, facts)
+
+
+def sets_for(size: int, n: float, epsilon: float) -> Sets:
+    """Return what n people report who report by sets: subsets, unless these take too long."""
+    dealt = n * subset_size(size, epsilon)
+    if dealt <= MOST_DEALT:
+        return "subset-selection"
+    ours, others = (
+        each.variances(size, 1, epsilon)[0] for each in (DifferenceSets(), SubsetSelection())
+    )
+    nearly = ours <= NEARLY * others
+    return "difference-sets" if nearly or dealt > LONGEST else "subset-selection"
 
 
 def field_kept(size: int, n: int, epsilon: float) -> float:

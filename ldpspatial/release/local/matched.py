@@ -22,6 +22,7 @@ from ldpspatial.release.local.coordinates.square_wave import SquareWave
 from ldpspatial.release.local.geo.planar_laplace import RATES, PlanarLaplace
 from ldpspatial.release.local.geo.sem_geo_i import SemGeoI, least_epsilon
 from ldpspatial.release.local.local_release import LocalRelease, square_side
+from ldpspatial.release.local.recommended import Recommended
 from ldpspatial.release.parameters import label_of
 from ldpspatial.release.release import Fact, Released
 from ldpspatial.validate import (
@@ -74,7 +75,8 @@ class Matched(LocalRelease):
         What runs, say ``SemGeoI()`` or ``PlanarLaplace()``.
     to : LocalRelease
         Whose local privacy is to be matched, say ``Dam()``. Neither may be a release whose local
-        privacy is that of one report of several: equality of those would say nothing of users.
+        privacy is that of one report of several: equality of those would say nothing of users. A
+        recommended release must have been told how many users to expect.
     cells : int
         Side of the maps on which they are matched, and the only ones that it runs on.
 
@@ -101,6 +103,12 @@ class Matched(LocalRelease):
                 raise InputError(
                     f"{field} must be a release whose local privacy is of all that one user sends, "
                     f"got {given.name}, whose is of one report"
+                )
+            if isinstance(given, Recommended) and given.n_users is None:
+                raise InputError(
+                    f"{field} must be a release whose local privacy does not depend on who comes, "
+                    f"got {given.name} without n_users: say how many are expected, as in "
+                    f"{given.name}:n_users=10000"
                 )
         object.__setattr__(self, "cells", whole_number("cells", self.cells, 1))
 

@@ -62,7 +62,7 @@ class Recommended(LocalRelease):
         return claim
 
     def _local_privacy(self, cells: int, epsilon: float) -> float:
-        """Return the mean distance of an observer's guess, in cells."""
+        """Return the mean distance of an observer's guess, in cells; as if for 100,000 users."""
         return self.chosen(cells, epsilon)._local_privacy(cells, epsilon)
 
     def _release(self, users: UserCells, epsilon: float, rng: np.random.Generator) -> Released:

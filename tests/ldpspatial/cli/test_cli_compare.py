@@ -198,6 +198,8 @@ def test_all_releases_are_listed_with_their_claims() -> None:
         assert name in shown
         assert str(release.claim(1.0)) in shown
     assert "keep=20 (or w=), decay=" in shown
+    for name in ("matched", "disk-and-sets"):  # which are made of what is given
+        assert f"\n  {name}" in shown
 
 
 @pytest.mark.parametrize(

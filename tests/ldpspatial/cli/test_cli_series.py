@@ -94,7 +94,7 @@ def test_a_length_has_a_unit(tmp_path: Path, length: str, seconds: int) -> None:
         (("--start", "2027-01-18T00:00"), "with an offset from UTC"),
         (("--start", "tomorrow"), "with an offset from UTC"),
         (("--start", "2027-01-18T00:00:00.5Z"), "in whole seconds"),
-        (("--start", "1960-01-01T00:00Z"), "first_start must be a whole number from 0"),
+        (("--start", "1960-01-01T00:00Z"), "'--start': must not lie before 1970 in UTC"),
         (("--every", "7"), "must be a whole number with s, min, h or d"),
         (("--every", "0s"), "Invalid value for '--every': must be 1 to 1000000000 seconds, got"),
         (("--every", "99999d"), "must be 1 to 1000000000 seconds, got '99999d'"),

@@ -371,6 +371,7 @@ def test_a_part_for_each_value_of_what_else_varies() -> None:
     assert [(part.setting, part.name) for part in found] == [
         ("epsilon", f"-users{users}-cells{cells}") for users in (20, 40) for cells in (4, 8)
     ]
+    assert found[0].told == ", users 20, cells 4"
     assert [part.table.num_rows for part in found] == [4] * 4
     rows = list(curve_rows(found[1], "l1", 1e-3))
     assert [(row["users"], row["cells"], row["epsilon"]) for row in rows] == [

@@ -1,11 +1,13 @@
 """Parameters of releases by name: what can be set, how it is read, how labels tell it."""
 
+from dataclasses import replace
+
 import pytest
 
 from ldpspatial.errors import InputError
 from ldpspatial.release.central import SparseEmd
 from ldpspatial.release.distributed import AdaptiveHierarchical, Cohort
-from ldpspatial.release.local import Dam, Matched, SemGeoI
+from ldpspatial.release.local import Dam, DiskAndSets, Matched, SemGeoI
 from ldpspatial.release.parameters import described, label_of, parameters
 from ldpspatial.release.registry import find_releases, releases
 
@@ -65,6 +67,12 @@ def test_a_release_matched_to_another_is_named() -> None:
         find_releases([Matched(SemGeoI(), Dam(), 8), "matched:inner=sem-geo-i,to=dam,cells=9"])
 
 
+def test_a_disk_with_sets_is_found_by_the_name_that_tables_give_it() -> None:
+    chosen = DiskAndSets.chosen(64, 3.5, 3000)
+    for release in (chosen, replace(chosen, sets="difference-sets", rule="em")):
+        assert find_releases([label_of(release)]) == {label_of(release): release}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -76,9 +84,15 @@ def test_a_release_matched_to_another_is_named() -> None:
         ("matched:inner=dam,to=none such,cells=3", "release matched: releases must be of"),
         ("matched:inner=laplace,to=dam,cells=3", "release matched: inner must be"),
         ("matched:inner=dam,to=dam,cells=3,w=3", "parameters must be of inner, to, cells, got 'w'"),
+        ("matched:inner=dam,to=recommended,cells=3", "without n_users: say how many are expected"),
+        ("disk-and-sets", "disk-and-sets: share and squared_radius must be given, as in disk-and-"),
+        ("disk-and-sets:share=.5", "release disk-and-sets: squared_radius must be given"),
+        ("disk-and-sets:share=2,squared_radius=4", "release disk-and-sets: share must be"),
+        ("disk-and-sets:share=.5,squared_radius=4,share=.6", "share must be given once"),
+        ("disk-and-sets:share=.5,squared_radius=4,sets=olh", "release disk-and-sets: sets must be"),
     ],
 )
-def test_a_release_matched_to_another_is_named_wholly(text: str, message: str) -> None:
+def test_a_release_of_others_or_of_numbers_is_named_wholly(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         find_releases([text])
 

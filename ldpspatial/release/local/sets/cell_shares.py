@@ -41,7 +41,7 @@ def posterior_shares(shares: Array, variances: tuple[float, float], expected: Ar
     Parameters
     ----------
     shares : array of float
-        Unbiased shares of the cells, which sum to 1; any shape.
+        Unbiased shares of the cells; any shape. Their sum is off by noise, or 1.
     variances : pair of float >= 0, the first above 0
         Of a share whose truth is near 0, and of one near 1.
     expected : array of float > 0, shaped like ``shares``

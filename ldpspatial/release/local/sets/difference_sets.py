@@ -28,8 +28,8 @@ from math import exp, isqrt
 from typing import ClassVar
 
 import numpy as np
-import scipy.stats
-from scipy.fft import irfft, rfft
+import scipy
+from scipy.fft import irfft, next_fast_len, rfft
 
 from ldpspatial.compiled import compiled
 from ldpspatial.privacy.whole_draws import TwoWeights, coins, two_weights
@@ -45,8 +45,9 @@ from ldpspatial.release.local.sets.set_reports import (
     checked_values,
 )
 from ldpspatial.release.release import Fact
+from ldpspatial.validate import whole_number
 
-MOST_SETS = 1 << 24  # that there may be: a second of transforms, and half a gigabyte
+MOST_SETS = 1 << 24  # that there may be: some seconds of transforms, and a gigabyte
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,12 @@ class DifferenceSets(SetRelease):
         places = plane.place(size, rng)
         cell_at = np.full(plane.sets, -1)
         cell_at[places] = np.arange(size)
-        starts, cells = _listed(plane.draw(places[given], epsilon, rng), plane.difference, cell_at)
-        kind = np.min_scalar_type(size - 1)
-        weights = self.weights(size, epsilon)
-        return SetReports(starts, cells.astype(kind), size, weights, plane.lift(epsilon))
+        sets = plane.draw(places[given], epsilon, rng)
+        starts = np.zeros(len(given) + 1, np.int64)
+        np.cumsum(_set_sizes(sets, plane.difference, cell_at), out=starts[1:])
+        cells = np.empty(starts[-1], np.min_scalar_type(size - 1))
+        _fill_sets(sets, plane.difference, cell_at, cells)
+        return SetReports(starts, cells, size, self.weights(size, epsilon), plane.lift(epsilon))
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw reports and return unbiased shares of the values; they need not sum to 1."""
@@ -160,9 +163,15 @@ class Plane:
         """Return (v,) array of how many of the sets that came, a number of each, hold a place."""
         mask = np.zeros(self.sets)
         mask[self.difference] = 1
+        # v may be next to a prime, of which transforms are slow; so not of v places, round which
+        # they go by themselves, but of some more than twice as many.
+        length = next_fast_len(2 * self.sets, real=True)
+        waves = rfft(mask, length)
+        waves *= rfft(came, length)
+        both = irfft(waves, length, overwrite_x=True)
+        both[: self.sets] += both[self.sets : 2 * self.sets]
         # Whole numbers: up to 10^8 reports the transforms are off by less than a thousandth.
-        hits = np.rint(irfft(rfft(came) * rfft(mask), self.sets))
-        return np.asarray(hits, np.int64)
+        return np.asarray(np.rint(both[: self.sets]), np.int64)
 
     def own(self, epsilon: float) -> Fraction:
         """Return p, with which a set holds the own place: k sets do, v - k do not."""
@@ -187,6 +196,7 @@ class Plane:
 def best_plane(size: int, epsilon: float) -> Plane:
     """Return the space whose shares vary least, with a place for each of so many cells."""
     check_loss(epsilon)
+    whole_number("size", size, 1)
     most = max(MOST_SETS, 2 * size + 1)
     return min(
         (each for each in _planes(exp(epsilon) + 1, size, most) if size <= each.sets <= most),
@@ -279,14 +289,18 @@ def _fill_powers(taps, q, sets, found):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _listed(drawn, difference, cell_at):  # type: ignore[no-untyped-def]
-    """Return where each set starts, and the cells of all sets, one after another."""
-    starts = np.zeros(drawn.size + 1, np.int64)
+def _set_sizes(drawn, difference, cell_at):  # type: ignore[no-untyped-def]
+    """Return how many cells each of the sets holds."""
+    sizes = np.zeros(drawn.size, np.int64)
     for i in range(drawn.size):
-        starts[i + 1] = starts[i]
         for step in difference:
-            starts[i + 1] += cell_at[(drawn[i] + step) % cell_at.size] >= 0
-    cells = np.empty(starts[-1], np.int64)
+            sizes[i] += cell_at[(drawn[i] + step) % cell_at.size] >= 0
+    return sizes
+
+
+@compiled
+def _fill_sets(drawn, difference, cell_at, cells):  # type: ignore[no-untyped-def]
+    """List the cells of all sets, one set after another."""
     at = 0
     for i in range(drawn.size):
         for step in difference:
@@ -294,4 +308,3 @@ def _listed(drawn, difference, cell_at):  # type: ignore[no-untyped-def]
             if cell >= 0:
                 cells[at] = cell
                 at += 1
-    return starts, cells

@@ -181,6 +181,8 @@ def test_bad_input() -> None:
         DifferenceSets().frequencies(np.zeros(0, int), 4, 1.0, np.random.default_rng(1))
     with pytest.raises(InputError, match="epsilon must"):
         best_plane(4, 21.0)
+    with pytest.raises(InputError, match="size must be a whole number from 1 on"):
+        DifferenceSets().variances(0, 5, 1.0)
 
 
 def test_places_are_different_and_any_are_as_likely() -> None:

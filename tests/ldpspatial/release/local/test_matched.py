@@ -12,6 +12,7 @@ from ldpspatial.release.local import (
     LdpTrace,
     LocalRelease,
     PivotTrace,
+    Recommended,
     Rhombus,
     SquareWave,
 )
@@ -165,3 +166,19 @@ def test_the_largest_k_is_found_too() -> None:
     assert match.inner == SemGeoI(5)
     assert SemGeoI().subset_size(3, 1e-6) == 5
     assert not match.jumped
+
+
+@pytest.mark.parametrize("pair", [(Recommended(), Dam()), (Dam(), Recommended(aim="cells"))])
+def test_a_recommended_release_is_matched_as_the_one_that_runs(
+    pair: tuple[LocalRelease, LocalRelease],
+) -> None:
+    """What it is depends on how many report, and so does its local privacy."""
+    with pytest.raises(InputError, match=r"does not depend on who comes, .*recommended:n_users="):
+        Matched(*pair, 32)
+    told = Matched(Recommended("em", n_users=300), Dam(), 32)
+    points = np.random.default_rng(1).normal(4, 1, (50, 2))
+    found = told.run(points, Grid.plane(0, 0, 8, 32), 2.0, np.random.default_rng(2))
+    match = told.match(2.0)
+    ran = Recommended(n_users=300).chosen(32, match.epsilon)
+    assert found.facts["radius"] == pytest.approx(ran.table(32, match.epsilon).radius)
+    assert ran.local_privacy(32, match.epsilon) == pytest.approx(match.local_privacy, abs=1e-6)
