@@ -1,7 +1,7 @@
 """All releases by name, and a table of what each promises."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import MappingProxyType
 
@@ -112,13 +112,10 @@ def with_values(name: str, values: Sequence[tuple[str, object]]) -> tuple[str, R
 
     Errors are those of :func:`find_releases`.
     """
-    if name == Matched.name:
-        return _matched(values)
-    if name == DiskAndSets.name:
-        return _disk_and_sets(values)
+    if name in MADE:
+        return MADE[name](values)
     ours = _ours()
-    known = [*ours, *extension_names(ENTRY_POINTS, ours)]  # of ours it warns
-    known += [Matched.name, DiskAndSets.name]
+    known = [*ours, *extension_names(ENTRY_POINTS, ours), *MADE]  # of ours it warns
     before, colon, rest = name.partition(":")
     if colon and before in ours:
         raise InputError(f"release {before}: parameters must be name=value, got {rest!r}")
@@ -172,6 +169,13 @@ def _matched(values: Sequence[tuple[str, object]]) -> tuple[str, Release]:
     except InputError as error:
         raise InputError(f"release {Matched.name}: {error}") from None
     return found.label, found
+
+
+# By name, what is made of parameters that have no defaults; none of :func:`releases`.
+MADE: Mapping[str, Callable[[Sequence[tuple[str, object]]], tuple[str, Release]]] = {
+    Matched.name: _matched,
+    DiskAndSets.name: _disk_and_sets,
+}
 
 
 def _dataclass(release: Release) -> Release:

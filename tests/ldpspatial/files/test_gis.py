@@ -18,7 +18,6 @@ import pytest
 
 from client_sdk import Grid
 from ldpspatial import InputError
-from ldpspatial.errors import InputWarning
 from ldpspatial.files.regions import read_area, read_regions, write_regions_geopackage
 from ldpspatial.files.side_information import read_prior, read_support
 from ldpspatial.places.regions import Region, polygon
@@ -288,37 +287,6 @@ def test_regions_without_a_name_are_numbered(tmp_path: Path) -> None:
     assert read_regions(tmp_path / "c.shp", GRID)[0].name == "region 1"  # there are no columns
 
 
-def test_names_are_in_any_letters_and_an_id_stands_in_for_one(tmp_path: Path) -> None:
-    geometry = shapely.geometry.mapping(WEST)
-    held = [
-        ({"NAME": "upper"}, 0),
-        ({"name": ""}, "ID2"),
-        ({"name": "  "}, "ID3"),
-        ({"Name": "mixed"}, None),
-        ({"name": None}, 7),
-        ({"other": "x"}, None),
-    ]
-    features = [
-        {"type": "Feature", "geometry": geometry, "properties": properties}
-        | ({} if key is None else {"id": key})
-        for properties, key in held
-    ]
-    document = tmp_path / "a.geojson"
-    document.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    named = [region.name for region in read_regions(document, GRID)]
-    assert named == ["upper", "ID2", "ID3", "mixed", "7", "region 6"]
-    features[0]["properties"] = {"NAME": "upper", "Name": "both"}
-    document.write_text(json.dumps({"type": "FeatureCollection", "features": features[:1]}))
-    with pytest.raises(InputError, match="2 are called 'name'"):
-        read_regions(document, GRID)
-    table = tmp_path / "a.csv"
-    table.write_text("NAME,South,West,North,East\nx,52,13,52.1,13.1\n")
-    assert read_regions(table, GRID)[0].name == "x"
-    table.write_text("NAME,South,West,North,east,EAST\nx,52,13,52.1,13.1,13.1\n")
-    with pytest.raises(InputError, match="lacks or repeats east"):
-        read_regions(table, GRID)
-
-
 def test_a_property_or_a_column_of_a_table_may_have_the_names(tmp_path: Path) -> None:
     table = tmp_path / "a.csv"
     table.write_text("Namn,south,west,north,east\nx,52,13,52.1,13.1\n")
@@ -532,28 +500,6 @@ def test_a_document_of_districts_is_a_prior(tmp_path: Path) -> None:
     np.testing.assert_allclose(read_prior(file, GRID), expected, atol=1e-6)
 
 
-def write_document(file: Path, feature: dict[str, Any]) -> Path:
-    document = {"type": "FeatureCollection", "features": [{"type": "Feature"} | feature]}
-    file.write_text(json.dumps(document))
-    return file
-
-
-def test_of_two_names_that_differ_by_their_letters_the_exact_one_counts(tmp_path: Path) -> None:
-    geometry = shapely.geometry.mapping(WEST)
-    feature = {"geometry": geometry, "properties": {"NAME": "other", "name": "x"}}
-    file = write_document(tmp_path / "a.geojson", feature)
-    assert read_regions(file, GRID)[0].name == "x"
-    assert read_regions(file, GRID, name_column="NAME")[0].name == "other"
-
-
-def test_a_list_of_corners_is_no_geometry_of_a_document(tmp_path: Path) -> None:
-    """In Python it would be latitude first, in GeoJSON it would not."""
-    corners = [[52.0, 13.0], [52.1, 13.0], [52.1, 13.1]]
-    file = write_document(tmp_path / "a.geojson", {"geometry": corners, "properties": {}})
-    with pytest.raises(InputError, match=r"feature 1 of 'a.geojson': geometry .* got none"):
-        read_regions(file, GRID)
-
-
 def test_a_table_without_geometries_is_no_layer(tmp_path: Path) -> None:
     file = write(tmp_path / "a.gpkg", layer="one")
     pyogrio.raw.write(
@@ -580,19 +526,3 @@ def test_a_plane_of_a_building_site_is_a_plane(tmp_path: Path) -> None:
     assert pyproj.CRS(pyogrio.read_info(file)["crs"]).is_engineering
     (found,) = read_regions(file, PLANE)
     np.testing.assert_array_equal(found.weights, polygon(PLANE, box))
-
-
-@pytest.mark.parametrize("name", ["Köln, süd", "東京"])
-def test_names_in_tables_are_utf8(name: str, tmp_path: Path) -> None:
-    table = tmp_path / "a.csv"
-    lines = f'name,south,west,north,east\n"{name}",52,13,52.1,13.1\n'
-    table.write_text(lines, encoding="utf-8")
-    assert read_regions(table, GRID)[0].name == name
-
-
-def test_degrees_beside_a_plane_that_begins_at_0_are_warned_of(tmp_path: Path) -> None:
-    """Of New York, say, which lie west of it."""
-    box = shapely.geometry.mapping(shapely.box(-74.1, 40.7, -74.0, 40.8))
-    file = write_document(tmp_path / "a.geojson", {"geometry": box, "properties": {}})
-    with pytest.warns(InputWarning, match=r"are they in degrees\? The map is of a plane"):
-        read_regions(file, Grid.plane(0, 0, 40_000, 8))

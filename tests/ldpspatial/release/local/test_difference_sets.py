@@ -12,8 +12,8 @@ from client_sdk.shared import BITS, exp_below
 from ldpspatial.errors import InputError
 from ldpspatial.places.users import cells_by_user
 from ldpspatial.release.local import DifferenceSets, SubsetSelection
-from ldpspatial.release.local.sets import difference_sets
-from ldpspatial.release.local.sets.difference_sets import Plane, best_plane
+from ldpspatial.release.local.sets import planes
+from ldpspatial.release.local.sets.planes import Plane, best_plane
 from ldpspatial.release.local.sets.set_reports import cells_privacy
 
 FALSE_ALARM = 1e-6
@@ -156,7 +156,7 @@ def test_where_a_report_is_a_cell_it_is_k_rr() -> None:
 def test_there_are_never_more_sets_than_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     free = best_plane(1000, 5.0)
     assert free.sets == 22_351
-    monkeypatch.setattr(difference_sets, "MOST_SETS", 5000)
+    monkeypatch.setattr(planes, "MOST_SETS", 5000)
     best_plane.cache_clear()
     cut = best_plane(1000, 5.0)
     best_plane.cache_clear()
@@ -198,7 +198,7 @@ def test_more_cells_than_the_most_sets_have_places_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As 4096 x 4096 cells do, the largest grid there is."""
-    monkeypatch.setattr(difference_sets, "MOST_SETS", 500)
+    monkeypatch.setattr(planes, "MOST_SETS", 500)
     best_plane.cache_clear()
     plane = best_plane(1000, 5.0)
     best_plane.cache_clear()
@@ -214,6 +214,6 @@ def test_everybody_is_in_the_only_cell() -> None:
 def test_of_all_planes_the_best_is_taken(size: int, epsilon: float) -> None:
     primes = [q for q in range(2, 500) if all(q % each for each in range(2, q))]
     every = [Plane(q, n) for q in primes for n in range(2, 13)]
-    enough = [each for each in every if size <= each.sets <= difference_sets.MOST_SETS]
+    enough = [each for each in every if size <= each.sets <= planes.MOST_SETS]
     least = min(each.variances(1, epsilon)[0] for each in enough)
     assert best_plane(size, epsilon).variances(1, epsilon)[0] == pytest.approx(least, rel=1e-12)
