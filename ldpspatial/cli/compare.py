@@ -86,7 +86,7 @@ def _show_releases(context: click.Context, _: click.Parameter, wanted: bool) -> 
 @click.option(
     "--releases", "release_file", type=click.Path(path_type=Path),
     help="JSON file of releases to compare: a list of such texts, or of objects with the fields "
-    "release, label (as you like) and parameters.",
+    "release, label (as you like) and a field for each parameter.",
 )  # fmt: skip
 @click.option(
     "--repeats", type=click.IntRange(1), default=5, show_default=True,

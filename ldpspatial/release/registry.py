@@ -152,7 +152,10 @@ def _matched(values: Sequence[tuple[str, object]]) -> tuple[str, Release]:
     try:
         for asked, value in values:
             if asked not in rules:
-                raise InputError(f"parameters must be of {', '.join(rules)}, got {shown(asked)}")
+                raise InputError(
+                    f"parameters must be of {', '.join(rules)}, got {shown(asked)}; what is inside "
+                    "may have one parameter here, and any number in a file of releases"
+                )
             if asked in given:
                 raise InputError(f"{asked} must be given once, got it twice")
             parameter = Parameter(asked, None, "", (rules[asked],), (), False)

@@ -170,7 +170,7 @@ class Matched(LocalRelease):
         if side != self.cells:
             raise InputError(
                 f"the map must have {self.cells} x {self.cells} cells, on which {self.label} is "
-                f"matched, got {side} x {side}"
+                f"matched, got {side} x {side}: compare it on one grid at a time"
             )
 
     def _of(self, found: Released, epsilon: float) -> Released:

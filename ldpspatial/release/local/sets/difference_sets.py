@@ -70,8 +70,8 @@ class DifferenceSets(SetRelease):
 
     def reports(self, values: Ints, size: int, epsilon: float, rng: Rng) -> SetReports:
         """Draw the sets of users who hold these values in [0, size), and list their cells."""
-        given = checked_values(values, size)
         plane = best_plane(size, epsilon)
+        given = checked_values(values, size)
         places = plane.place(size, rng)
         cell_at = np.full(plane.sets, -1)
         cell_at[places] = np.arange(size)
@@ -84,11 +84,11 @@ class DifferenceSets(SetRelease):
 
     def frequencies(self, values: Ints, size: int, epsilon: float, rng: Rng) -> Array:
         """Draw reports and return unbiased shares of the values; they need not sum to 1."""
-        check_users(len(values))
+        plane = best_plane(size, epsilon)
         given = checked_values(values, size)
+        check_users(len(given))
         if size == 1:
             return np.ones(1)
-        plane = best_plane(size, epsilon)
         places = plane.place(size, rng)
         came = np.bincount(plane.draw(places[given], epsilon, rng), minlength=plane.sets)
         hits = plane.hits(came)[places]
@@ -96,10 +96,9 @@ class DifferenceSets(SetRelease):
 
     def variances(self, size: int, n: int, epsilon: float) -> tuple[float, float]:
         """Return the variances of a share near 0 and of one near 1, as subset selection does."""
+        plane = best_plane(size, epsilon)
         check_users(n)
-        if size == 1:
-            return 0.0, 0.0
-        return best_plane(size, epsilon).variances(n, epsilon)
+        return plane.variances(n, epsilon) if size > 1 else (0.0, 0.0)
 
 
 @compiled

@@ -26,7 +26,7 @@ from ldpspatial.release.local.sets.frequencies import share_variance
 from ldpspatial.release.local.sets.set_reports import Ints, Rng, check_loss
 from ldpspatial.validate import whole_number
 
-MOST_SETS = 1 << 24  # that there may be: some seconds of transforms, and a gigabyte
+MOST_SETS = 1 << 24  # that there may be: ten seconds of transforms, and two gigabytes
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,14 @@ class Plane:
         return share_variance(n, self.other(epsilon), lift), near_1
 
 
-@lru_cache(maxsize=64)
 def best_plane(size: int, epsilon: float) -> Plane:
     """Return the space whose shares vary least, with a place for each of so many cells."""
     check_loss(epsilon)
-    whole_number("size", size, 1)
+    return _best(whole_number("size", size, 1), float(epsilon))
+
+
+@lru_cache(maxsize=64)
+def _best(size: int, epsilon: float) -> Plane:
     most = max(MOST_SETS, 2 * size + 1)
     return min(
         (each for each in _planes(exp(epsilon) + 1, size, most) if size <= each.sets <= most),

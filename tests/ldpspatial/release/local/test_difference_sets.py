@@ -157,9 +157,9 @@ def test_there_are_never_more_sets_than_can_be_counted(monkeypatch: pytest.Monke
     free = best_plane(1000, 5.0)
     assert free.sets == 22_351
     monkeypatch.setattr(planes, "MOST_SETS", 5000)
-    best_plane.cache_clear()
+    planes._best.cache_clear()
     cut = best_plane(1000, 5.0)
-    best_plane.cache_clear()
+    planes._best.cache_clear()
     assert 1000 <= cut.sets <= 5000
     assert cut.variances(10, 5.0)[0] > free.variances(10, 5.0)[0]
 
@@ -183,6 +183,16 @@ def test_bad_input() -> None:
         best_plane(4, 21.0)
     with pytest.raises(InputError, match="size must be a whole number from 1 on"):
         DifferenceSets().variances(0, 5, 1.0)
+    rng = np.random.default_rng(1)
+    for size in (0, "3", None, True):
+        for draw in (DifferenceSets().frequencies, DifferenceSets().reports):
+            with pytest.raises(InputError, match="size must be a whole number from 1 on"):
+                draw(np.zeros(1, int), size, 1.0, rng)  # type: ignore[arg-type]
+    for epsilon in (-3.0, 0.0, 1e9):
+        with pytest.raises(InputError, match="epsilon must"):
+            DifferenceSets().frequencies(np.zeros(1, int), 1, epsilon, rng)
+        with pytest.raises(InputError, match="epsilon must"):
+            DifferenceSets().variances(1, 5, epsilon)
 
 
 def test_places_are_different_and_any_are_as_likely() -> None:
@@ -199,9 +209,9 @@ def test_more_cells_than_the_most_sets_have_places_all_the_same(
 ) -> None:
     """As 4096 x 4096 cells do, the largest grid there is."""
     monkeypatch.setattr(planes, "MOST_SETS", 500)
-    best_plane.cache_clear()
+    planes._best.cache_clear()
     plane = best_plane(1000, 5.0)
-    best_plane.cache_clear()
+    planes._best.cache_clear()
     assert 1000 <= plane.sets <= 2001
 
 
