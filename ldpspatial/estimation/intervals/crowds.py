@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 PARTS = 4  # of a side: sixteenths
 MOST = 0.999  # lumpiness: all people in one place, but which one is not known
 LEAST = 1e-300
+KNOWN = 1e-12  # lumpiness that rounding makes; one person more moves a share by no more than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Crowds:
         if not either > 0:  # nobody or everybody, in each sample
             return 0.0
         lumpiness = float(shares.var()) / either + self.lumpiness
-        if not lumpiness > 0:
+        if not lumpiness > KNOWN:
             return 0.0
         concentration = 1 / min(lumpiness, MOST) - 1
         inside, outside = mean * concentration, (1 - mean) * concentration

@@ -126,7 +126,7 @@ def test_regions_are_asked_of_the_reports_where_cells_stay_with_the_field(
         assert chosen.bounds(weights) == pytest.approx(taken.bounds(weights), abs=1e-12)
         assert chosen.bounds(weights / 2)[1] == pytest.approx(taken.bounds(weights)[1] / 2)
         assert chosen.method_of(weights / 2) == chosen.method_of(weights) == taken.method
-    assert 20 < sum(by) < 180
+    assert 5 < sum(by) < 195  # either way is taken of some
     for cell in range(0, CELLS**2, 7):  # and the complement of a cell
         mask = np.arange(CELLS**2).reshape(CELLS, CELLS) == cell
         assert chosen.region(mask).upper == pytest.approx(chosen.upper[mask][0], abs=1e-12)

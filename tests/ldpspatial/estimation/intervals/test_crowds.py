@@ -85,6 +85,15 @@ def test_where_nothing_is_open_nothing_is_reached() -> None:
     assert 0 <= anywhere.reach(np.full(16, 1e-300), 0.95) <= 1
 
 
+@pytest.mark.parametrize("lumpiness", [1e-20, 1e-17, 1e-15, 2e-12, 1e-9])
+@pytest.mark.parametrize("mean", [1e-6, 0.0625, 0.5, 0.99])
+def test_what_only_rounding_leaves_open_is_known(lumpiness: float, mean: float) -> None:
+    """A quantile of a law that is a point but for rounding was not a number."""
+    off = np.sqrt(lumpiness * mean * (1 - mean)) * np.array([-1, 1])
+    reach = Crowds(np.full((2, 8, 8), 1 / 64)).reach(mean + off, 0.95)
+    assert reach == pytest.approx(0.0, abs=2 * lumpiness + 1e-10)  # SciPy is off by 1e-11
+
+
 def test_it_holds_regions_around_people_of_a_dirichlet_law() -> None:
     """The law of which it makes the quantile: .975 of 20,000 regions, -+ .0011; alarm at four.
 
@@ -104,19 +113,19 @@ def test_it_holds_regions_around_people_of_a_dirichlet_law() -> None:
 
 
 def test_a_district_of_which_few_reports_tell_is_held() -> None:
-    """A town of a quarter of the people, 10 collections of 1,000 reports at eps .5.
+    """A town of a quarter of the people, 20 collections of 1,000 reports at eps .5.
 
-    Were .95 held, fewer than 7 of 10 would be once in 1,000.
+    Were .95 held, fewer than 15 of 20 would be once in 3,000. Without crowds 18 of 40 were held.
     """
     share = float((TOWN * one_town()).sum())
     held, without = 0, 0
-    for seed in range(10):
+    for seed in range(20):
         found = fitted(FEW, 0.5, seed)
         told = region_share(found, TOWN)
         held += told.lower <= share <= told.upper
         without += posterior(found, 0.95, crowded=False).bounds(TOWN)[1] >= share
-    assert held >= 7
-    assert without < 7
+    assert held >= 15
+    assert without < 15
 
 
 def test_where_reports_are_many_hardly_anything_changes() -> None:

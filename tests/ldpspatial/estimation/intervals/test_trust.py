@@ -58,8 +58,7 @@ def test_what_was_taken_for_forged_says_nothing_of_a_map() -> None:
     """Before, reports that a robust estimate had left out took the trust of a right map away."""
     honest = expected(in_cells(streets()), 1e5)
     counts = honest.counts.copy()
-    quiet = np.argwhere(honest.channel.support & (counts < np.quantile(counts, 0.2)))[0]
-    counts[tuple(quiet)] += round(0.08 * counts.sum())
+    counts[9, 0] += round(0.08 * counts.sum())  # where the map has next to nobody
     found = Robust(map_alone=True).fit(honest.channel, counts)
     assert isinstance(found.details, Cleaned)
     assert 0.05 < found.details.taken_out < 0.1
@@ -67,8 +66,8 @@ def test_what_was_taken_for_forged_says_nothing_of_a_map() -> None:
     assert (honest_counts(honest) == honest.counts).all()
     within = Within(GRID, streets())
     known = replace(found, density=honest.density)  # so that the counts alone differ
-    assert learned_trust(known, within) > 0.8
-    assert learned_trust(replace(known, details=None), within) < learned_trust(known, within)
+    assert learned_trust(known, within) > 0.7
+    assert learned_trust(replace(known, details=None), within) < 0.01
 
 
 def test_a_map_of_the_people_in_an_area_is_refused() -> None:
