@@ -5,8 +5,10 @@ alone. No one division of epsilon is good for everything, so a release has an *a
 
 "distance", how far people on the map are from where they are (W2, and the people of regions):
 
-- The first level asked is that whose nodes hold about ``PER_NODE`` / epsilon people in the mean: as
-  fine as a uniform grid may be before noise takes over (Qardaji et al., ICDE 2013, section IV).
+- The first level asked is as fine as epsilon allows. With a server that is trusted its nodes hold
+  about ``PER_NODE`` / epsilon people in the mean: as fine as a uniform grid may be before noise
+  takes over (Qardaji et al., ICDE 2013, section IV). With secure sums they hold the more, the finer
+  the level is: sums of nodes add up to those of wide areas with all that those who fail leave out.
 - It gets four fifths of epsilon, and the finer levels share the rest evenly. Where there are fewer
   than ``FEW`` / epsilon people, it gets all.
 - Nodes are divided whose sum exceeds ``DIVIDED`` standard deviations of the noise of the next
@@ -50,6 +52,11 @@ Aim = Literal["distance", "cells"]
 Asked = Literal["either", "once", "every round"]
 
 PER_NODE = 9.0
+# People over the noise's scale of a level of one node, and how many times more a level takes than
+# the one above it: how fine sums may be.
+Fineness = tuple[float, float]
+TRUSTED: Fineness = (PER_NODE, 4.0)
+SECURE: Fineness = (4.7, 5.1)
 FEW = 700.0
 LEAST = 2  # the first level at least: sixteen nodes
 DIVIDED = 2.0
@@ -58,7 +65,11 @@ WIDE = 10
 
 
 def planned(
-    people_per_noise: float, micro: int, depth: int, aim: Aim = "distance"
+    people_per_noise: float,
+    micro: int,
+    depth: int,
+    aim: Aim = "distance",
+    fineness: Fineness = TRUSTED,
 ) -> tuple[int, list[int]]:
     """Return the first level to ask, and the millionths of it and of those below it.
 
@@ -71,6 +82,8 @@ def planned(
     depth : int >= 1
         Level of single cells.
     aim : {"distance", "cells"}
+    fineness : pair of float
+        ``TRUSTED`` or ``SECURE``.
 
     Examples
     --------
@@ -81,21 +94,24 @@ def planned(
     """
     if aim == "cells":
         return depth, [micro]
-    first = first_level(people_per_noise, depth)
+    first = first_level(people_per_noise, depth, fineness)
     if people_per_noise < FEW:
         return first, [micro]
     return first, budget_parts(micro, depth - first + 1)
 
 
-def first_level(people_per_noise: float, depth: int) -> int:
+def first_level(people_per_noise: float, depth: int, fineness: Fineness = TRUSTED) -> int:
     """Return the first level to ask where the aim is distance.
 
     Examples
     --------
     >>> [first_level(people, 6) for people in (-3.0, 200.0, 15_000.0, 1e9)]
     [2, 2, 5, 6]
+    >>> [first_level(people, 6, SECURE) for people in (270.0, 1_300.0, 7_000.0, 36_000.0, 37_000.0)]
+    [2, 3, 4, 5, 6]
     """
-    wanted = round(log(max(people_per_noise, PER_NODE) / PER_NODE, 4))
+    one, factor = fineness
+    wanted = round(log(max(people_per_noise, one) / one, factor))
     return min(max(wanted, LEAST), depth)
 
 

@@ -48,7 +48,8 @@ GRID = 161  # counts that a law is made of
 FINEST = 16  # sums are rounded to the deviation of their noise over this
 EM_ROUNDS = 60
 WHOLE = 12  # counts of a law of whole people; of more, too few nodes have just as many
-# Where some fail, sums above this are people as they are: many medians would err to one side.
+# Where some fail, sums of more people who were counted are people as they are: many medians would
+# err to one side.
 FEW_OF_SOME = 2
 FAR = 4  # deviations of the noise from the largest count of a law
 NORMAL = 1.0  # excess kurtosis of noise, up to which it is taken for normal
@@ -179,7 +180,10 @@ def posterior(
     cut = len(counts) == longest
     # Sums that differ by little are one sum: as many of them are to be learned from as before.
     rounded = step if stepwise else deviation / FINEST
-    far = sums > counts[-1] - (FAR * deviation if cut else 0.0)
+    if cut and stepwise and per_person:
+        far = sums > (FEW_OF_SOME + 0.5) * step
+    else:
+        far = sums > counts[-1] - (FAR * deviation if cut else 0.0)
     near = np.minimum(sums, counts[-1])
     places, inverse, number = np.unique(
         np.round(near / rounded).astype(np.int64), return_inverse=True, return_counts=True

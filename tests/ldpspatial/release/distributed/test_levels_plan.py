@@ -73,8 +73,8 @@ def test_where_people_are_many_all_rounds_ask_for_cells() -> None:
 
 def test_where_nobody_crowds_a_level_goes_on_to_the_end() -> None:
     rng = np.random.default_rng(4)
-    plan = LevelsPlan(campaign(32, 2.4), 1900, tolerated=0.2)
-    documents = played(plan, rng.integers(0, 1024, 1900), rng)
+    plan = LevelsPlan(campaign(64, 3.0), 1900, tolerated=0.2)
+    documents = played(plan, rng.integers(0, 4096, 1900), rng)
     assert {document.asked for document in documents} == {Asked(levels=(4,))}
 
 
