@@ -16,7 +16,7 @@ from ldpspatial.cli.output import progress, show
 from ldpspatial.collecting.results import real_radius
 from ldpspatial.privacy.audit import Audit
 from ldpspatial.privacy.audit import audit as examine
-from ldpspatial.release.attack import attack
+from ldpspatial.release.attack import Attack, attack
 from ldpspatial.release.local import Recommended
 from ldpspatial.release.local.disks.dam import DiskRelease
 from ldpspatial.release.registry import find_releases, release_names
@@ -138,10 +138,17 @@ def _attack(
         "loss that the claim allows": "any" if isinf(found.allowed) else f"{found.allowed:.6g}",
         "loss that was seen": (f"{found.seen:.3g} at least" if found.seen else "none")
         + f", from {runs:,} runs on each input",
+        **({"what that rules out": _ruled_out(found)} if found.passed else {}),
         **({} if found.passed else {"told apart by": found.by}),
     }
     show(f"{called} on {cells} x {cells} cells", rows)
     return found.passed
+
+
+def _ruled_out(found: Attack) -> str:
+    if not found.seen:
+        return "no claim at all: these inputs and --runs tell nothing apart"
+    return f"a claim below {found.seen:.3g}, and none from there on"
 
 
 def _rows(result: Audit) -> dict[str, str]:

@@ -105,10 +105,17 @@ RELEASE = ("--epsilon", 1, "--cells", 2)
 
 
 def test_a_release_is_attacked_by_its_maps() -> None:
-    lines = succeed("audit", "sparse-emd:w=4", *RELEASE, "--runs", 500).stdout.splitlines()
+    lines = succeed("audit", "sparse-emd:w=4", *RELEASE, "--runs", 2000).stdout.splitlines()
     assert lines[0] == "sparse-emd:w=4 on 2 x 2 cells"
-    assert "500 runs on each input" in lines[3]
+    assert "2,000 runs on each input" in lines[3]
+    (seen,) = re.findall(r"\S+(?= at least)", lines[3])
+    assert lines[4].endswith(f"  a claim below {seen}, and none from there on")
     assert lines[-1] == "passed"
+
+
+def test_an_attack_that_saw_nothing_says_that_it_says_nothing() -> None:
+    lines = succeed("audit", "pivottrace", "--epsilon", 1, "--cells", 4, "--runs", 100).stdout
+    assert "rules out         no claim at all: these inputs and --runs tell nothing" in lines
 
 
 def test_a_release_that_draws_from_a_table_is_examined_exactly() -> None:
