@@ -59,6 +59,7 @@ def test_every_figure_is_shown_on_some_page() -> None:
         ("experiments/levels.md", "central-levels"),
         ("experiments/levels.md", "distributed-levels"),
         ("experiments/trust-models.md", "flagship"),
+        ("experiments/trust-models.md", "flagship-gains"),
         ("experiments/windows.md", "series"),
         ("experiments/estimators.md", "accuracy"),
         ("experiments/estimators.md", "coverage"),
