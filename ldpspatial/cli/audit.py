@@ -1,7 +1,7 @@
 """``audit``: hold a mechanism or a collection document to its claim."""
 
 import sys
-from math import isinf
+from math import floor, isinf
 from pathlib import Path
 
 import click
@@ -136,19 +136,29 @@ def _attack(
     rows = {
         "claim": str(found.claim),
         "loss that the claim allows": "any" if isinf(found.allowed) else f"{found.allowed:.6g}",
-        "loss that was seen": (f"{found.seen:.3g} at least" if found.seen else "none")
+        "loss that was seen": (f"{_least(found.seen)} at least" if found.seen else "none")
         + f", from {runs:,} runs on each input",
-        **({"what that rules out": _ruled_out(found)} if found.passed else {}),
+        **(
+            {"what that rules out": _ruled_out(found, epsilon)}
+            if found.passed and not isinf(found.allowed)
+            else {}
+        ),
         **({} if found.passed else {"told apart by": found.by}),
     }
     show(f"{called} on {cells} x {cells} cells", rows)
     return found.passed
 
 
-def _ruled_out(found: Attack) -> str:
+def _ruled_out(found: Attack, epsilon: float) -> str:
+    """Return for which epsilons so little noise would be refused; losses may be of two people."""
     if not found.seen:
-        return "no claim at all: these inputs and --runs tell nothing apart"
-    return f"a claim below {found.seen:.3g}, and none from there on"
+        return "nothing: these inputs and --runs tell nothing apart"
+    return f"as little noise at any --epsilon below {_least(epsilon * found.power)}, and no more"
+
+
+def _least(loss: float) -> str:
+    """Return a bound from below, which is never rounded up."""
+    return f"{floor(1000 * loss) / 1000:g}"
 
 
 def _rows(result: Audit) -> dict[str, str]:

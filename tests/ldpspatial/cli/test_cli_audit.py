@@ -109,13 +109,23 @@ def test_a_release_is_attacked_by_its_maps() -> None:
     assert lines[0] == "sparse-emd:w=4 on 2 x 2 cells"
     assert "2,000 runs on each input" in lines[3]
     (seen,) = re.findall(r"\S+(?= at least)", lines[3])
-    assert lines[4].endswith(f"  a claim below {seen}, and none from there on")
+    assert lines[4].endswith(f"  as little noise at any --epsilon below {seen}, and no more")
     assert lines[-1] == "passed"
 
 
 def test_an_attack_that_saw_nothing_says_that_it_says_nothing() -> None:
     lines = succeed("audit", "pivottrace", "--epsilon", 1, "--cells", 4, "--runs", 100).stdout
-    assert "rules out         no claim at all: these inputs and --runs tell nothing" in lines
+    assert "what that rules out         nothing: these inputs and --runs tell nothing" in lines
+
+
+def test_what_an_attack_rules_out_is_in_the_epsilon_of_the_claim() -> None:
+    """Of a release whose neighbour is nobody, twice its epsilon is allowed between two people."""
+    lines = succeed("audit", "flat", *RELEASE, "--runs", 2000).stdout.splitlines()
+    (seen,) = re.findall(r"\S+(?= at least)", lines[3])
+    (below,) = re.findall(r"epsilon below (\S+),", lines[4])
+    assert lines[2].split()[-1] == "2"
+    assert float(below) == pytest.approx(float(seen) / 2, abs=0.001)
+    assert "rules out" not in succeed("audit", "non-private", *RELEASE, "--runs", 100).stdout
 
 
 def test_a_release_that_draws_from_a_table_is_examined_exactly() -> None:
