@@ -9,6 +9,8 @@ alone. No one division of epsilon is good for everything, so a release has an *a
   about ``PER_NODE`` / epsilon people in the mean: as fine as a uniform grid may be before noise
   takes over (Qardaji et al., ICDE 2013, section IV). With secure sums they hold the more, the finer
   the level is: sums of nodes add up to those of wide areas with all that those who fail leave out.
+  Still more where each client is asked once, as finer levels are less noisy then: a part of the
+  people makes fewer shards, each of which has noise, where a part of epsilon makes all noisier.
 - It gets four fifths of epsilon, and the finer levels share the rest evenly. Where there are fewer
   than ``FEW`` / epsilon people, it gets all.
 - Nodes are divided whose sum exceeds ``DIVIDED`` standard deviations of the noise of the next
@@ -52,11 +54,14 @@ Aim = Literal["distance", "cells"]
 Asked = Literal["either", "once", "every round"]
 
 PER_NODE = 9.0
-# People over the noise's scale of a level of one node, and how many times more a level takes than
-# the one above it: how fine sums may be.
-Fineness = tuple[float, float]
-TRUSTED: Fineness = (PER_NODE, 4.0)
-SECURE: Fineness = (4.7, 5.1)
+Fineness = Literal["trusted", "secure", "once"]
+# How fine the first level may be: people over the noise's scale of a level of one node, and how
+# many times more a level takes than the one above it.
+LIMITS: dict[Fineness, tuple[float, float]] = {
+    "trusted": (PER_NODE, 4.0),
+    "secure": (4.7, 5.1),
+    "once": (2.2, 6.5),
+}
 FEW = 700.0
 LEAST = 2  # the first level at least: sixteen nodes
 DIVIDED = 2.0
@@ -69,7 +74,7 @@ def planned(
     micro: int,
     depth: int,
     aim: Aim = "distance",
-    fineness: Fineness = TRUSTED,
+    fineness: Fineness = "trusted",
 ) -> tuple[int, list[int]]:
     """Return the first level to ask, and the millionths of it and of those below it.
 
@@ -82,8 +87,9 @@ def planned(
     depth : int >= 1
         Level of single cells.
     aim : {"distance", "cells"}
-    fineness : pair of float
-        ``TRUSTED`` or ``SECURE``.
+    fineness : {"trusted", "secure", "once"}
+        With a server that is trusted; with secure sums, of all clients in every round or of each
+        client once.
 
     Examples
     --------
@@ -100,19 +106,27 @@ def planned(
     return first, budget_parts(micro, depth - first + 1)
 
 
-def first_level(people_per_noise: float, depth: int, fineness: Fineness = TRUSTED) -> int:
+def first_level(people_per_noise: float, depth: int, fineness: Fineness = "trusted") -> int:
     """Return the first level to ask where the aim is distance.
 
     Examples
     --------
     >>> [first_level(people, 6) for people in (-3.0, 200.0, 15_000.0, 1e9)]
     [2, 2, 5, 6]
-    >>> [first_level(people, 6, SECURE) for people in (270.0, 1_300.0, 7_000.0, 36_000.0, 37_000.0)]
+    >>> few_to_many = (270.0, 1_300.0, 8_000.0, 36_000.0, 37_000.0)
+    >>> [first_level(people, 6, "secure") for people in few_to_many]
+    [2, 3, 5, 5, 6]
+    >>> [first_level(people, 6, "once") for people in few_to_many]
     [2, 3, 4, 5, 6]
     """
-    one, factor = fineness
+    one, factor = LIMITS[fineness]
     wanted = round(log(max(people_per_noise, one) / one, factor))
-    return min(max(wanted, LEAST), depth)
+    first = min(max(wanted, LEAST), depth)
+    if fineness != "once":
+        return first
+    # Single cells alone are one round of everybody, whoever is asked how often.
+    every_round = first_level(people_per_noise, depth, "secure")
+    return depth if every_round == depth else min(first, every_round)
 
 
 def of_wide_areas(first: int, parts: Sequence[int], depth: int) -> int:

@@ -23,6 +23,7 @@ from ldpspatial.release.distributed import Cohort, DistributedLevels
 from ldpspatial.release.distributed.levels.distributed_levels import answers
 from ldpspatial.release.level_sums import (
     Aim,
+    Fineness,
     averaged,
     budget_parts,
     first_level,
@@ -44,10 +45,35 @@ def test_parts_are_all_of_epsilon(micro: int, levels: int) -> None:
     assert all(one >= other for one, other in pairwise(parts))
 
 
-@given(st.floats(-1e9, 1e12), st.integers(1, 14))
-def test_the_first_level_exists(people: float, depth: int) -> None:
-    assert 1 <= first_level(people, depth) <= depth
-    assert first_level(people, depth) <= first_level(people + 1e6, depth)
+@given(
+    st.floats(-1e9, 1e12),
+    st.floats(0, 1e6),
+    st.integers(1, 14),
+    st.sampled_from(["trusted", "secure", "once"]),
+)
+def test_the_first_level_exists(people: float, more: float, depth: int, fineness: Fineness) -> None:
+    assert 1 <= first_level(people, depth, fineness) <= depth
+    assert first_level(people, depth, fineness) <= first_level(people + more, depth, fineness)
+
+
+@given(st.floats(1, 1e12), st.integers(1, 14))
+def test_asked_once_is_no_finer_and_single_cells_alone_are_the_same(
+    people: float, depth: int
+) -> None:
+    once, every_round = (first_level(people, depth, way) for way in ("once", "secure"))
+    assert once <= every_round
+    assert every_round < depth or once == depth
+
+
+def test_clients_who_are_asked_once_begin_on_the_level_for_that() -> None:
+    """On devices and off them: 8,500 people a noise are level 4 asked once, else level 5."""
+    people, epsilon = 100_000, 0.3
+    users = town(people, (64, 64))
+    for asked, first in (("once", 4), ("every round", 5)):
+        run = DistributedLevels(asked=asked).release(users, epsilon, np.random.default_rng(1))
+        assert run.levels is not None
+        measured = [k for k, level in enumerate(run.levels.levels) if level.variance < np.inf]
+        assert measured[1] == first
 
 
 @given(

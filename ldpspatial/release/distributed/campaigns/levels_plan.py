@@ -23,7 +23,7 @@ from ldpspatial.release.distributed.levels.distributed_levels import (
     noisy_level,
 )
 from ldpspatial.release.distributed.sums.cohort import NoisySum
-from ldpspatial.release.level_sums import SECURE, budget_parts, nodes_to_divide, planned
+from ldpspatial.release.level_sums import budget_parts, nodes_to_divide, planned
 from ldpspatial.release.release import Fact, Released
 
 
@@ -123,7 +123,7 @@ class LevelsPlan(CampaignPlan):
             self._parts = [rounds]
         else:
             per_noise = sqrt(2) * self.people / noise
-            self._first, self._parts = planned(per_noise, rounds, depth, aim, SECURE)
+            self._first, self._parts = planned(per_noise, rounds, depth, aim, "once")
         if self._first > longest:
             self._first, self._parts = longest, budget_parts(rounds, depth - longest + 1)
         return _Turn(self._first, self._tree.numbers(self._first), self._parts[0])

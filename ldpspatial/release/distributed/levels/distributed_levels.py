@@ -18,7 +18,7 @@ from ldpspatial.release.distributed.levels.map_levels import Ints
 from ldpspatial.release.distributed.levels.one_visit import OneVisit, Published
 from ldpspatial.release.distributed.schedule import Budget
 from ldpspatial.release.distributed.sums.cohort import Cohort, NoisySum
-from ldpspatial.release.level_sums import SECURE, Aim, Asked, measure, of_wide_areas, planned
+from ldpspatial.release.level_sums import Aim, Asked, Fineness, measure, of_wide_areas, planned
 from ldpspatial.release.release import Released
 from ldpspatial.validate import MICRO, one_of
 
@@ -120,7 +120,7 @@ class DistributedLevels(OneVisit):
         if not tree.depth:
             return replace(self, asked="every round")  # or none: everybody is in the one cell
         noise = noise_of(self.cohort, epsilon, clients)
-        first, parts = planned(sqrt(2) * clients / noise, clients, tree.depth, self.aim, SECURE)
+        first, parts = planned(sqrt(2) * clients / noise, clients, tree.depth, self.aim, "secure")
         share = parts[0] / clients
         in_node = clients / prod(tree.sides(first))
         of_people = in_node * (1 - share) / share * (1 - self.cohort.drop_out)
@@ -148,7 +148,8 @@ class DistributedLevels(OneVisit):
         if tree.depth:
             noise = noise_of(self.cohort, epsilon, clients)
             per_noise = sqrt(2) * clients / noise
-            first, parts = planned(per_noise, rounds.divided, tree.depth, self.aim, SECURE)
+            fineness: Fineness = "once" if once else "secure"
+            first, parts = planned(per_noise, rounds.divided, tree.depth, self.aim, fineness)
             wide = 0
             # Who is asked once would not be counted twice by it.
             if self.aim == "distance" and not rounds.once and asks_wide_areas(noise):
