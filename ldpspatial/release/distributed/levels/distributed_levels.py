@@ -57,9 +57,10 @@ class DistributedLevels(OneVisit):
         client once at all of epsilon, as rounds on devices do (:mod:`..campaigns.levels_plan`).
         Parts of epsilon have more noise than parts of the people where these are several shards; a
         part of the people is left to chance, which is more than the noise where epsilon is large.
-        "either", the default, is the one by which sums of the first level are nearer
-        (:meth:`settled`). Intervals of clients asked once hold single cells of some dozens of
-        people somewhat too seldom, of which a level counts a tenth (docs/levels.md).
+        "either", the default, is the one by which sums are nearer on the level where everybody
+        in every round would begin (:meth:`settled`). Intervals of clients asked once hold single
+        cells of some dozens of people somewhat too seldom, of which a level counts a tenth
+        (docs/levels.md).
 
     Raises
     ------
@@ -99,8 +100,9 @@ class DistributedLevels(OneVisit):
         A sum over a share q of the clients, which stands for all of them, errs by the noise of
         those clients' shards over q and by (1 - q) / q for each person in the node; a sum over all
         clients by the noise of all shards at a share q of epsilon. Of people who are spread evenly
-        over the first level, that with the smaller variance. Where a share f of the clients stays,
-        sums are divided by f: variances of noise by f^2, and what people add to them by f.
+        over the level where everybody in every round would begin, that with the smaller variance.
+        Where a share f of the clients stays, sums are divided by f: variances of noise by f^2, and
+        what people add to them by f.
 
         Parameters
         ----------
