@@ -66,7 +66,7 @@ def test_asked_once_is_no_finer_and_single_cells_alone_are_the_same(
 
 
 def test_clients_who_are_asked_once_begin_on_the_level_for_that() -> None:
-    """On devices and off them: 8,500 people a noise are level 4 asked once, else level 5."""
+    """8,500 people a noise are level 4 asked once, else level 5."""
     people, epsilon = 100_000, 0.3
     users = town(people, (64, 64))
     for asked, first in (("once", 4), ("every round", 5)):
