@@ -124,7 +124,7 @@ def first_level(people_per_noise: float, depth: int, fineness: Fineness = "trust
     first = min(max(wanted, LEAST), depth)
     if fineness != "once":
         return first
-    # Single cells alone are one round of everybody, whoever is asked how often.
+    # Never finer than in every round; single cells alone are one round of everybody either way.
     every_round = first_level(people_per_noise, depth, "secure")
     return depth if every_round == depth else min(first, every_round)
 
