@@ -1,7 +1,9 @@
 """The slow twin of the law of counts: one sum and one count at a time."""
 
 from collections.abc import Callable, Sequence
-from math import comb, exp, sqrt
+from math import comb, exp, inf, sqrt
+
+from scipy.stats import gamma
 
 
 def posterior(
@@ -11,6 +13,8 @@ def posterior(
     per_person: float,
     rounds: int,
     normal: bool = False,
+    laws: Sequence[Sequence[Sequence[float]]] | None = None,
+    at_first: float = 0.0,
 ) -> list[tuple[float, float, float]]:
     """Return each count's mean, median and variance under the law that makes sums likeliest."""
 
@@ -19,7 +23,7 @@ def posterior(
         off = (seen - count) / deviation
         return exp(-(off**2) / 2 if normal else -abs(off) * sqrt(2)) / deviation
 
-    return by_law(sums, counts, density, rounds)
+    return by_law(sums, counts, density, rounds, laws, at_first)
 
 
 def in_steps(
@@ -37,21 +41,50 @@ def in_steps(
     return by_law(sums, counts, probability, rounds)
 
 
+def about(foretold: float, counts: Sequence[float], off: float, whole: int) -> list[float]:
+    """Return the law of counts about what is foretold, on every ``whole``-th of them."""
+    steps = counts[::whole]
+    half = steps[1] / 2
+    variance = foretold + (off * foretold) ** 2 + half**2
+    law = gamma(foretold**2 / variance, scale=variance / foretold)
+    found = [0.0] * len(counts)
+    for k, count in enumerate(steps):
+        low = count - half if k else 0.0
+        high = count + half if k < len(steps) - 1 else inf
+        found[k * whole] = law.cdf(high) - law.cdf(low)
+    return found
+
+
 def by_law(
     sums: Sequence[float],
     counts: Sequence[float],
     likely: Callable[[float, float], float],
     rounds: int,
+    laws: Sequence[Sequence[Sequence[float]]] | None = None,
+    at_first: float = 0.0,
 ) -> list[tuple[float, float, float]]:
-    """Return each count's mean, median and variance, given how likely sums are under it."""
-    law = [1 / len(counts)] * len(counts)
+    """Return each count's mean, median and variance, given how likely sums are under it.
+
+    ``laws`` are, for each sum, laws of counts with weights of their own beside those of counts.
+    """
+    single = [[float(j == k) for j in range(len(counts))] for k in range(len(counts))]
+    near = laws or [[]] * len(sums)
+    weights = [(1 - at_first) / len(counts)] * len(counts)
+    weights += [at_first / max(len(near[0]), 1)] * len(near[0])
     for last in range(rounds + 1):
-        each = []
-        for seen in sums:
-            fit = [weight * likely(seen, count) for weight, count in zip(law, counts, strict=True)]
-            each.append([one / sum(fit) for one in fit])
+        told, each = [0.0] * len(weights), []
+        for seen, own in zip(sums, near, strict=True):
+            fit = [likely(seen, count) for count in counts]
+            parts = [*single, *own]
+            joint = [
+                [weight * p * f for p, f in zip(part, fit, strict=True)]
+                for weight, part in zip(weights, parts, strict=True)
+            ]
+            all_of_them = sum(map(sum, joint))
+            told = [t + sum(one) / all_of_them for t, one in zip(told, joint, strict=True)]
+            each.append([sum(column) / all_of_them for column in zip(*joint, strict=True)])
         if last < rounds:
-            law = [sum(one[k] for one in each) / len(sums) for k in range(len(counts))]
+            weights = [one / len(sums) for one in told]
     found = []
     for one in each:
         mean = sum(weight * count for weight, count in zip(one, counts, strict=True))

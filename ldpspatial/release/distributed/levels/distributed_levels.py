@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ldpspatial.estimation.levels import NoisyLevel, combined
-from ldpspatial.estimation.levels.learned_counts import MOSTLY_NONE
+from ldpspatial.estimation.levels.law_of_counts import MOSTLY_NONE
 from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.claims import PrivacyClaim

@@ -1,0 +1,64 @@
+"""What the nodes around a node say of it: their own sums alone, and by how large nodes are."""
+
+import numpy as np
+import pytest
+
+from ldpspatial.estimation.levels import NoisyLevel
+from ldpspatial.estimation.levels.neighbours import NEAR, SPREAD, around, foretold
+from ldpspatial.places.quadtree import Quadtree
+
+
+def test_people_around_are_means_of_the_others() -> None:
+    tree = Quadtree((8, 8))
+    nodes = tree.numbers(3)
+    people = np.zeros((8, 8))
+    people[4, 4] = 8.0
+    level = NoisyLevel(3, nodes, np.zeros(64), 1.0)
+    found = np.zeros((8, 8))
+    found.ravel()[tree.positions(3, nodes)] = around(tree, level, tree.pooled(3, nodes, people))
+    assert found[4, 4] == pytest.approx(0)
+    assert found[3, 5] == pytest.approx(8 / 8 + 8 / 80)
+    assert found[0, 4] == pytest.approx(8 / 80)
+
+
+def test_what_is_foretold_is_the_weighted_mean_of_the_others() -> None:
+    """Of a slow sum over all pairs of nodes, also along edges; none is foretold less than none."""
+    tree = Quadtree((8, 8))
+    nodes = tree.numbers(3)
+    sums = np.random.default_rng(1).normal(3, 4, 64)
+    found = foretold(tree, NoisyLevel(3, nodes, sums, 1.0), sums)
+    rows, columns = np.divmod(tree.positions(3, nodes), 8)
+    for k, side in enumerate(NEAR):
+        for i in range(64):
+            far = np.maximum(np.abs(rows - rows[i]), np.abs(columns - columns[i]))
+            squares = (rows - rows[i]) ** 2 + (columns - columns[i]) ** 2
+            weights = np.exp(-squares / (2 * (SPREAD * side) ** 2)) * (far <= side // 2)
+            weights[i] = 0
+            assert found[i, k] == pytest.approx(max(weights @ sums / weights.sum(), 0))
+
+
+def test_a_node_foretells_nothing_of_itself() -> None:
+    tree = Quadtree((16, 16))
+    nodes = tree.numbers(4)
+    sums = np.random.default_rng(2).normal(3, 4, 256)
+    other = sums.copy()
+    other[77] += 100
+    one, two = (foretold(tree, NoisyLevel(4, nodes, each, 1.0), each) for each in (sums, other))
+    assert two[77] == pytest.approx(one[77])
+    assert (np.abs(two - one) > 1e-6).sum() > 8
+
+
+def test_larger_nodes_are_foretold_more() -> None:
+    """On 10 x 7 cells nodes hold one, two or four cells: of a map of even cells as many people."""
+    tree = Quadtree((10, 7), even=True)
+    nodes = tree.numbers(3)
+    people = tree.pooled(3, nodes, np.full((10, 7), 6.0))
+    assert len(set(people.tolist())) > 1
+    found = foretold(tree, NoisyLevel(3, nodes, people, 1.0), people)
+    assert found == pytest.approx(np.repeat(people[:, np.newaxis], len(NEAR), axis=1))
+
+
+def test_nothing_is_foretold_without_neighbours() -> None:
+    tree = Quadtree((4, 4))
+    level = NoisyLevel(0, tree.numbers(0), np.array([9.0]), 1.0)
+    assert foretold(tree, level, level.sums).tolist() == [[0.0] * len(NEAR)]
