@@ -1,8 +1,9 @@
 """The slow twin of the law of counts: one sum and one count at a time."""
 
 from collections.abc import Callable, Sequence
-from math import comb, exp, inf, sqrt
+from math import comb, exp, sqrt
 
+from scipy.integrate import quad
 from scipy.stats import gamma
 
 
@@ -42,16 +43,24 @@ def in_steps(
 
 
 def about(foretold: float, counts: Sequence[float], off: float, whole: int) -> list[float]:
-    """Return the law of counts about what is foretold, on every ``whole``-th of them."""
+    """Return the law of counts about what is foretold, on every ``whole``-th of them.
+
+    Each shares what lies between it and the next one, by how near it is; the last has all beyond.
+    """
     steps = counts[::whole]
-    half = steps[1] / 2
-    variance = foretold + (off * foretold) ** 2 + half**2
+    variance = foretold + (off * foretold) ** 2
     law = gamma(foretold**2 / variance, scale=variance / foretold)
     found = [0.0] * len(counts)
-    for k, count in enumerate(steps):
-        low = count - half if k else 0.0
-        high = count + half if k < len(steps) - 1 else inf
-        found[k * whole] = law.cdf(high) - law.cdf(low)
+    size = steps[1]
+    for k, step in enumerate(steps[1:], start=1):
+
+        def part(x: float, step: float = step) -> float:
+            return float((1 - abs(x - step) / size) * law.pdf(x))
+
+        last = k == len(steps) - 1
+        beyond = law.sf(step) if last else quad(part, step, step + size)[0]
+        found[k * whole] = quad(part, step - size, step)[0] + beyond
+    found[0] = 1 - sum(found)
     return found
 
 

@@ -3,19 +3,21 @@
 The law is a mixture of two kinds of parts, whose weights make all sums likeliest (Kiefer and
 Wolfowitz 1956), by expectation maximisation:
 
-- single counts on a grid, the same for all nodes;
+- single counts on a grid, the same for all nodes that are learned from together;
 - counts about what neighbours foretell (:mod:`ldpspatial.estimation.levels.neighbours`), as far off
-  as chance makes them, by a quarter more, and so on (``OFF``). A crowd that chance alone varies has
+  as chance makes them, by a fifth more, and so on (``OFF``). A crowd that chance alone varies has
   Poisson's law, one that varies besides a negative binomial one; here they are gamma laws of the
-  same mean and variance, summed up over the grid of counts.
+  same mean and variance, told to the counts of the grid.
 
-On smooth maps the second kind takes all, on rough ones next to nothing: the sums say that. Each
-node then has a posterior of its own.
+Where a map is smooth and nodes hold many people the second kind takes most, elsewhere next to
+nothing: the sums say that. Each node then has a posterior of its own. Neighbours share the noise of
+what foretells them, so their posteriors err together; nothing here reckons with that.
 
 Noise is Laplace's, or normal where that of three secure sums or more is added up. Where it is in
 whole people and mostly 0, counts are whole, and a sum has a law in steps: of noise and of who was
-counted. Elsewhere whole people are not presumed: where noise is less than half a person, the law
-finds by itself that counts are whole. Counts far above the noise are taken as they are.
+counted. Such a sum tells more than neighbours do, and they are not asked. Elsewhere single counts
+need not be whole: where noise is less than half a person, the law finds by itself that they are.
+Counts far above the noise are taken as they are.
 """
 
 from math import ceil, log
@@ -77,7 +79,8 @@ def posterior(
         Excess kurtosis of the noise. It is taken for Laplace's above 1, and else for normal: that
         of three secure sums together, or more.
     foretold : (m, k) array
-        What neighbours foretell of each, in k ways; None where nothing is known of them.
+        What neighbours foretell of each, in k ways; None where nothing is known of them. Not
+        looked at where noise has its law in whole steps.
 
     Examples
     --------
@@ -121,7 +124,7 @@ def posterior(
         else:
             fit = -(off**2) / (2 * squares) - np.log(squares) / 2
         likely = np.exp(fit - fit.max(1, keepdims=True))
-    ways = np.empty((len(sums), 0)) if foretold is None else foretold
+    ways = np.empty((len(sums), 0)) if foretold is None or stepwise else foretold
     rounds, of_rounds = _rounded(ways, counts)
     sizes = [len(places), *map(len, rounds)]
     every = np.column_stack([of_place, of_rounds])
@@ -160,19 +163,21 @@ def _rounded(foretold: Array, counts: Array) -> tuple[list[Array], Ints]:
 def _laws(foretold: Array, counts: Array) -> Array:
     """Return the laws of counts about what is foretold, shape (foretold, ``OFF``, counts).
 
-    Gamma laws, summed up over the grid, or over whole people where the grid is finer than these.
-    Half a step is added to their deviation, so that the mean is right where they are narrower.
+    Gamma laws on the grid, or on whole people where the grid is finer than these. What lies between
+    two counts is shared by both so that the mean stays; what lies beyond the last is there.
     """
     each = max(round(1 / counts[1]), 1)
-    steps = counts[::each]
-    half = steps[1] / 2 if len(steps) > 1 else counts[-1]
-    ends = np.concatenate([[0.0], steps[1:] - half, [np.inf]])
+    ends = counts[::each]
     mean = foretold[:, np.newaxis, np.newaxis]
-    variance = mean + (np.array(OFF)[:, np.newaxis] * mean) ** 2 + half**2
-    below = scipy.special.gammainc(mean**2 / variance, ends * mean / variance)
+    variance = mean + (np.array(OFF)[:, np.newaxis] * mean) ** 2
+    shape, rate = mean**2 / variance, mean / variance
+    # The mean of the law where it is cut off at each count: what is between two counts bends it.
+    cut = mean * scipy.special.gammainc(shape + 1, ends * rate)
+    cut += ends * scipy.special.gammaincc(shape, ends * rate)
+    slopes = np.diff(cut, axis=2) / np.diff(ends)
     found = np.zeros((len(foretold), len(OFF), len(counts)))
-    found[:, :, ::each] = np.diff(below, axis=2)
-    return found
+    found[:, :, ::each] = -np.diff(slopes, axis=2, prepend=1.0, append=0.0)
+    return np.maximum(found, 0.0)
 
 
 def _learned(likely: Array, laws: list[Array], nodes: Ints, number: Ints) -> tuple[Array, Array]:

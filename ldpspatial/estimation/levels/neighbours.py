@@ -5,6 +5,8 @@ presumed of it: these numbers put nodes into groups, and offer the law of counts
 from or not (:mod:`ldpspatial.estimation.levels.law_of_counts`).
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -16,7 +18,9 @@ Array = NDArray[np.float64]
 
 AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, in nodes
 NEAR = (3, 5, 9)  # sides of the squares of nodes that foretell how many a node holds
+HALF = 5  # the same of the squares of which one half foretells, as along a shore
 SPREAD = 1 / 3  # deviation of the bell by which the nodes of such a square count, over its side
+WAYS = len(NEAR) + 4
 
 
 def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
@@ -47,36 +51,54 @@ def foretold(tree: Quadtree, level: NoisyLevel, sums: Array) -> Array:
 
     Returns
     -------
-    (m, 3) array
-        By squares of ``NEAR`` nodes a side, of which nearer ones count more; not negative.
+    (m, 7) array
+        By squares of ``NEAR`` nodes a side, of which nearer ones count more, and by the nodes to
+        the south, north, west and east alone: along a shore one half of a square tells more than
+        the whole. Not negative.
 
     Examples
     --------
     >>> tree = Quadtree((8, 8))
     >>> level = NoisyLevel(3, tree.numbers(3), np.full(64, 5.0), 1.0)
-    >>> foretold(tree, level, level.sums).round(6).min(), foretold(tree, level, level.sums).shape
-    (np.float64(5.0), (64, 3))
+    >>> found = foretold(tree, level, level.sums)
+    >>> found.shape, found[:, :3].min().round(6), found.max().round(6)
+    ((64, 7), np.float64(5.0), np.float64(5.0))
     """
     places = tree.positions(level.level, level.nodes)
     areas = tree.areas(level.level).astype(np.float64)
     grid = np.zeros(areas.shape)
     grid.ravel()[places] = sums
-    found = np.empty((len(sums), len(NEAR)))
-    for k, side in enumerate(NEAR):
-        people, cells = _others(grid, side), _others(areas, side)
+    found = np.empty((len(sums), WAYS))
+    for k, weights in enumerate(_weights()):
+        people, cells = (_others(each, *weights) for each in (grid, areas))
         # A node without neighbours is foretold nobody, which says nothing of it.
         heights = people / np.where(cells > 0, cells, np.inf)
         found[:, k] = np.maximum(heights * areas, 0.0).ravel()[places]
     return found
 
 
-def _others(grid: Array, side: int) -> Array:
-    """Return weighted sums over the squares around all nodes, without the nodes themselves."""
+def _weights() -> Iterator[tuple[Array, Array]]:
+    """Yield how nodes count by how many rows, and how many columns, they are away."""
+    for side in NEAR:
+        yield _bell(side), _bell(side)
+    bell = _bell(HALF)
+    below = np.where(np.arange(HALF) < HALF // 2, bell, 0.0)
+    for half in (below, below[::-1]):
+        yield half, bell
+    for half in (below, below[::-1]):
+        yield bell, half
+
+
+def _bell(side: int) -> Array:
     off = np.arange(side) - side // 2
-    weights = np.exp(-((off / (SPREAD * side)) ** 2) / 2)
-    whole = grid
-    for axis in (0, 1):
-        whole = scipy.ndimage.correlate1d(whole, weights, axis, mode="constant")
-    # Of a full square but for rounding: where all others hold nothing, nothing is left.
-    others: Array = whole - grid
+    weights: Array = np.exp(-((off / (SPREAD * side)) ** 2) / 2)
+    return weights
+
+
+def _others(grid: Array, rows: Array, columns: Array) -> Array:
+    """Return weighted sums over the nodes around all nodes, without the nodes themselves."""
+    across = scipy.ndimage.correlate1d(grid, columns, 1, mode="constant")
+    whole = scipy.ndimage.correlate1d(across, rows, 0, mode="constant")
+    own = rows[len(rows) // 2] * columns[len(columns) // 2]
+    others: Array = whole - own * grid
     return others

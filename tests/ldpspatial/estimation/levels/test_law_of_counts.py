@@ -12,6 +12,7 @@ from ldpspatial.estimation.levels.law_of_counts import (
     MOSTLY_NONE,
     OFF,
     _counts,
+    _laws,
     posterior,
 )
 from tests.support import naive_counts
@@ -134,6 +135,26 @@ def test_what_neighbours_tell_is_learned_from_the_sums(scale: float) -> None:
             for each in (foretold, None)
         ]
         assert off[0] <= most * off[1]
+
+
+@pytest.mark.parametrize("step", [0.25, 1.0, 7.0])
+def test_laws_about_what_is_foretold_have_it_as_their_mean(step: float) -> None:
+    """Whatever the grid, up to what is cut off at its end; and chances that add up to 1."""
+    counts = step * np.arange(161)
+    foretold = np.array([step / 8, step / 2, step, 3 * step, counts[-1] / 20])
+    laws = _laws(foretold, counts)
+    assert laws.min() >= 0
+    assert laws.sum(axis=2) == pytest.approx(1)
+    assert (laws @ counts)[:, :3] == pytest.approx(np.outer(foretold, np.ones(3)), rel=1e-6)
+    assert not laws[:, :, np.mod(counts, 1) > 0].any()
+
+
+def test_where_noise_is_mostly_none_neighbours_are_not_asked() -> None:
+    sums = np.repeat([0.0, 1.0, 5.0], 40)
+    alone, beside = (
+        posterior(sums, 0.1, 0.0, 1.0, foretold=each) for each in (None, np.full((120, 3), 4.0))
+    )
+    assert beside.mean.tolist() == alone.mean.tolist()
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-300, 1.0, 1e15])

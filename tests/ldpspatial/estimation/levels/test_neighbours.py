@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ldpspatial.estimation.levels import NoisyLevel
-from ldpspatial.estimation.levels.neighbours import NEAR, SPREAD, around, foretold
+from ldpspatial.estimation.levels.neighbours import HALF, NEAR, SPREAD, WAYS, around, foretold
 from ldpspatial.places.quadtree import Quadtree
 
 
@@ -28,13 +28,30 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_others() -> None:
     sums = np.random.default_rng(1).normal(3, 4, 64)
     found = foretold(tree, NoisyLevel(3, nodes, sums, 1.0), sums)
     rows, columns = np.divmod(tree.positions(3, nodes), 8)
-    for k, side in enumerate(NEAR):
-        for i in range(64):
-            far = np.maximum(np.abs(rows - rows[i]), np.abs(columns - columns[i]))
-            squares = (rows - rows[i]) ** 2 + (columns - columns[i]) ** 2
-            weights = np.exp(-squares / (2 * (SPREAD * side) ** 2)) * (far <= side // 2)
+    for i in range(64):
+        north, east = rows - rows[i], columns - columns[i]
+        anywhere = np.ones(64, bool)
+        halves = [(HALF, each) for each in (north < 0, north > 0, east < 0, east > 0)]
+        ways = [*((side, anywhere) for side in NEAR), *halves]
+        for k, (side, which) in enumerate(ways):
+            near = (np.maximum(np.abs(north), np.abs(east)) <= side // 2) & which
+            weights = np.exp(-(north**2 + east**2) / (2 * (SPREAD * side) ** 2)) * near
             weights[i] = 0
-            assert found[i, k] == pytest.approx(max(weights @ sums / weights.sum(), 0))
+            mean = weights @ sums / weights.sum() if weights.any() else 0.0
+            assert found[i, k] == pytest.approx(max(mean, 0.0))
+
+
+def test_along_a_shore_one_side_tells_how_many_there_are() -> None:
+    tree = Quadtree((16, 16))
+    nodes = tree.numbers(4)
+    land = np.zeros((16, 16))
+    land[:, 7:] = 9.0
+    sums = tree.pooled(4, nodes, land)
+    found = foretold(tree, NoisyLevel(4, nodes, sums, 1.0), sums)
+    sides = found[:, len(NEAR) :]
+    nearest = np.abs(sides - sums[:, np.newaxis]).min(axis=1)
+    assert nearest == pytest.approx(0)
+    assert np.abs(found[:, 0] - sums).max() > 2
 
 
 def test_a_node_foretells_nothing_of_itself() -> None:
@@ -54,11 +71,11 @@ def test_larger_nodes_are_foretold_more() -> None:
     nodes = tree.numbers(3)
     people = tree.pooled(3, nodes, np.full((10, 7), 6.0))
     assert len(set(people.tolist())) > 1
-    found = foretold(tree, NoisyLevel(3, nodes, people, 1.0), people)
+    found = foretold(tree, NoisyLevel(3, nodes, people, 1.0), people)[:, : len(NEAR)]
     assert found == pytest.approx(np.repeat(people[:, np.newaxis], len(NEAR), axis=1))
 
 
 def test_nothing_is_foretold_without_neighbours() -> None:
     tree = Quadtree((4, 4))
     level = NoisyLevel(0, tree.numbers(0), np.array([9.0]), 1.0)
-    assert foretold(tree, level, level.sums).tolist() == [[0.0] * len(NEAR)]
+    assert foretold(tree, level, level.sums).tolist() == [[0.0] * WAYS]
