@@ -61,8 +61,8 @@ def foretold(tree: Quadtree, level: NoisyLevel, sums: Array) -> Array:
     >>> tree = Quadtree((8, 8))
     >>> level = NoisyLevel(3, tree.numbers(3), np.full(64, 5.0), 1.0)
     >>> found = foretold(tree, level, level.sums)
-    >>> found.shape, found[:, :3].min().round(6), found.max().round(6)
-    ((64, 7), np.float64(5.0), np.float64(5.0))
+    >>> found.shape, float(found[:, :3].min().round(6)), float(found.max().round(6))
+    ((64, 7), 5.0, 5.0)
     """
     places = tree.positions(level.level, level.nodes)
     areas = tree.areas(level.level).astype(np.float64)
