@@ -15,8 +15,8 @@ what foretells them, so their posteriors err together; nothing here reckons with
 
 Noise is Laplace's, or normal where that of three secure sums or more is added up. Where it is in
 whole people and mostly 0, counts are whole, and a sum has a law in steps: of noise and of who was
-counted. Such a sum tells more than neighbours do, and they are not asked. Elsewhere single counts
-need not be whole: where noise is less than half a person, the law finds by itself that they are.
+counted. Elsewhere single counts need not be whole: where noise is less than half a person, the law
+finds by itself that they are. In both a sum tells more than neighbours do, and they are not asked.
 Counts far above the noise are taken as they are.
 """
 
@@ -80,7 +80,7 @@ def posterior(
         of three secure sums together, or more.
     foretold : (m, k) array
         What neighbours foretell of each, in k ways; None where nothing is known of them. Not
-        looked at where noise has its law in whole steps.
+        looked at where noise is less than about half a person, or half a step.
 
     Examples
     --------
@@ -124,7 +124,9 @@ def posterior(
         else:
             fit = -(off**2) / (2 * squares) - np.log(squares) / 2
         likely = np.exp(fit - fit.max(1, keepdims=True))
-    ways = np.empty((len(sums), 0)) if foretold is None or stepwise else foretold
+    ways = np.empty((len(sums), 0))
+    if foretold is not None and variance >= MOSTLY_NONE * max(step, 1.0) ** 2:
+        ways = foretold
     rounds, of_rounds = _rounded(ways, counts)
     sizes = [len(places), *map(len, rounds)]
     every = np.column_stack([of_place, of_rounds])
