@@ -12,8 +12,9 @@ posterior took for noise: its variance is that of the noise less that of the pos
 nearly all nodes are empty and known to be so, that is nearly all of the noise, and nothing is
 given back.
 
-Where neighbours told a part of what a node holds, what the nodes of an area lack cancels in part:
-noise alone makes less of it than that, and people stay as told where some might be given back.
+Where neighbours told a part of what a node holds, what the nodes of an area lack cancels in part.
+Noise alone then makes less of the squares than is reckoned here, and less is given back than could
+be.
 
 Where the area was asked as well, its least squares lie between its own sum and those of its nodes.
 Its own sum knows nothing of the posterior, so what it says is missing is in part what the posterior

@@ -16,7 +16,8 @@ what foretells them, so their posteriors err together; nothing here reckons with
 Noise is Laplace's, or normal where that of three secure sums or more is added up. Where it is in
 whole people and mostly 0, counts are whole, and a sum has a law in steps: of noise and of who was
 counted. Elsewhere single counts need not be whole: where noise is less than half a person, the law
-finds by itself that they are. In both a sum tells more than neighbours do, and they are not asked.
+finds by itself that they are. In both a sum tells more than neighbours do, and they are not asked,
+however many people fail.
 Counts far above the noise are taken as they are.
 """
 
@@ -88,13 +89,16 @@ def posterior(
     >>> mean.round(1).tolist(), median.tolist()
     ([0.0, 0.0, 0.0, 0.0, 0.0, 1000.4], [0.0, 0.0, 0.0, 0.0, 0.0, 1000.4])
 
-    Where neighbours tell all, a sum tells nothing:
+    Where neighbours tell all, means are nearer than by the sums alone:
 
-    >>> around = np.repeat([[50.0], [90.0]], 200, axis=0)
-    >>> noise = np.random.default_rng(1).normal(0, 30, 400)
-    >>> found = posterior(around[:, 0] + noise, 900.0, excess=0.0, foretold=around)
-    >>> bool(found.mean.min() > 40), bool(found.mean.max() < 110)
-    (True, True)
+    >>> around = np.linspace(20.0, 90.0, 400)
+    >>> sums = around + np.random.default_rng(1).normal(0, 30, 400)
+    >>> off = [
+    ...     np.square(posterior(sums, 900.0, excess=0.0, foretold=each).mean - around).mean()
+    ...     for each in (None, around[:, np.newaxis])
+    ... ]
+    >>> [round(float(each), -1) for each in off]
+    [290.0, 10.0]
     """
     deviation = float(np.sqrt(variance + per_person))
     stepwise = 0 < variance < MOSTLY_NONE * step**2
@@ -130,7 +134,8 @@ def posterior(
     rounds, of_rounds = _rounded(ways, counts)
     sizes = [len(places), *map(len, rounds)]
     every = np.column_stack([of_place, of_rounds])
-    # Nodes that are alike in all of this are learned from, and told, together.
+    # Nodes that are alike in all of this are learned from, and told, together. Of about 80 numbers
+    # in each of seven ways and some thousands of sums one integer can tell all.
     _, first, inverse, number = np.unique(
         np.ravel_multi_index(tuple(every.T), sizes),
         return_index=True,
@@ -168,28 +173,29 @@ def _laws(foretold: Array, counts: Array) -> Array:
     Gamma laws on the grid, or on whole people where the grid is finer than these. What lies between
     two counts is shared by both so that the mean stays; what lies beyond the last is there.
     """
-    each = max(round(1 / counts[1]), 1)
-    ends = counts[::each]
+    whole = max(round(1 / counts[1]), 1)  # steps of the grid a person
+    ends = counts[::whole]
     mean = foretold[:, np.newaxis, np.newaxis]
     variance = mean + (np.array(OFF)[:, np.newaxis] * mean) ** 2
     shape, rate = mean**2 / variance, mean / variance
-    # The mean of the law where it is cut off at each count: what is between two counts bends it.
-    cut = mean * scipy.special.gammainc(shape + 1, ends * rate)
-    cut += ends * scipy.special.gammaincc(shape, ends * rate)
-    slopes = np.diff(cut, axis=2) / np.diff(ends)
+    # The mean of the law capped at each count: what is between two counts bends it.
+    capped = mean * scipy.special.gammainc(shape + 1, ends * rate)
+    capped += ends * scipy.special.gammaincc(shape, ends * rate)
+    slopes = np.diff(capped, axis=2) / np.diff(ends)
     found = np.zeros((len(foretold), len(OFF), len(counts)))
-    found[:, :, ::each] = -np.diff(slopes, axis=2, prepend=1.0, append=0.0)
+    found[:, :, ::whole] = -np.diff(slopes, axis=2, prepend=1.0, append=0.0)
     return np.maximum(found, 0.0)
 
 
 def _learned(likely: Array, laws: list[Array], nodes: Ints, number: Ints) -> tuple[Array, Array]:
-    """Return the weights of single counts, and of each law about each thing foretold.
+    """Return the weights of single counts, and of each way of foretelling and each of ``OFF``.
 
     Parameters
     ----------
     likely : (s, c) array
         Of each sum given each count.
-    laws : list of (r, k, c) arrays
+    laws : list of arrays
+        For each way one of shape (things foretold, ``OFF``, c).
     nodes : (m, 1 + ways) int64 array
         Which of the sums a node has, and which of the laws about each thing foretold.
     number : (m,) int64 array
@@ -218,7 +224,7 @@ def _told(
     weights: tuple[Array, Array],
     counts: Array,
 ) -> Posterior:
-    """Return the posteriors of nodes; the parameters are those of :func:`_learned`."""
+    """Return the posteriors of nodes, by the weights of :func:`_learned`, which has the others."""
     single, about = weights
     mixed = [np.tensordot(each, law, axes=(0, 1)) for each, law in zip(about, laws, strict=True)]
     found = np.empty((3, len(nodes)))

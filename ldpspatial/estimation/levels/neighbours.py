@@ -24,7 +24,7 @@ WAYS = len(NEAR) + 4
 
 
 def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:
-    """Return the mean of the people in the nodes around each, itself left out."""
+    """Return two means, added, of the people in the nodes around each, itself left out."""
     places = tree.positions(level.level, level.nodes)
     grid = np.zeros(tree.sides(level.level))
     grid.ravel()[places] = people
