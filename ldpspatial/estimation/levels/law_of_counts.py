@@ -18,7 +18,8 @@ whole people and mostly 0, counts are whole, and a sum has a law in steps: of no
 counted. Elsewhere single counts need not be whole: where noise is less than half a person, the law
 finds by itself that they are. In both a sum tells more than neighbours do, and they are not asked,
 however many people fail.
-Counts far above the noise are taken as they are.
+Counts far above the noise are taken as they are. The numbers were set on six cities and six towns
+(docs/experiments/levels.md).
 """
 
 from math import ceil, log
@@ -120,14 +121,9 @@ def posterior(
     if stepwise:
         likely = _likely_steps(places, counts, variance / step**2, 1 / (1 + per_person))
     else:
-        off = places[:, np.newaxis] * rounded - counts
         # Without noise nobody is told exactly, which has no density: to what sums are rounded to.
         squares = np.maximum(variance + per_person * counts, rounded**2)
-        if excess > NORMAL:
-            fit = -np.abs(off) / np.sqrt(squares / 2) - np.log(squares) / 2
-        else:
-            fit = -(off**2) / (2 * squares) - np.log(squares) / 2
-        likely = np.exp(fit - fit.max(1, keepdims=True))
+        likely = _likely(places * rounded, counts, squares, excess)
     ways = np.empty((len(sums), 0))
     if foretold is not None and variance >= MOSTLY_NONE * max(step, 1.0) ** 2:
         ways = foretold
@@ -240,6 +236,20 @@ def _told(
         doubt = np.maximum(whose @ counts**2 - mean**2, 0.0)
         found[:, start : start + TOGETHER] = mean, median, doubt
     return Posterior(*found)
+
+
+def _likely(sums: Array, counts: Array, squares: Array, excess: float) -> Array:
+    """Return the likelihood of each sum given each count, the largest of each sum 1.
+
+    ``squares`` are the variances of sums of each count.
+    """
+    off = sums[:, np.newaxis] - counts
+    if excess > NORMAL:
+        fit = -np.abs(off) / np.sqrt(squares / 2) - np.log(squares) / 2
+    else:
+        fit = -(off**2) / (2 * squares) - np.log(squares) / 2
+    found: Array = np.exp(fit - fit.max(1, keepdims=True))
+    return found
 
 
 def _likely_steps(steps: Ints, counts: Array, variance: float, counted: float) -> Array:
