@@ -18,12 +18,11 @@ alone. No one division of epsilon is good for everything, so a release has an *a
 - Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
   of epsilon goes into a second measurement of the level.
 
-- Clients in the distributed model fail, others in each round. Where all of epsilon would go to
-  single cells, one part in ``WIDE`` asks the nodes of level ``LEAST`` as well, so that wide areas
-  are counted twice.
+- Where all of epsilon would go to single cells, one part in ``WIDE`` asks the nodes of level
+  ``LEAST`` as well: noise of all cells of a wide area adds up, and so does who fails in a round.
 
-In the central model another rule takes its place where people are some and not many
-(:mod:`ldpspatial.release.central.shaped_levels`).
+In the central model a rule of its own says which of this is asked, and when a shape takes its place
+(:mod:`ldpspatial.release.central.level_plan`).
 
 "cells", how many people single cells hold (L1, MSE):
 
@@ -54,11 +53,12 @@ Aim = Literal["distance", "cells"]
 Asked = Literal["either", "once", "every round"]
 
 PER_NODE = 9.0
-Fineness = Literal["trusted", "secure", "once"]
+Fineness = Literal["trusted", "full", "secure", "once"]
 # How fine the first level may be: people over the noise's scale of a level of one node, and how
 # many times more a level takes than the one above it.
 LIMITS: dict[Fineness, tuple[float, float]] = {
     "trusted": (PER_NODE, 4.0),
+    "full": (4 * PER_NODE, 4.0),
     "secure": (4.7, 5.1),
     "once": (2.2, 6.5),
 }
@@ -87,9 +87,9 @@ def planned(
     depth : int >= 1
         Level of single cells.
     aim : {"distance", "cells"}
-    fineness : {"trusted", "secure", "once"}
-        With a server that is trusted; with secure sums, of all clients in every round or of each
-        client once.
+    fineness : {"trusted", "full", "secure", "once"}
+        With a server that is trusted, as fine as noise allows or with nodes that hold some people;
+        with secure sums, of all clients in every round or of each client once.
 
     Examples
     --------

@@ -9,8 +9,8 @@ What is taken of the posterior depends on how many people a node holds in the me
 of the noise:
 
 - many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
-- some: half of the mean, half of the people that shares told (``shares.py``);
-- next to none (less than ``NONE``): those alone. A law has next to nothing to be learned from.
+- some: half of the median, half of the mean;
+- next to none (less than ``NONE``): the people that shares told (``shares.py``). A law has next to nothing to be learned from.
 
 Where no level was measured in full but leaves of a tree were, their counts are learned in groups of
 leaves of about the same size, and half of the median and half of what shares told are taken.
@@ -77,7 +77,7 @@ def learned_counts(
             level.excess,
             by_others[group],
         )
-        found[group] = median if signal >= MANY else (mean + people[group]) / 2
+        found[group] = median if signal >= MANY else (mean + median) / 2
     found = _adding_up(found, total)
     if signal < MANY:
         return found

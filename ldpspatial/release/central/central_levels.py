@@ -1,6 +1,7 @@
 """The recommended central release: sums on the levels of a quadtree, combined by least squares."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -12,10 +13,11 @@ from ldpspatial.places.quadtree import Quadtree
 from ldpspatial.places.users import UserCells
 from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central.central_release import CentralRelease, claim_of, with_noise
+from ldpspatial.release.central.level_plan import plan
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.central.shaped_levels import counted_leaves, is_better
-from ldpspatial.release.level_sums import Aim, measure, planned
+from ldpspatial.release.central.shaped_levels import counted_leaves
+from ldpspatial.release.level_sums import Aim, measure
 from ldpspatial.release.release import Released
 from ldpspatial.validate import MICRO, one_of
 
@@ -29,8 +31,8 @@ class CentralLevels(CentralRelease):
     """Noisy sums on the levels that epsilon and the people allow, for one of two aims.
 
     Nothing is to be tuned: the number of people is measured with a 32nd of epsilon, the rest goes
-    to the leaves of a noisy shape (:mod:`ldpspatial.release.central.shaped_levels`) or to whole
-    levels (:mod:`ldpspatial.release.level_sums`), and the map is made of all sums by what is
+    to whole levels or to the leaves of a noisy shape
+    (:mod:`ldpspatial.release.central.level_plan`), and the map is made of all sums by what is
     learned from them (:mod:`ldpspatial.estimation.levels`). ``Released.levels`` has what intervals
     need (:func:`ldpspatial.level_intervals`). Every number of users has a map, none as well:
     uniform but for noise.
@@ -84,12 +86,12 @@ class CentralLevels(CentralRelease):
         rest = micro_epsilon - of_all
         levels = [whole]
         if rest:
-            people_per_noise = people * rest / MICRO
-            if self.aim == "distance" and is_better(people_per_noise, rest, users.shape):
-                levels = counted_leaves(pyramid, whole, people_per_noise, rest, source)
+            per_noise = people * rest / MICRO
+            wanted = plan(per_noise, rest, prod(users.shape), tree.depth, self.aim)
+            if wanted.by_shape:
+                levels = counted_leaves(pyramid, whole, wanted.first, rest, source)
             else:
-                first, parts = planned(people_per_noise, rest, tree.depth, self.aim)
-                levels = measure(tree, whole, first, parts, ask)
+                levels = measure(tree, whole, wanted.first, wanted.parts, ask, wanted.wide)
         found = combined(tree, levels)
         asked = [level for level in found.levels[1:] if np.isfinite(level.variance)]
         facts = {

@@ -49,7 +49,7 @@ def test_parts_are_all_of_epsilon(micro: int, levels: int) -> None:
     st.floats(-1e9, 1e12),
     st.floats(0, 1e6),
     st.integers(1, 14),
-    st.sampled_from(["trusted", "secure", "once"]),
+    st.sampled_from(get_args(Fineness)),
 )
 def test_the_first_level_exists(people: float, more: float, depth: int, fineness: Fineness) -> None:
     assert 1 <= first_level(people, depth, fineness) <= depth

@@ -9,6 +9,7 @@ from ldpspatial.estimation.levels import learned_counts as module
 from ldpspatial.estimation.levels.law_of_counts import (
     FEW_OF_SOME,
     WHOLE,
+    Posterior,
 )
 from ldpspatial.estimation.levels.learned_counts import (
     learned_counts,
@@ -103,6 +104,28 @@ def test_where_nothing_can_be_learned_people_stay_as_they_are() -> None:
     few = NoisyLevel(2, tree.numbers(2), sums[:16], 1.0)
     told = learned_counts(tree, few, [sums[:16]], [sums[:16]], people[:16])
     assert told.tolist() == people[:16].tolist()
+
+
+@pytest.mark.parametrize(
+    ("people", "taken"),
+    [(0.6, "median"), (0.4, "both"), (0.2, "both"), (0.11, "both"), (0.09, "none")],
+)
+def test_what_is_taken_of_the_posterior_depends_on_people_over_noise(
+    monkeypatch: pytest.MonkeyPatch, people: float, taken: str
+) -> None:
+    """Noise has scale 1. One node of 64 has a mean of 4 and a median of 2, the others 1 and 1."""
+    tree = Quadtree((8, 8))
+    nodes = tree.numbers(3)
+    only = nodes == 5
+    law = Posterior(1.0 + 3 * only, 1.0 + only, np.zeros(64))
+    monkeypatch.setattr(module, "posterior", lambda *args: law)
+    monkeypatch.setattr(module, "_adding_up", lambda found, total: found)
+    monkeypatch.setattr(module, "balanced", lambda found, *rest: found)
+    given = np.full(64, people)
+    level = NoisyLevel(3, nodes, given, 2.0)
+    found = learned_counts(tree, level, *of_levels(tree, given, 2.0), given)
+    expected = {"median": law.median, "both": (law.mean + law.median) / 2, "none": given}
+    assert found.tolist() == expected[taken].tolist()
 
 
 def of_levels(tree: Quadtree, sums: Array, variance: float) -> tuple[list[Array], list[Array]]:

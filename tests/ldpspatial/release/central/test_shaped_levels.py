@@ -1,4 +1,4 @@
-"""Counts of the leaves of a shape: where it is asked for, what it spends, what its levels say."""
+"""Counts of the leaves of a shape: what they spend, and what their levels say."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from ldpspatial.privacy.discrete_laplace import noise_deviation
 from ldpspatial.release.central import CentralLevels
 from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
-from ldpspatial.release.central.shaped_levels import FOR_SHAPE, counted_leaves, is_better
+from ldpspatial.release.central.shaped_levels import FOR_SHAPE, counted_leaves
 from tests.ldpspatial.release.test_total import form, inputs
 
 
@@ -26,7 +26,7 @@ def levels_of(users: UserCells, seed: int, epsilon: float = 1.0) -> list[NoisyLe
     whole = NoisyLevel(0, np.array([0]), np.array([float(len(users))]), 4.0)
     source = np.random.default_rng(seed).bytes
     pyramid = Pyramid(tree, *unit_sums(users))
-    return counted_leaves(pyramid, whole, len(users) * epsilon, round(epsilon * 1e6), source)
+    return counted_leaves(pyramid, whole, 4, round(epsilon * 1e6), source)
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (33, 50)])
@@ -72,23 +72,6 @@ def test_a_map_of_leaves_keeps_the_people_and_empty_places_empty() -> None:
     assert found.density[:16, :16].sum() > 0.97
 
 
-@pytest.mark.parametrize(
-    ("people", "epsilon", "shaped"),
-    [(100, 1.0, False), (300, 1.0, True), (300, 4.5, False), (5000, 1.0, False)],
-)
-def test_a_shape_is_asked_for_between_few_and_many(
-    people: int, epsilon: float, shaped: bool
-) -> None:
-    """16 x 16 cells: 12 people a cell are 3,072."""
-    run = CentralLevels().release(crowd((16, 16), people), epsilon, np.random.default_rng(1))
-    assert run.levels is not None
-    assert any(level.measured is not None for level in run.levels.levels) == shaped
-    assert run.claim.epsilon == epsilon
-    cells = CentralLevels("cells").release(crowd((16, 16), 300), 1.0, np.random.default_rng(1))
-    assert cells.levels is not None
-    assert all(level.measured is None for level in cells.levels.levels)
-
-
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 3.9])
 def test_nothing_but_the_map_depends_on_what_users_hold(epsilon: float) -> None:
     """300 people of 8 x 8 cells at epsilon 1 have a shape, whatever they hold."""
@@ -106,10 +89,5 @@ def test_without_epsilon_for_a_shape_the_first_level_is_counted() -> None:
     whole = NoisyLevel(0, np.array([0]), np.array([2000.0]), 4.0)
     source = np.random.default_rng(1).bytes
     pyramid = Pyramid(tree, *unit_sums(users))
-    levels = counted_leaves(pyramid, whole, 2000.0, FOR_SHAPE - 1, source)
+    levels = counted_leaves(pyramid, whole, 4, FOR_SHAPE - 1, source)
     assert [level.number for level in levels] == [1, 0, 16]
-
-
-def test_whole_people_need_no_shape() -> None:
-    assert is_better(1000.0, 3_999_999, (64, 64))
-    assert not is_better(1000.0, 4_000_000, (64, 64))
