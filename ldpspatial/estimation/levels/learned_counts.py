@@ -10,7 +10,8 @@ of the noise:
 
 - many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
 - some: half of the median, half of the mean;
-- next to none (less than ``NONE``): the people that shares told (``shares.py``). A law has next to nothing to be learned from.
+- next to none (less than ``NONE``): the people that shares told (``shares.py``). A law has next to
+  nothing to be learned from.
 
 Where no level was measured in full but leaves of a tree were, their counts are learned in groups of
 leaves of about the same size, and half of the median and half of what shares told are taken.
