@@ -1,13 +1,14 @@
 """How the levels of a quadtree are asked for sums, whoever draws the noise.
 
-One rule for the central and the distributed model, which looks at noisy sums and public numbers
+What the central and the distributed model share, which looks at noisy sums and public numbers
 alone. No one division of epsilon is good for everything, so a release has an *aim*.
 
 "distance", how far people on the map are from where they are (W2, and the people of regions):
 
 - The first level asked is as fine as epsilon allows. With a server that is trusted its nodes hold
   about ``PER_NODE`` / epsilon people in the mean: as fine as a uniform grid may be before noise
-  takes over (Qardaji et al., ICDE 2013, section IV). With secure sums they hold the more, the finer
+  takes over (Qardaji et al., ICDE 2013, section IV); or four times as many ("full"), of which
+  neighbours tell more. With secure sums they hold the more, the finer
   the level is: sums of nodes add up to those of wide areas with all that those who fail leave out.
   Still more where each client is asked once, as finer levels are less noisy then: a part of the
   people makes fewer shards, each of which has noise, where a part of epsilon makes all noisier.
@@ -17,9 +18,9 @@ alone. No one division of epsilon is good for everything, so a release has an *a
   level. All of a level are disjoint, so a level costs its epsilon once, however many they are.
 - Where nodes to divide hold less than ``WORTH`` of the people, nothing finer is asked: what is left
   of epsilon goes into a second measurement of the level.
-
 - Where all of epsilon would go to single cells, one part in ``WIDE`` asks the nodes of level
   ``LEAST`` as well: noise of all cells of a wide area adds up, and so does who fails in a round.
+  Not where clients are asked once, nor where noise is next to none.
 
 In the central model a rule of its own says which of this is asked, and when a shape takes its place
 (:mod:`ldpspatial.release.central.level_plan`).

@@ -3,10 +3,12 @@
 With the aim "cells" all of epsilon is for single cells. With "distance" it depends on how many
 people there are, over the scale 1 / epsilon of noise:
 
-- Noise of a small part of a person (``FOUND``), or many people a cell (``MANY_IN_A_CELL``): all is
-  for single cells. One part in :data:`ldpspatial.release.level_sums.WIDE` asks sixteen wide areas
-  besides, as noise of all their cells adds up; not where noise is next to none.
-- Where people are found one by one (``WHOLE_PEOPLE``): whole levels, as fine as noise allows.
+- Noise that leaves nearly all people as they are (``FOUND``), or many people a cell
+  (``MANY_IN_A_CELL``): all is for single cells. One part in
+  :data:`ldpspatial.release.level_sums.WIDE` asks sixteen wide areas besides, as noise of all their
+  cells adds up; not where noise is next to none.
+- Where noise leaves most people as they are (``WHOLE_PEOPLE``): whole levels, as fine as noise
+  allows, from half as many people a cell on single cells and wide areas.
 - A first level whose nodes hold few: a shape, which costs the same however deep it goes, and keeps
   places whole where nobody is (:mod:`ldpspatial.release.central.shaped_levels`).
 - Where nodes of level ``FULL`` hold some people: whole levels again, coarser ones, as neighbours
@@ -32,8 +34,9 @@ from ldpspatial.validate import MICRO
 
 FULL = 5  # the first level that is asked whole in a shape's place
 MANY_IN_A_CELL = 10  # people over the scale of the noise, in the mean of all cells
-WHOLE_PEOPLE = 4 * MICRO  # epsilon at which people are found one by one
-FOUND = 7 * MICRO  # epsilon at which noise leaves most of them as they are
+# Epsilon at which noise is less than half a person in .86, and in .97, of all sums.
+WHOLE_PEOPLE = 4 * MICRO
+FOUND = 7 * MICRO
 
 
 class Plan(NamedTuple):
@@ -87,19 +90,18 @@ def plan(people_per_noise: float, micro: int, cells: int, depth: int, aim: Aim) 
     many = people_per_noise >= MANY_IN_A_CELL * cells
     if aim == "cells" or micro >= FOUND:
         return Plan(depth, [micro])
-    if _asks_shape(people_per_noise, micro, many):
+    if not many and depth > LEAST and _asks_shape(people_per_noise, micro):
         return Plan(first_level(people_per_noise, depth), [])
     fineness: Fineness = "trusted" if micro >= WHOLE_PEOPLE else "full"
     first, parts = (
-        (depth, [micro]) if many else planned(people_per_noise, micro, depth, aim, fineness)
+        (depth, [micro]) if many else planned(people_per_noise, micro, depth, fineness=fineness)
     )
     wide = of_wide_areas(first, parts, depth)
     parts[0] -= wide
     return Plan(first, parts, wide)
 
 
-def _asks_shape(people_per_noise: float, micro: int, many: bool) -> bool:
+def _asks_shape(people_per_noise: float, micro: int) -> bool:
     one, factor = LIMITS["full"]
     full = one * factor ** (FULL - 0.5)  # where levels begin with FULL
-    some = PER_NODE * 4**LEAST <= people_per_noise < full
-    return some and not many and micro < WHOLE_PEOPLE
+    return PER_NODE * 4**LEAST <= people_per_noise < full and micro < WHOLE_PEOPLE

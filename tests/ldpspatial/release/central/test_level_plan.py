@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from client_sdk.shared import Entropy
 from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.central import CentralLevels
+from ldpspatial.release.central.central_release import with_noise
 from ldpspatial.release.central.level_plan import FOUND, MANY_IN_A_CELL, WHOLE_PEOPLE, plan
+from ldpspatial.release.central.trees.privtree import Growth, crowded
 from ldpspatial.release.level_sums import LEAST, Aim
+from tests.support.central_noise import replace_noise, replace_shape_noise
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 CELLS, DEPTH = 64 * 64, 6
 
@@ -24,13 +32,18 @@ def crowd(shape: tuple[int, int], people: int) -> UserCells:
     st.floats(-1e9, 1e12),
     st.integers(1, 20_000_000),
     st.integers(1, 10),
+    st.floats(0.25, 1),
     st.sampled_from(["distance", "cells"]),
 )
-def test_a_plan_spends_all_of_epsilon(people: float, micro: int, depth: int, aim: Aim) -> None:
-    found = plan(people, micro, 4**depth, depth, aim)
+def test_a_plan_spends_all_of_epsilon(
+    people: float, micro: int, depth: int, share: float, aim: Aim
+) -> None:
+    """Maps that are no square, or of an odd side, hold a part of the cells of their tree."""
+    found = plan(people, micro, max(round(4**depth * share), 2), depth, aim)
     assert 1 <= found.first <= depth
     if found.by_shape:
-        assert (found.parts, found.wide) == ([], 0)
+        assert depth > LEAST
+        assert found.wide == 0
     else:
         assert sum(found.parts) + found.wide == micro
         assert min(found.parts) >= 1
@@ -66,6 +79,18 @@ def test_a_shape_is_asked_for_between_few_and_many(
     assert found.wide == (100_000 if first == DEPTH else 0)
 
 
+@pytest.mark.parametrize(("cells", "depth"), [(4, 1), (16, 2), (256, 4), (33 * 50, 6)])
+def test_a_small_map_is_asked_for_cells_where_a_large_one_has_a_shape(
+    cells: int, depth: int
+) -> None:
+    many = float(MANY_IN_A_CELL * cells)
+    for people in (145.0, many - 0.5, many, 18_000.0):
+        found = plan(people, 1_000_000, cells, depth, "distance")
+        assert found.by_shape == (depth > LEAST and 144 <= people < many)
+        if people >= many:
+            assert found.first == depth
+
+
 def test_where_people_are_found_one_by_one_levels_are_whole_and_as_fine_as_noise_allows() -> None:
     """1,400 people over the scale of noise: level 4 by the noise alone, level 3 else."""
     below, from_there = (
@@ -93,9 +118,25 @@ def test_next_to_no_noise_needs_no_wide_areas() -> None:
         (20_000, 8.0, [6]),
     ],
 )
-def test_the_release_asks_what_is_planned(people: int, epsilon: float, asked: list[int]) -> None:
+def test_the_release_asks_what_is_planned_and_spends_what_it_claims(
+    people: int, epsilon: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent: list[int] = []
+
+    def recorded(units: Ints, micro: int, source: Entropy) -> Ints:
+        spent.append(micro)
+        return with_noise(units, micro, source)
+
+    def divided(units: Ints, level: int, micro: int, source: Entropy, growth: Growth) -> Bools:
+        if level == growth.first:  # all levels share what the shape of a tree may cost
+            spent.append(micro)
+        return crowded(units, level, micro, source, growth)
+
+    replace_noise(monkeypatch, recorded)
+    replace_shape_noise(monkeypatch, divided)
     users = crowd((64, 64), people)
     run = CentralLevels().release(users, epsilon, np.random.default_rng(1))
+    assert sum(spent) == round(epsilon * 1e6)
     assert run.levels is not None
     levels = run.levels.levels[1:]
     by_shape = any(level.measured is not None for level in levels)

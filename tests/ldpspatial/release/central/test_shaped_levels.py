@@ -89,5 +89,6 @@ def test_without_epsilon_for_a_shape_the_first_level_is_counted() -> None:
     whole = NoisyLevel(0, np.array([0]), np.array([2000.0]), 4.0)
     source = np.random.default_rng(1).bytes
     pyramid = Pyramid(tree, *unit_sums(users))
-    levels = counted_leaves(pyramid, whole, 4, FOR_SHAPE - 1, source)
-    assert [level.number for level in levels] == [1, 0, 16]
+    for of_grid, numbers in ((2, [1, 0, 16]), (4, [1, 0, 16]), (5, [1, 0, 0, 64])):
+        levels = counted_leaves(pyramid, whole, of_grid, FOR_SHAPE - 1, source)
+        assert [level.number for level in levels] == numbers  # two levels above that of a grid
