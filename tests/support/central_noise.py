@@ -30,6 +30,27 @@ def replace_shape_noise(patch: pytest.MonkeyPatch, other: Crowded) -> None:
     patch.setattr(privtree, "crowded", other)
 
 
+def recorded_spending(patch: pytest.MonkeyPatch) -> list[int]:
+    """Return the millionths of epsilon that releases spend from now on, query by query."""
+    spent: list[int] = []
+    with_noise, crowded = central_release.with_noise, privtree.crowded
+
+    def recorded(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
+        spent.append(micro_epsilon)
+        return with_noise(units, micro_epsilon, source)
+
+    def divided(
+        units: Ints, level: int, micro_epsilon: int, source: Entropy, growth: privtree.Growth
+    ) -> NDArray[np.bool_]:
+        if level == growth.first:  # all levels share what the shape of a tree may cost
+            spent.append(micro_epsilon)
+        return crowded(units, level, micro_epsilon, source, growth)
+
+    replace_noise(patch, recorded)
+    replace_shape_noise(patch, divided)
+    return spent
+
+
 def fixed_noise(
     patch: pytest.MonkeyPatch, width: int, seed: int
 ) -> tuple[Iterator[int], Iterator[int]]:

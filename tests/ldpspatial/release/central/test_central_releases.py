@@ -32,7 +32,7 @@ from ldpspatial.release.central.pyramid import Pyramid
 from ldpspatial.release.central.quantise import MASS, unit_sums
 from ldpspatial.release.central.trees.privtree import Growth, crowded
 from tests.support import naive_central as naive
-from tests.support.central_noise import replace_noise, replace_shape_noise
+from tests.support.central_noise import recorded_spending, replace_noise, replace_shape_noise
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -87,21 +87,7 @@ def test_the_map_is_a_density_of_the_shape_asked_for(
 def test_the_claim_is_of_what_was_spent_and_never_above_what_was_asked(
     release: CentralRelease, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spent: list[int] = []
-
-    def recorded(units: Ints, micro_epsilon: int, source: Entropy) -> Ints:
-        spent.append(micro_epsilon)
-        return with_noise(units, micro_epsilon, source)
-
-    def divided(
-        units: Ints, level: int, micro_epsilon: int, source: Entropy, growth: Growth
-    ) -> Bools:
-        if level == growth.first:  # all levels share what the shape of a tree may cost
-            spent.append(micro_epsilon)
-        return crowded(units, level, micro_epsilon, source, growth)
-
-    replace_noise(monkeypatch, recorded)
-    replace_shape_noise(monkeypatch, divided)
+    spent = recorded_spending(monkeypatch)
     run = release.release(town((16, 16)), epsilon, np.random.default_rng(1))
     assert run.claim.epsilon == sum(spent) / 10**6
     assert epsilon - 1e-6 < run.claim.epsilon <= epsilon

@@ -4,28 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from client_sdk.shared import Entropy
-from ldpspatial.places.users import UserCells, cells_by_user
 from ldpspatial.release.central import CentralLevels
-from ldpspatial.release.central.central_release import with_noise
 from ldpspatial.release.central.level_plan import FOUND, MANY_IN_A_CELL, WHOLE_PEOPLE, plan
-from ldpspatial.release.central.trees.privtree import Growth, crowded
 from ldpspatial.release.level_sums import LEAST, Aim
-from tests.support.central_noise import replace_noise, replace_shape_noise
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from tests.ldpspatial.release.central.test_shaped_levels import crowd
+from tests.support.central_noise import recorded_spending
 
 CELLS, DEPTH = 64 * 64, 6
-
-
-def crowd(shape: tuple[int, int], people: int) -> UserCells:
-    """Everybody within a sixteenth of the map, around its south-west corner."""
-    rng = np.random.default_rng(1)
-    row, column = (rng.integers(0, side // 4, people) for side in shape)
-    return cells_by_user(np.arange(people), row * shape[1] + column, shape)
 
 
 @given(
@@ -121,19 +107,7 @@ def test_next_to_no_noise_needs_no_wide_areas() -> None:
 def test_the_release_asks_what_is_planned_and_spends_what_it_claims(
     people: int, epsilon: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spent: list[int] = []
-
-    def recorded(units: Ints, micro: int, source: Entropy) -> Ints:
-        spent.append(micro)
-        return with_noise(units, micro, source)
-
-    def divided(units: Ints, level: int, micro: int, source: Entropy, growth: Growth) -> Bools:
-        if level == growth.first:  # all levels share what the shape of a tree may cost
-            spent.append(micro)
-        return crowded(units, level, micro, source, growth)
-
-    replace_noise(monkeypatch, recorded)
-    replace_shape_noise(monkeypatch, divided)
+    spent = recorded_spending(monkeypatch)
     users = crowd((64, 64), people)
     run = CentralLevels().release(users, epsilon, np.random.default_rng(1))
     assert sum(spent) == round(epsilon * 1e6)
