@@ -83,7 +83,7 @@ class UserCells:
     Attributes
     ----------
     shape : (rows, columns)
-    visits : sparse CSR array of int64, shape (users, rows * columns)
+    visits : sparse CSR array of whole numbers, shape (users, rows * columns)
         How often each user was in each cell, at least once each; a cell is row * columns + column.
     outside : int
         Positions that lay outside the map and were left out.
@@ -309,13 +309,15 @@ def counts_within(visits: sparse.csr_array, most: int) -> Ints:
 
     Parameters
     ----------
-    visits : sparse CSR array of int64, shape (users, cells)
+    visits : sparse CSR array of whole numbers of any type, shape (users, cells)
         At least 1 each.
     most : int >= 1
         Sums are at most this, up to the rounding of a float.
     """
     users = visits.shape[0]
-    counts = np.minimum(visits.data, np.iinfo(np.int64).max).astype(np.int64)
+    # None is below 1, so every whole type fits into the widest one.
+    longest = np.uint64(np.iinfo(np.int64).max)
+    counts = np.minimum(visits.data.astype(np.uint64), longest).astype(np.int64)
     who = np.repeat(np.arange(users), np.diff(visits.indptr))
     # In floats, which become too large and do not wrap.
     totals = np.bincount(who, weights=counts, minlength=users)

@@ -12,6 +12,7 @@ from client_sdk import Grid
 from ldpspatial.errors import InputError
 from ldpspatial.places.points import Points
 from ldpspatial.places.users import UserCells, cells_by_user, counts_within, user_cells
+from ldpspatial.release.central import CentralLevels
 
 PLANE = Grid.plane(0, 0, 4.0, 4)
 VISITS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 11)), min_size=1, max_size=40)
@@ -144,6 +145,17 @@ def test_a_broken_position_is_outside_and_in_no_cell() -> None:
 def test_no_user_has_more_than_the_most() -> None:
     visits = sparse.csr_array(np.array([[3, 3], [2, 2], [4, 5]]))
     assert counts_within(visits, 4).tolist() == [1, 1, 2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "uint64"])
+def test_visits_of_any_whole_type_are_counted_alike(kind: str) -> None:
+    visits = np.array([[3, 100], [2, 2]])
+    narrow = sparse.csr_array(visits.astype(kind))
+    assert (
+        counts_within(narrow, 50).tolist() == counts_within(sparse.csr_array(visits), 50).tolist()
+    )
+    run = CentralLevels().release(UserCells((1, 2), narrow), 20.0, np.random.default_rng(1))
+    assert run.density.sum() == pytest.approx(1)
 
 
 def test_visits_of_many_stay_in_the_order_of_time() -> None:
