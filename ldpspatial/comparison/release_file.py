@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpspatial.errors import InputError
 from ldpspatial.release.parameters import split
-from ldpspatial.release.registry import find_releases, releases, with_values
+from ldpspatial.release.registry import MADE, find_releases, releases, with_values
 from ldpspatial.release.release import Release
 from ldpspatial.validate import file_path, shown
 
@@ -71,9 +71,19 @@ def _entry(entry: object) -> tuple[str, Release]:
         raise InputError(f"{LABEL} must be a text, got {shown(label)}")
     if not label.isprintable():
         raise InputError(f"{LABEL} must be one line of a table, got {shown(label)}")
-    if label != name and label in releases():
-        raise InputError(f"{LABEL} must not be the name of another release, got {label!r}")
+    if label != name and _stands_for_another(label, release):
+        raise InputError(f"{LABEL} must not be what another release is called, got {label!r}")
     return label, release
+
+
+def _stands_for_another(label: str, release: Release) -> bool:
+    """Tell whether a label is the text of a release of ours, and not of this one."""
+    if label.partition(":")[0] not in {*releases(), *MADE}:
+        return False  # a module is not loaded for the sake of a label
+    try:
+        return with_values(*split(label))[1] != release
+    except InputError:  # words after the name of a release, say
+        return False
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         {"release": "adaptive-hierarchical", "calibration": 1, "label": "adaptive, c = 1"},
         "matched:inner=sem-geo-i,to=dam,cells=8",
         {"release": "matched", "inner": "k-rr", "to": "dam", "cells": 8, "label": "k-rr as dam"},
+        {"release": "dam", "radius": 2, "label": "dam:b=2"},
+        {"release": "dam", "radius": 3, "label": "dam: a wider disk"},
     ]))  # fmt: skip
     found = read_releases(file)
     assert found == {
@@ -32,6 +34,8 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         "adaptive, c = 1": AdaptiveHierarchical(calibration=1.0),
         "sem-geo-i matched to dam": Matched(SemGeoI(), Dam(), 8),
         "k-rr as dam": Matched(KRr(), Dam(), 8),
+        "dam:b=2": Dam(radius=2),
+        "dam: a wider disk": Dam(radius=3),
     }
     assert repr(found["adaptive, c = 1"]) == repr(AdaptiveHierarchical(calibration=1.0))
 
@@ -54,7 +58,15 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         ('[{"release": "dam", "label": "two\\nlines"}]', "label must be one line of a table"),
         (
             '[{"release": "dam", "label": "central-levels"}]',
-            "label must not be the name of another release, got 'central-levels'",
+            "label must not be what another release is called, got 'central-levels'",
+        ),
+        (
+            '[{"release": "dam", "label": "sparse-emd:keep=3"}]',
+            "label must not be what another release is called, got 'sparse-emd:keep=3'",
+        ),
+        (
+            '[{"release": "dam", "radius": 2, "label": "dam:radius=3"}]',
+            "label must not be what another release is called, got 'dam:radius=3'",
         ),
         ('["dam", "dam"]', "entry 2 of .* must have another label, got 'dam' again"),
         ('[{"release": "dam", "radius": 2, "radius": 3}]', "an object has a field twice"),

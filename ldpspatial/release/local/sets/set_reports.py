@@ -40,6 +40,7 @@ from ldpspatial.validate import (
     number_array,
     number_in,
     one_of,
+    shown,
     whole_array,
     whole_number,
 )
@@ -160,7 +161,7 @@ class SetRelease(LocalRelease):
     estimator : {"projection", "em"}
         Unbiased shares projected on the densities, or EM on the reports one by one.
     rule : str
-        Name of the estimator, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`; only with "em".
     """
 
     estimator: SetEstimator = "projection"
@@ -169,6 +170,11 @@ class SetRelease(LocalRelease):
     def __post_init__(self) -> None:
         check_estimator(self.estimator)
         check_rule(self.rule)
+        if self.estimator == "projection" and self.rule != SetRelease.rule:
+            raise InputError(
+                f"rule must be left out with estimator 'projection', which needs none, got "
+                f"{shown(self.rule)}: set estimator to 'em' to estimate by it"
+            )
 
     @abstractmethod
     def design(self, size: int, epsilon: float) -> dict[str, Fact]:

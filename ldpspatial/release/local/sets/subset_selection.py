@@ -40,7 +40,7 @@ class SubsetSelection(SetRelease):
     estimator : {"projection", "em"}
         Unbiased shares projected on the densities, or EM on the reports one by one.
     rule : str
-        Name of the estimator, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`; only with "em".
     """
 
     name: ClassVar[str] = "subset-selection"

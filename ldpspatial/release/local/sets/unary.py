@@ -34,7 +34,7 @@ class Oue(SetRelease):
     estimator : {"projection", "em"}
         Unbiased shares projected on the densities, or EM on the reports one by one.
     rule : str
-        Name of the estimator, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`; only with "em".
     """
 
     name: ClassVar[str] = "oue"

@@ -58,7 +58,7 @@ def test_facts_of_sets_tell_em_from_another_and_projection(kind: type[LocalRelea
     expected = {
         ("em", "scaled"): "em",
         ("em", OTHER): "uniform",
-        ("projection", OTHER): "projection",
+        ("projection", "scaled"): "projection",
     }
     for (given, rule), name in expected.items():
         assert estimator(kind(estimator=given, rule=rule)) == name  # type: ignore[call-arg]
