@@ -28,7 +28,7 @@ class KRr(DiskRelease):
     estimator : {"em", "projection"}
         EM, or unbiased shares projected on the densities.
     rule : str
-        Name of the estimator, as in :func:`ldpspatial.estimate`.
+        Name of the estimator, as in :func:`ldpspatial.estimate`; only with "em".
     """
 
     name: ClassVar[str] = "k-rr"
@@ -36,7 +36,7 @@ class KRr(DiskRelease):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_estimator(self.estimator)
+        check_estimator(self.estimator, self.rule, KRr.rule)
 
     def table(self, cells: int, epsilon: float) -> ResponseTable:
         """Return the table that devices draw from: whole weights, no disk around the own cell."""

@@ -168,13 +168,8 @@ class SetRelease(LocalRelease):
     rule: str = "scaled"
 
     def __post_init__(self) -> None:
-        check_estimator(self.estimator)
         check_rule(self.rule)
-        if self.estimator == "projection" and self.rule != SetRelease.rule:
-            raise InputError(
-                f"rule must be left out with estimator 'projection', which needs none, got "
-                f"{shown(self.rule)}: set estimator to 'em' to estimate by it"
-            )
+        check_estimator(self.estimator, self.rule, SetRelease.rule)
 
     @abstractmethod
     def design(self, size: int, epsilon: float) -> dict[str, Fact]:
@@ -279,9 +274,14 @@ def on_simplex(shares: Array) -> Array:
     return np.asarray(nearest / nearest.sum()).reshape(shares.shape)
 
 
-def check_estimator(estimator: object) -> None:
-    """Check the name of an estimator."""
+def check_estimator(estimator: object, rule: object, usual: str) -> None:
+    """Check the name of an estimator, and that a rule is the usual one where nothing needs it."""
     one_of("estimator", estimator, get_args(SetEstimator))
+    if estimator == "projection" and rule != usual:
+        raise InputError(
+            f"rule must be left out with estimator 'projection', which needs none, got "
+            f"{shown(rule)}: set estimator to 'em' to estimate by it"
+        )
 
 
 def check_loss(epsilon: float) -> None:

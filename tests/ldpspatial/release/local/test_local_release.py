@@ -14,6 +14,7 @@ from ldpspatial.release.local import (
     DamNs,
     DamPoints,
     DamTrajectory,
+    DifferenceSets,
     Disk,
     Hdg,
     Huem,
@@ -117,7 +118,14 @@ def test_a_rule_that_is_none_is_refused_whatever_the_estimator(
     for rule in ("nonsense", 3, None):
         with pytest.raises(InputError, match=r"rule must be one of field, .*, got"):
             kind(estimator=estimator, rule=rule)  # type: ignore[call-arg]
-    kind(estimator=estimator, rule=LikelihoodGain(0.1))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("kind", [KRr, Oue, Olh, SubsetSelection, DifferenceSets])
+def test_a_rule_that_nothing_would_use_is_refused(kind: type[LocalRelease]) -> None:
+    for rule in ("likelihood", OTHER, LikelihoodGain(0.1)):
+        kind(estimator="em", rule=rule)  # type: ignore[call-arg]
+        with pytest.raises(InputError, match="rule must be left out with estimator 'projection'"):
+            kind(estimator="projection", rule=rule)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("epsilon", [1e-7, 25])

@@ -25,7 +25,6 @@ from ldpspatial.release.local.sets.local_hashing import Olh
 from ldpspatial.release.local.sets.set_reports import (
     MOST_ENTRIES,
     SetChannel,
-    SetRelease,
     SetReports,
     cells_privacy,
     on_simplex,
@@ -256,13 +255,6 @@ def test_bad_input(release: LocalRelease) -> None:
     square = cells_by_user([0], [0], (2, 2))
     with pytest.raises(InputError, match="epsilon must"):
         release.release(square, 20.5, np.random.default_rng(1))
-
-
-@pytest.mark.parametrize("kind", [Oue, Olh, SubsetSelection, DifferenceSets])
-def test_a_rule_that_nothing_would_use_is_refused(kind: type[SetRelease]) -> None:
-    assert kind(estimator="em", rule="likelihood").rule == "likelihood"
-    with pytest.raises(InputError, match="rule must be left out with estimator 'projection'"):
-        kind(estimator="projection", rule="likelihood")
 
 
 def test_bad_arrays() -> None:
