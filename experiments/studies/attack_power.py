@@ -1,6 +1,7 @@
 """How much of its claim the attacks see of each release: by all that a user sends, or by maps.
 
-Maps are attacked where that is all that leaves a release, in the central and distributed models.
+Maps are attacked where that is all that leaves a release, in the central and distributed models;
+the recommended releases once more on larger ones, for each way in which they choose what to ask.
 On which inputs was found by pilots, with other seeds than those that are reported; the
 sketches have those of ``flat``, and either aim has those of the other. ``--search`` looks anew.
 """
@@ -76,6 +77,18 @@ BEST: Mapping[str, Inputs] = {
 SLOW = ("quadtree", "count-min", "count-min-minimum", "two-servers", "central-levels", *BOTH_AIMS)
 SLOW += ("distributed-levels",)
 PARTS = 3
+# What the recommended releases ask of larger maps. Where a shape begins, one person in the number
+# of people decides: had it no noise, it would tell of that person for certain.
+SIXTEEN = (16, 16)
+LARGER: Mapping[str, tuple[Release, Inputs]] = {
+    "central-levels, where a shape begins": (CentralLevels(), Inputs(SIXTEEN, 0, 148)),
+    "central-levels, shape": (CentralLevels(), Inputs((8, 8), 6, 150)),
+    "central-levels, whole levels": (CentralLevels(), Inputs((64, 64), 0, 20_000)),
+    "central-levels, wide areas": (CentralLevels(), Inputs((8, 8), 12, 12, 12)),
+    "distributed-levels, sixteen sums": (DistributedLevels(), Inputs((8, 8))),
+    "distributed-levels, several levels": (DistributedLevels(), Inputs(SIXTEEN, 0, 800)),
+    "distributed-levels, wide areas": (DistributedLevels(), Inputs((8, 8), 12, 12, 12)),
+}
 
 
 @click.command("attack-power", cls=Study)
@@ -103,10 +116,12 @@ def attack_power(
         for name, each in {**releases(), **BOTH_AIMS}.items()
         if each.model in ("central", "distributed")
     }
+    larger = LARGER
     if only:
         wanted = only.split(",")
         local = {name: each for name, each in local.items() if name in wanted}
         trusting = {name: each for name, each in trusting.items() if name in wanted}
+        larger = {name: pair for name, pair in larger.items() if name.split(",")[0] in wanted}
         if not local and not trusting:
             raise InputError(f"--only must name a release that is attacked, got {only!r}")
     sent = [
@@ -126,6 +141,9 @@ def attack_power(
             pilot = np.random.default_rng(seed + PILOT_SEED)
             inputs = best_inputs(each, OF_MAPS, pilot, facts=each.model == "central")
         seen.append(_of_maps(name, each, inputs, maps // PARTS if name in SLOW else maps, own))
+    for name, (each, inputs) in tracked(larger.items(), "larger maps"):
+        own = np.random.default_rng([seed, *name.encode()])
+        seen.append(_of_maps(name, each, inputs, maps // PARTS, own))
     parts = (
         f"## All that a user sends\n\n{CELLS} x {CELLS} cells, {runs:,} runs on either input.",
         markdown(

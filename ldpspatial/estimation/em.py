@@ -114,7 +114,10 @@ class EM(Estimator):
         smoothing = str(facts.get("smoothing", "none"))  # older files do not say
         if smoothing not in ("none", *SMOOTHERS):
             return None
-        return cls(name, None if smoothing == "none" else smoothing), Smoothing(smoothing)
+        # What did not converge ended at its limit; of what did, the limit does not matter.
+        ended = facts.get("converged", True)
+        limit = cls.max_iterations if ended else int(facts["iterations"])
+        return cls(name, None if smoothing == "none" else smoothing, limit), Smoothing(smoothing)
 
 
 def _name_of(smooth: Smoother | None) -> str:

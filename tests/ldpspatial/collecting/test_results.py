@@ -10,9 +10,9 @@ import pytest
 
 from client_sdk import Collection, Grid
 from ldpspatial.channels.disk import StampChannel
-from ldpspatial.collecting.results import write_csv, write_geojson, write_npz
+from ldpspatial.collecting.results import read_estimate, write_csv, write_geojson, write_npz
 from ldpspatial.errors import InputError
-from ldpspatial.estimation import estimate
+from ldpspatial.estimation import EM, estimate
 from tests.support.results import CITY, GRIDS, INTERVALS, RESULT, result_on
 
 
@@ -58,6 +58,16 @@ def test_an_estimate_can_be_made_again_from_the_npz_alone(tmp_path: Path) -> Non
         again = estimate(StampChannel(collection.table), file["counts"], "em")
         np.testing.assert_array_equal(again.density, file["density"])
         assert not {"lower", "upper", "level", "method"} & set(file)
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_limit_that_ended_a_fit_is_read_back(tmp_path: Path, limit: int) -> None:
+    short = EM("published", max_iterations=limit).fit(RESULT.channel, RESULT.counts)
+    assert not short.converged
+    write_npz(tmp_path / "estimate.npz", CITY, short)
+    assert read_estimate(tmp_path / "estimate.npz")[1].estimator == short.estimator
+    write_npz(tmp_path / "estimate.npz", CITY, EM().fit(RESULT.channel, RESULT.counts))
+    assert read_estimate(tmp_path / "estimate.npz")[1].estimator == EM()
 
 
 def test_equal_results_give_equal_npz_files(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ldpspatial.release.attack import attack, best_inputs
 from ldpspatial.release.attack_inputs import Inputs, likely_inputs
 from ldpspatial.release.central import central_levels
 from ldpspatial.release.central.grids import uniform_grid
+from ldpspatial.release.central.level_plan import Plan
 from ldpspatial.release.central.quantise import MASS
 from ldpspatial.release.registry import releases
 
@@ -151,6 +152,26 @@ def test_a_shape_that_one_user_more_decides_is_found(monkeypatch: pytest.MonkeyP
     assert found.seen > 2
     # Elsewhere the same slip shows nothing beyond the claim.
     assert attack(release, 1.0, Inputs((2, 2), 0, 40), 400, np.random.default_rng(10)).passed
+
+
+def test_a_plan_that_one_user_more_decides_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 148 people are asked for sixteen sums, 149 for a shape, where their true number decides.
+    chosen = {True: (2, []), False: (2, [968_750])}
+    inside: list[bool] = []
+    honest_sums = central_levels.unit_sums
+
+    def counted(users: UserCells) -> object:
+        inside.append(len(users) >= 149)
+        return honest_sums(users)
+
+    monkeypatch.setattr(central_levels, "unit_sums", counted)
+    monkeypatch.setattr(central_levels, "plan", lambda *_: Plan(*chosen[inside[-1]]))
+    inputs = Inputs((16, 16), 0, 148)
+    found = attack(releases()["central-levels"], 1.0, inputs, 200, np.random.default_rng(13))
+    assert not found.passed
+    monkeypatch.undo()
+    found = attack(releases()["central-levels"], 1.0, inputs, 200, np.random.default_rng(13))
+    assert found.passed
 
 
 def test_facts_are_seen_where_they_are_published() -> None:
