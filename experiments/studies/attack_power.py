@@ -77,17 +77,16 @@ BEST: Mapping[str, Inputs] = {
 SLOW = ("quadtree", "count-min", "count-min-minimum", "two-servers", "central-levels", *BOTH_AIMS)
 SLOW += ("distributed-levels",)
 PARTS = 3
-# What the recommended releases ask of larger maps. Where a shape begins, one person in the number
-# of people decides: had it no noise, it would tell of that person for certain.
-SIXTEEN = (16, 16)
+# Every way in which the recommended releases ask on larger maps. Where a shape begins, one person
+# in the number of people decides: had it no noise, it would tell of that person for certain.
 LARGER: Mapping[str, tuple[Release, Inputs]] = {
-    "central-levels, where a shape begins": (CentralLevels(), Inputs(SIXTEEN, 0, 148)),
-    "central-levels, shape": (CentralLevels(), Inputs((8, 8), 6, 150)),
+    "central-levels, where a shape begins": (CentralLevels(), Inputs((16, 16), 0, 148)),
+    "central-levels, shape": (CentralLevels(), Inputs((8, 8), 6, 400)),
     "central-levels, whole levels": (CentralLevels(), Inputs((64, 64), 0, 20_000)),
-    "central-levels, wide areas": (CentralLevels(), Inputs((8, 8), 12, 12, 12)),
+    "central-levels, wide areas": (CentralLevels(), Inputs((1, 32), 12, 12, 12)),
     "distributed-levels, sixteen sums": (DistributedLevels(), Inputs((8, 8))),
-    "distributed-levels, several levels": (DistributedLevels(), Inputs(SIXTEEN, 0, 800)),
-    "distributed-levels, wide areas": (DistributedLevels(), Inputs((8, 8), 12, 12, 12)),
+    "distributed-levels, several levels": (DistributedLevels(), Inputs((16, 16), 0, 800)),
+    "distributed-levels, wide areas": (DistributedLevels(), Inputs((1, 32), 300, 300, 300)),
 }
 
 
