@@ -233,8 +233,9 @@ def number_array(
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{field} must not be masked: fill the entries without a value")
     if shape is not None and (given.size == 0 or not _is_shape(given.shape, shape)):
+        least = ", with one number at least" if given.size == 0 else ""
         raise InputError(
-            f"{field} must be an array of numbers of shape {_written(shape)}, "
+            f"{field} must be an array of numbers of shape {_written(shape)}{least}, "
             f"got {_told(values, given)}"
         )
     numbers: Array

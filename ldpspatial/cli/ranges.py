@@ -1,7 +1,9 @@
 """``ranges``: how many people are in each region of a file, from an estimate."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -20,8 +22,10 @@ from ldpspatial.estimation.result import Estimate
 from ldpspatial.files.gis import check_installed
 from ldpspatial.files.regions import read_area, read_regions
 from ldpspatial.files.side_information import read_within
-from ldpspatial.places.regions import Region, cut_cells
+from ldpspatial.places.regions import Region, clipped, cut_cells
 from ldpspatial.places.within import Within
+
+Found = TypeVar("Found", RegionShares, RegionChanges)
 
 NAME = 40  # characters of a name on the screen
 WHOLE = 0.999  # of an area in the square, beside what files round
@@ -167,29 +171,27 @@ def ranges(
         with blamed("REGIONS", regions, layer="--layer", name_column="--name-column"):
             wanted = read_regions(regions, collection.grid, layer, name_column)
         covered = None if area is None else _area(area, collection.grid)
+        asked = _in_area(wanted, covered, collection.grid)
         within = None
         if public is not None:
             within = _within(public, collection.grid, within_column, within_layer)
         stage("intervals" if forged is None else "intervals and forged reports")
         if before is None or earlier is None:
             of = None if covered is None else [covered]
-            found = region_shares(result, wanted, level, method, advance, of, within, forged)
+            found = region_shares(result, asked, level, method, advance, of, within, forged)
+            found = _with_regions(found, wanted)
         else:
             whole = None if covered is None else covered.weights
             with blamed("--since", before, earlier="--since"):
-                found = region_changes(earlier, result, wanted, level, advance, whole)
+                found = region_changes(earlier, result, asked, level, advance, whole)
+            found = _with_regions(found, wanted)
     _write(outputs, collection.grid, found, overwrite)
     if isinstance(found, RegionChanges):
         _show_changes(found)
     else:
         _show(found)
-        _tell_of_area(wanted, covered)
-        if within is not None:
-            click.echo(
-                f"--within places people in {within.known.sum()} of {within.known.size} cells. By "
-                f"the reports it is trusted by {found.trust:.2f} "
-                "(1: it divides cells, 0: area does)"
-            )
+        _tell_of_area(asked, covered)
+        _tell_of_within(found, within)
     for written in filter(None, outputs.values()):
         click.echo(f"Written to {written}")
 
@@ -321,15 +323,29 @@ def _name(region: Region) -> str:
     return "".join(filter(str.isprintable, region.name))[:NAME]
 
 
-def _tell_of_area(regions: Sequence[Region], area: Region | None) -> None:
+def _with_regions(found: Found, regions: Sequence[Region]) -> Found:
+    """Return what was found of the parts of regions in an area, with the regions as they are."""
+    rows = [replace(row, region=each) for row, each in zip(found.rows, regions, strict=True)]
+    return replace(found, rows=tuple(rows))
+
+
+def _in_area(regions: Sequence[Region], area: Region | None, grid: Grid) -> Sequence[Region]:
+    return regions if area is None else [clipped(grid, region, area) for region in regions]
+
+
+def _tell_of_area(parts: Sequence[Region], area: Region | None) -> None:
     """Say how many regions on the map have no part in an area: they hold none of its people."""
-    if area is None:
-        return
-    missed = sum(
-        region.on_map > 0 and not (region.weights * area.weights).any() for region in regions
-    )
-    if missed:
-        click.echo(f"Regions on the map that lie outside of the area: {missed} of {len(regions)}")
+    missed = sum(part.on_map > 0 and not part.weights.any() for part in parts)
+    if area is not None and missed:
+        click.echo(f"Regions on the map that lie outside of the area: {missed} of {len(parts)}")
+
+
+def _tell_of_within(found: RegionShares, within: Within | None) -> None:
+    if within is not None:
+        click.echo(
+            f"--within places people in {within.known.sum()} of {within.known.size} cells. By the "
+            f"reports it is trusted by {found.trust:.2f} (1: it divides cells, 0: area does)"
+        )
 
 
 def _tell_of_edges(regions: Sequence[Region]) -> None:

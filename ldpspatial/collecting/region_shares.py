@@ -195,8 +195,9 @@ def region_shares(
     area : (d, d) array in [0, 1] or sequence of Region, optional
         Share of each cell that an area covers, or the regions that it is made of, which do not
         overlap (:func:`ldpspatial.places.regions.united`): shares are then of the people in it, and
-        by method posterior. Of a region that leaves it the part inside is told; in cells that both
-        cut, that is the smaller part.
+        by method posterior. Of a region that leaves it the part inside is told. Weights do not tell
+        which part of a cell that both cut is in both: cut regions first
+        (:func:`ldpspatial.places.regions.clipped`), or the smaller part counts as in both.
     within : Within, optional
         Public weights, by which cells that regions cut are divided: as much by them as the reports
         say that they are right, else by area. They must not come from these reports.

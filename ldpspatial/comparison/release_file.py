@@ -12,6 +12,7 @@ from ldpspatial.release.release import Release
 from ldpspatial.validate import file_path, shown
 
 NAME, LABEL = "release", "label"
+LONGEST = 100  # characters of a label, beside which a table still has room for numbers
 
 
 def read_releases(path: str | os.PathLike[str]) -> dict[str, Release]:
@@ -44,6 +45,7 @@ def read_releases(path: str | os.PathLike[str]) -> dict[str, Release]:
         got = "an empty one" if entries == [] else shown(entries)
         raise InputError(f"releases file {file} must hold a list of releases, got {got}")
     found: dict[str, Release] = {}
+    usual: list[str] = []  # labels that nobody chose
     for number, entry in enumerate(entries, 1):
         try:
             label, release = _entry(entry)
@@ -53,8 +55,21 @@ def read_releases(path: str | os.PathLike[str]) -> dict[str, Release]:
             raise InputError(
                 f"entry {number} of {file} must have another label, got {label!r} again"
             )
+        if _is_usual(entry):
+            once = [other for other in usual if found[other] == release]
+            if once:
+                raise InputError(
+                    f"entry {number} of {file} must be another release, but {once[0]!r} and "
+                    f"{label!r} are one"
+                )
+            usual.append(label)
         found[label] = release
     return found
+
+
+def _is_usual(entry: object) -> bool:
+    """Tell whether an entry has no label of its own, by which it may name a release again."""
+    return isinstance(entry, str) or (isinstance(entry, Mapping) and LABEL not in entry)
 
 
 def _entry(entry: object) -> tuple[str, Release]:
@@ -69,8 +84,11 @@ def _entry(entry: object) -> tuple[str, Release]:
     label = entry.get(LABEL, own)
     if not isinstance(label, str) or not label:
         raise InputError(f"{LABEL} must be a text, got {shown(label)}")
-    if not label.isprintable():
-        raise InputError(f"{LABEL} must be one line of a table, got {shown(label)}")
+    if not label.isprintable() or label != label.strip() or len(label) > LONGEST:
+        raise InputError(
+            f"{LABEL} must be at most {LONGEST} characters of one line of a table, with no blank "
+            f"at either end, got {shown(label)}"
+        )
     if label != name and _stands_for_another(label, release):
         raise InputError(f"{LABEL} must not be what another release is called, got {label!r}")
     return label, release

@@ -356,24 +356,64 @@ def united(grid: Grid, regions: Sequence[Region]) -> Region:
     if any(region.geometry is None for region in regions):
         raise InputError("regions must have geometries, got one without")
     shapely = _shapely("areas of several regions")
-    shapes = [_in_cells(shapely, grid, _shape(shapely, each.geometry)) for each in regions]
-    # Each in the turn in which it lies on the map: only then do copies cover each other.
-    near = [copy for shape in shapes for copy in _copies(shapely, grid, shape)]
-    union = shapely.union_all(near)
+    union = shapely.union_all([_on_grid(shapely, grid, each) for each in regions])
     if union.is_empty:
         return regions[0]
-    rows, columns = _window([union], grid.cells)
-    weights = np.zeros((grid.cells, grid.cells))
-    of_window = np.minimum(_areas(shapely, union, rows, columns), 1.0)
-    weights[rows.start : rows.stop, columns.start : columns.stop] = of_window
-
-    def placed(points: Array) -> Array:
-        x = (points[:, 0] / grid.cells * grid.width + grid.west) / UNIT
-        y = (points[:, 1] / grid.cells * grid.height + grid.south) / UNIT
-        return np.column_stack([x, y])
-
-    geometry = shapely.geometry.mapping(shapely.transform(union, placed))
+    weights = _weights(shapely, grid, union)
+    geometry = _placed(shapely, grid, union)
     return Region(regions[0].name, weights, geometry, _part(weights, float(union.area)))
+
+
+def clipped(grid: Grid, region: Region, area: Region) -> Region:
+    """Return the part of a region that lies in an area.
+
+    Parameters
+    ----------
+    grid : client_sdk.Grid
+        Of their weights.
+    region, area : Region
+        With geometries where both cut one and the same cell: weights do not tell whether they cut
+        the same part of it.
+
+    Returns
+    -------
+    Region
+        Named like the region, and as much on the map. Its geometry is that of the part, or of the
+        region where no cell is cut by both; None where they cut cells and do not meet.
+
+    Raises
+    ------
+    InputError
+        An argument is of another kind or grid; or both cut a cell, and one has no geometry or
+        shapely is missing.
+
+    Examples
+    --------
+    >>> plane = Grid.plane(0, 0, 4, 2)
+    >>> west = Region.rectangle("west", plane, south=0, west=0, north=4, east=1)
+    >>> beside = Region.rectangle("beside", plane, south=0, west=1, north=4, east=3)
+    >>> [clipped(plane, each, west).weights.tolist() for each in (beside, west)]
+    [[[0.0, 0.0], [0.0, 0.0]], [[0.5, 0.0], [0.5, 0.0]]]
+    """
+    instance("grid", grid, Grid)
+    shape = (grid.cells, grid.cells)
+    both = []
+    for name, each in (("region", region), ("area", area)):
+        given = instance(name, each, Region).weights
+        both.append(number_array(f"{name}: weights", given, shape, "[0, 1]", bools=True))
+    least = np.minimum(*both)
+    if not (cut_cells(both[0]) & cut_cells(both[1])).any():
+        return Region(region.name, least, region.geometry, region.on_map)
+    if region.geometry is None or area.geometry is None:
+        raise InputError(
+            "region and area must have geometries where both cut one and the same cell, got one "
+            "without"
+        )
+    shapely = _shapely("regions and an area that cut the same cells")
+    common = shapely.intersection(*(_on_grid(shapely, grid, each) for each in (region, area)))
+    found = np.minimum(_weights(shapely, grid, common), least)
+    found[found < CUT * both[0].max()] = 0.0  # slivers: files round the edges that two share
+    return Region(region.name, found, _placed(shapely, grid, common), region.on_map)
 
 
 def check_regions(regions: object) -> Sequence[Region]:
@@ -491,6 +531,40 @@ def _in_cells(shapely: Any, grid: Grid, shape: Any) -> Any:
         return np.column_stack(_cell_units(grid, points[:, 0], points[:, 1]))
 
     return shapely.transform(shape, placed)
+
+
+def _on_grid(shapely: Any, grid: Grid, region: Region) -> Any:
+    """Return a region in units of cells, in all turns in which it may lie on the map.
+
+    Only there do two regions cover each other.
+    """
+    shape = _in_cells(shapely, grid, _shape(shapely, region.geometry))
+    return shapely.union_all(_copies(shapely, grid, shape))
+
+
+def _weights(shapely: Any, grid: Grid, shape: Any) -> Array:
+    """Return the weights of a shape in units of cells."""
+    rows, columns = _window([] if shape.is_empty else [shape], grid.cells)
+    weights = np.zeros((grid.cells, grid.cells))
+    of_window = np.minimum(_areas(shapely, shape, rows, columns), 1.0)
+    weights[rows.start : rows.stop, columns.start : columns.stop] = of_window
+    return weights
+
+
+def _placed(shapely: Any, grid: Grid, shape: Any) -> Mapping[str, Any] | None:
+    """Return a shape in units of cells as GeoJSON, by what has an area; None if nothing has."""
+
+    def placed(points: Array) -> Array:
+        x = (points[:, 0] / grid.cells * grid.width + grid.west) / UNIT
+        y = (points[:, 1] / grid.cells * grid.height + grid.south) / UNIT
+        return np.column_stack([x, y])
+
+    parts = [each for each in shapely.get_parts(shapely.transform(shape, placed)) if each.area]
+    if not parts:
+        return None
+    found = parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
+    mapping: Mapping[str, Any] = shapely.geometry.mapping(found)
+    return mapping
 
 
 def _copies(shapely: Any, grid: Grid, shape: Any) -> list[Any]:

@@ -60,9 +60,13 @@ def curves_figure(
     figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.add_subplot()
     draw_curves(axes, curves, labels, logarithmic)
-    axes.legend(handles=legend_handles(axes), loc="center left", bbox_to_anchor=(1.01, 0.5))
+    legend = axes.legend(
+        handles=legend_handles(axes), loc="center left", bbox_to_anchor=(1.01, 0.5)
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a label may hold dollar signs, which would begin a formula
     if title:
-        axes.set_title(title)
+        axes.set_title(title, parse_math=False)
     return figure
 
 

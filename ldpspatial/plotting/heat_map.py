@@ -283,7 +283,7 @@ def _draw(axes: Axes, panel: _Panel, grid: Grid) -> None:
             Rectangle((west, south), east - west, north - south, fill=False, ec="white", lw=1.2)
         )
     axes.set_facecolor(NO_CELL)
-    axes.set_title(panel.title, fontsize=11)
+    axes.set_title(panel.title, fontsize=11, parse_math=False)
     axes.tick_params(labelsize=9)
     for axis, side in zip((axes.yaxis, axes.xaxis), grid.cell_size, strict=True):
         ticks = max(2, round(7 * side / max(grid.cell_size)))

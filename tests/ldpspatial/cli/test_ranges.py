@@ -403,5 +403,15 @@ def test_shares_of_an_area_leave_the_rest_out(played: Path, tmp_path: Path) -> N
     assert float(centre["share"]) > everyone[0]
     empty = write_file(tmp_path, "empty.csv", HEADER)
     assert refusal("ranges", played, regions, "--of", empty).startswith("--of must hold rows")
+    # Both sides of a line through cells: nobody counts for both.
+    sides = "in,-3,0.3,3,0.7\nout,-3,0.7,3,9\nboth,-3,0.3,3,9\n"
+    cut = write_file(tmp_path, "cut.csv", HEADER + sides)
+    half = write_file(tmp_path, "half.csv", HEADER + "half,-9,-9,9,0.7\n")
+    parts = tmp_path / "parts.csv"
+    printed = succeed("ranges", played, cut, "--of", half, "--csv", parts).stdout
+    assert "Regions on the map that lie outside of the area: 1 of 3" in printed
+    within, out, both = rows_of(parts)
+    assert [float(out[column]) for column in ("share", "lower", "upper", "touched")] == [0] * 4
+    assert 0 < float(within["share"]) == pytest.approx(float(both["share"]))
     rule = "--method must be posterior for shares of an area, got 'fisher'"
     assert refusal("ranges", played, regions, "--of", area, "--method", "fisher") == rule

@@ -55,7 +55,16 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
         ('[{"release": "sparse-emd", "keep": "3"}]', "keep must be a whole number, got '3'"),
         ('[{"release": "sparse-emd", "keep": true}]', "keep must be a whole number, got True"),
         ('[{"release": "dam", "label": 3}]', "label must be a text, got 3"),
-        ('[{"release": "dam", "label": "two\\nlines"}]', "label must be one line of a table"),
+        ('[{"release": "dam", "label": "two\\nlines"}]', "100 characters of one line of a table"),
+        (
+            '[{"release": "dam", "label": "laplace "}]',
+            "with no blank at either end, got 'laplace '",
+        ),
+        ('[{"release": "dam", "label": "' + 101 * "x" + '"}]', "label must be at most 100"),
+        (
+            '["sparse-emd:w=3", {"release": "sparse-emd", "keep": 3}]',
+            "entry 2 .* must be another release, but 'sparse-emd:w=3' and 'sparse-emd:keep=3' are",
+        ),
         (
             '[{"release": "dam", "label": "central-levels"}]',
             "label must not be what another release is called, got 'central-levels'",

@@ -16,6 +16,7 @@ from ldpspatial.errors import InputError
 from ldpspatial.places.regions import (
     Region,
     cells,
+    clipped,
     cut_cells,
     holds,
     polygon,
@@ -265,6 +266,65 @@ def test_without_shapely_polygons_say_what_to_install(monkeypatch: pytest.Monkey
     assert united(PLANE, [box]) is box
     with pytest.raises(InputError, match="areas of several regions need shapely: install"):
         united(PLANE, [box, box])
+    half = Region.rectangle("half", PLANE, 1, 1, 3, 2.5)
+    assert clipped(PLANE, half, box).weights.sum() == 3
+    with pytest.raises(
+        InputError, match="regions and an area that cut the same cells need shapely"
+    ):
+        clipped(PLANE, half, half)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_a_part_in_an_area_is_what_both_cover(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shapes = [shapely.Polygon(rng.uniform(-1, 9, (3, 2))) for _ in range(2)]
+    region, area = (Region.polygon("part", PLANE, each) for each in shapes)
+    part = clipped(PLANE, region, area)
+    common = shapely.intersection(*shapes)
+    twin = [
+        [shapely.intersection(common, shapely.box(x, y, x + 1, y + 1)).area for x in range(8)]
+        for y in range(8)
+    ]
+    np.testing.assert_allclose(part.weights, twin, atol=2e-3)  # less than a thousandth is none
+    assert (part.weights <= np.minimum(region.weights, area.weights)).all()
+    if (cut_cells(region.weights) & cut_cells(area.weights)).any() and part.geometry:
+        assert shapely.geometry.shape(part.geometry).area == pytest.approx(common.area)
+    assert (part.name, part.on_map) == ("part", region.on_map)
+
+
+def test_what_only_touches_an_area_has_no_part_in_it() -> None:
+    west = Region.rectangle("west", PLANE, 0, 0, 8, 3.5)
+    for east, part in ((3.5, 0.0), (3.5 - 1e-9, 0.0), (3.25, 2.0), (2, 12.0)):
+        beside = Region.rectangle("beside", PLANE, 0, east, 8, 8)
+        assert clipped(PLANE, beside, west).weights.sum() == part
+    speck = Region.rectangle("speck", PLANE, 1, 3.4, 1.001, 3.6)
+    assert clipped(PLANE, speck, west).weights.sum() == pytest.approx(1e-4)
+
+
+def test_a_part_across_the_antimeridian() -> None:
+    beyond = Region.rectangle("beyond", ACROSS, -17.6, 179.6, -16.4, -179.6)
+    area = Region.polygon("area", ACROSS, [(-18, -180.2), (-18, -179.8), (-16, -179.8)])
+    part = clipped(ACROSS, beyond, area)
+    alone = united(ACROSS, [area, area]).weights
+    assert 0 < part.weights.sum() < alone.sum()
+    assert (part.weights <= alone + 1e-12).all()
+
+
+def test_parts_of_cells_that_both_cut_need_geometries() -> None:
+    weights = np.full((8, 8), 0.5)
+    whole = Region("whole", np.ones((8, 8)))
+    box = Region.rectangle("box", PLANE, 1, 1, 3.5, 3)
+    assert (clipped(PLANE, Region("half", weights), whole).weights == weights).all()
+    assert (clipped(PLANE, box, whole).weights == box.weights).all()
+    assert clipped(PLANE, box, whole).geometry == box.geometry
+    for pair in ((box, Region("half", weights)), (Region("half", weights), box)):
+        with pytest.raises(InputError, match="region and area must have geometries where both"):
+            clipped(PLANE, *pair)
+    with pytest.raises(InputError, match="area: weights must be an array"):
+        clipped(PLANE, box, Region("small", np.ones((2, 2))))
+    with pytest.raises(InputError, match="region must be a Region"):
+        clipped(PLANE, weights, box)  # type: ignore[arg-type]
 
 
 @given(st.integers(0, 2**32 - 1))
