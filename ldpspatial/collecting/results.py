@@ -488,6 +488,17 @@ def fit_verdict(summary: dict[str, Any]) -> str:
     )
 
 
+def known_before(summary: dict[str, Any]) -> dict[str, str]:
+    """Return lines on the support and the prior that a field was given, for what is shown of it."""
+    found, size = summary["estimator"], summary["cells"] ** 2
+    told = {}
+    if found.get("possible", size) < size:
+        told["support"] = f"people can be in {found['possible']} of {size} cells"
+    if found.get("exponent", 0.0) != 0:
+        told["prior"] = f"the public map to the power {found['exponent']:.2f} (0: it tells nothing)"
+    return told
+
+
 def samples_verdict(summary: dict[str, Any]) -> dict[str, str]:
     """Return a line where a field is not to be trusted, for what is shown of a result."""
     verdict = summary["estimator"].get("verdict", CONVERGED)

@@ -13,7 +13,7 @@ from ldpspatial.validate import number_array
 Array = NDArray[np.float64]
 
 SQUARE = ("d", "d")
-FLOOR = 0.05  # of a public map that is spread evenly: nobody is nowhere for certain
+FLOOR = 0.002  # of a public map that is spread evenly: nobody is nowhere for certain
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -
     assert code == 0, told
     found = json.loads((out / "summary.json").read_text())["estimator"]
     assert found["possible"] == 18
+    assert "people can be in 18 of 36 cells" in told
+    assert f"the public map to the power {found['exponent']:.2f}" in told
     assert found["exponent"] != 0
     with np.load(out / "estimate.npz") as file:
         assert file["density"][:, 3:].max() == 0
@@ -49,6 +51,8 @@ def test_a_map_keeps_to_its_support_and_tells_what_its_prior_said(place: Path) -
     assert code == 0, told
     found = json.loads((again / "summary.json").read_text())["estimator"]
     assert (found["possible"], found["exponent"] != 0) == (36, True)
+    assert "people can be in" not in told
+    assert "the public map to the power" in told
 
 
 def test_a_support_without_the_people_is_told(place: Path) -> None:
