@@ -305,6 +305,20 @@ def test_a_run_without_a_value_leaves_a_gap_and_is_no_error() -> None:
     assert np.isnan(curve.mean[0])
 
 
+def test_a_label_with_dollars_is_drawn_as_it_is_written(table: pa.Table, tmp_path: Path) -> None:
+    label = r"cost $\frac{1}$, $5 to b$"
+    rows = [row | {"release": label} for row in table.to_pylist() if row["release"] == "blur"]
+    written = pa.Table.from_pylist(rows, schema=table.schema)
+    figure = plot_error_curves(written, "l1", title=label)
+    (axes,) = figure.axes
+    figure.savefig(tmp_path / "a.png")  # a formula that is none would fail when it is drawn
+    legend = axes.get_legend()
+    assert legend is not None
+    for text in (*legend.get_texts(), axes.title):
+        assert label in text.get_text()
+        assert not text.get_parse_math()
+
+
 @pytest.mark.parametrize("logarithmic", [True, False])
 @pytest.mark.parametrize("error", [0.0959692892788452, 0.05, 1e-9, 5.0, 0.0])
 def test_an_error_that_stands_alone_lies_within_the_axis(error: float, logarithmic: bool) -> None:
