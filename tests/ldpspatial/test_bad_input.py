@@ -1074,6 +1074,27 @@ DOCUMENTED = {
         ),
         {"grid": NO_GRID, "regions": NO_REGIONS},
     ),
+    "places.regions.clipped": Row(
+        regions.clipped,
+        given(
+            grid=GRID,
+            region=regions.Region.rectangle("a", GRID, 0, 0, 1, 1),
+            area=regions.Region.rectangle("b", GRID, 0, 0, 1, 1),
+        ),
+        {
+            "grid": NO_GRID,
+            **dict.fromkeys(
+                ("region", "area"),
+                (
+                    None,
+                    3,
+                    "x",
+                    regions.Region("small", np.ones((2, 2))),
+                    regions.Region("half", np.full((GRID.cells, GRID.cells), 1.5)),
+                ),
+            ),
+        },
+    ),
     "places.regions.holds": Row(
         regions.holds,
         given(grid=GRID, geometry=[(0, 0), (0, 2), (2, 0)], rows=[0.5, 9], columns=[0.5, 9]),
@@ -1724,7 +1745,7 @@ WITHOUT_ROW = {
     **dict.fromkeys(("counts_within", "is_plan", "best_bound", "report_paths"), INNER),
     "holds_counts": INNER,
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
-    **dict.fromkeys(("fit_verdict", "forged_verdict", "samples_verdict"), INNER),
+    **dict.fromkeys(("fit_verdict", "forged_verdict", "known_before", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
     **dict.fromkeys(("change_intervals", "part_of"), INNER),
 }
