@@ -411,9 +411,12 @@ def clipped(grid: Grid, region: Region, area: Region) -> Region:
         )
     shapely = _shapely("regions and an area that cut the same cells")
     common = shapely.intersection(*(_on_grid(shapely, grid, each) for each in (region, area)))
+    # Where edges run along each other it holds lines besides.
+    common = shapely.union_all([part for part in shapely.get_parts(common) if part.area])
     found = np.minimum(_weights(shapely, grid, common), least)
     found[found < CUT * both[0].max()] = 0.0  # slivers: files round the edges that two share
-    return Region(region.name, found, _placed(shapely, grid, common), region.on_map)
+    geometry = None if common.is_empty else _placed(shapely, grid, common)
+    return Region(region.name, found, geometry, region.on_map)
 
 
 def check_regions(regions: object) -> Sequence[Region]:
@@ -551,19 +554,15 @@ def _weights(shapely: Any, grid: Grid, shape: Any) -> Array:
     return weights
 
 
-def _placed(shapely: Any, grid: Grid, shape: Any) -> Mapping[str, Any] | None:
-    """Return a shape in units of cells as GeoJSON, by what has an area; None if nothing has."""
+def _placed(shapely: Any, grid: Grid, shape: Any) -> Mapping[str, Any]:
+    """Return a shape in units of cells as GeoJSON."""
 
     def placed(points: Array) -> Array:
         x = (points[:, 0] / grid.cells * grid.width + grid.west) / UNIT
         y = (points[:, 1] / grid.cells * grid.height + grid.south) / UNIT
         return np.column_stack([x, y])
 
-    parts = [each for each in shapely.get_parts(shapely.transform(shape, placed)) if each.area]
-    if not parts:
-        return None
-    found = parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
-    mapping: Mapping[str, Any] = shapely.geometry.mapping(found)
+    mapping: Mapping[str, Any] = shapely.geometry.mapping(shapely.transform(shape, placed))
     return mapping
 
 

@@ -302,6 +302,17 @@ def test_what_only_touches_an_area_has_no_part_in_it() -> None:
     assert clipped(PLANE, speck, west).weights.sum() == pytest.approx(1e-4)
 
 
+def test_a_part_with_an_edge_along_that_of_the_area() -> None:
+    west = Region.rectangle("west", PLANE, 0, 0, 4, 2.5)
+    corners = [(0, 2.5), (0, 4), (4, 4), (4, 1.5), (3, 1.5), (3, 2.5)]  # (y, x)
+    part = clipped(PLANE, Region.polygon("hook", PLANE, corners), west)
+    expected = np.zeros((8, 8))
+    expected[3, 1:3] = 0.5
+    np.testing.assert_allclose(part.weights, expected)
+    assert part.geometry is not None
+    assert part.geometry["type"] == "Polygon"
+
+
 def test_a_part_across_the_antimeridian() -> None:
     beyond = Region.rectangle("beyond", ACROSS, -17.6, 179.6, -16.4, -179.6)
     area = Region.polygon("area", ACROSS, [(-18, -180.2), (-18, -179.8), (-16, -179.8)])
