@@ -414,7 +414,9 @@ def clipped(grid: Grid, region: Region, area: Region) -> Region:
     # Where edges run along each other it holds lines besides.
     common = shapely.union_all([part for part in shapely.get_parts(common) if part.area])
     found = np.minimum(_weights(shapely, grid, common), least)
-    found[found < CUT * both[0].max()] = 0.0  # slivers: files round the edges that two share
+    # Slivers: files round the edges that two share. A corner that one has in a cell is none.
+    found[(found < CUT * both[0].max()) & (found < least / 2)] = 0.0
+    found = np.where(found > (1 - NO_AREA) * least, least, found)
     geometry = None if common.is_empty else _placed(shapely, grid, common)
     return Region(region.name, found, geometry, region.on_map)
 

@@ -293,6 +293,13 @@ def test_a_part_in_an_area_is_what_both_cover(seed: int) -> None:
     assert (part.name, part.on_map) == ("part", region.on_map)
 
 
+def test_an_area_is_wholly_in_itself() -> None:
+    rng = np.random.default_rng(8)
+    for corners in rng.uniform(-1, 9, (20, 3, 2)):
+        area = Region.polygon("area", PLANE, corners)
+        assert (clipped(PLANE, area, area).weights == area.weights).all()
+
+
 def test_what_only_touches_an_area_has_no_part_in_it() -> None:
     west = Region.rectangle("west", PLANE, 0, 0, 8, 3.5)
     for east, part in ((3.5, 0.0), (3.5 - 1e-9, 0.0), (3.25, 2.0), (2, 12.0)):
