@@ -15,11 +15,12 @@ what foretells them, so their posteriors err together; nothing here reckons with
 
 Noise is Laplace's, or normal where that of three secure sums or more is added up. Where it is in
 whole people and mostly 0, counts are whole, and a sum has a law in steps: of noise and of who was
-counted. Elsewhere single counts need not be whole: where noise is less than half a person, the law
-finds by itself that they are. In both a sum tells more than neighbours do, and they are not asked,
-however many people fail.
-Counts far above the noise are taken as they are. The numbers were set on six cities and six towns
-(docs/experiments/levels.md).
+counted. So are they where sums with Laplace's noise said so (:mod:`.whole_people`). Elsewhere
+single counts need not be whole: where noise is less than half a person, the law finds by itself
+that they are. In all these a sum tells more than neighbours do, and they are not asked, however
+many people fail.
+Counts far above the noise are taken as they are, or as whole people. The numbers were set on six
+cities and six towns (docs/experiments/levels.md).
 """
 
 from math import ceil, log
@@ -28,6 +29,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+
+from ldpspatial.estimation.levels.whole_people import nearest_whole
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,6 +68,7 @@ def posterior(
     step: float = 0.0,
     excess: float = 3.0,
     foretold: Array | None = None,
+    whole: bool = False,
 ) -> Posterior:
     """Return what the sums of all say of each count: none is negative.
 
@@ -83,6 +87,9 @@ def posterior(
     foretold : (m, k) array
         What neighbours foretell of each, in k ways; None where nothing is known of them. Not
         looked at where noise is less than about half a person, or half a step.
+    whole : bool
+        Nodes hold whole people, which sums said (:mod:`.whole_people`): Laplace's noise without
+        steps, and nobody fails.
 
     Examples
     --------
@@ -107,7 +114,7 @@ def posterior(
     longest = GRID
     if stepwise:
         longest = FEW_OF_SOME + ceil(FAR * deviation) + 1 if per_person else WHOLE
-    counts = _whole(most, longest) if stepwise else _counts(deviation, most)
+    counts = _whole(most, longest) if stepwise or whole else _counts(deviation, most)
     cut = len(counts) == longest
     # Sums that differ by little are one sum: as many of them are to be learned from as before.
     rounded = step if stepwise else deviation / FINEST
@@ -142,10 +149,11 @@ def posterior(
     laws = [_laws(each, counts) for each in rounds]
     weights = _learned(likely, laws, nodes, number)
     mean, median, doubt = (each[inverse] for each in _told(likely, laws, nodes, weights, counts))
+    beyond = nearest_whole(sums, variance) if whole else (sums, sums, np.full(len(sums), variance))
     return Posterior(
-        np.where(far, sums, mean),
-        np.where(far, sums, median),
-        np.where(far, variance, np.minimum(doubt, variance)),
+        np.where(far, beyond[0], mean),
+        np.where(far, beyond[1], median),
+        np.where(far, beyond[2], np.minimum(doubt, variance)),
     )
 
 

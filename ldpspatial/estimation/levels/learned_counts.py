@@ -9,7 +9,7 @@ What is taken of the posterior depends on how many people a node holds in the me
 of the noise:
 
 - many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
-- some: half of the median, half of the mean;
+- some, or whole people (:mod:`.whole_people`): half of the median, half of the mean;
 - next to none (less than ``NONE``): the people that shares told (``shares.py``). A law has next to
   nothing to be learned from.
 
@@ -29,6 +29,7 @@ from ldpspatial.estimation.levels.law_of_counts import posterior
 from ldpspatial.estimation.levels.neighbours import around, foretold
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import nearest_shares
+from ldpspatial.estimation.levels.whole_people import are_whole
 from ldpspatial.places.quadtree import Quadtree
 
 Array = NDArray[np.float64]
@@ -68,6 +69,7 @@ def learned_counts(
         return people
     found, doubt = np.empty(len(people)), np.empty(len(people))
     by_others = foretold(tree, level, sums[-1])
+    whole = not (level.per_person or level.step) and are_whole(sums[-1], level.variance)
     ordered = np.argsort(around(tree, level, people), kind="stable")
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
         mean, median, doubt[group] = posterior(
@@ -77,8 +79,9 @@ def learned_counts(
             level.step,
             level.excess,
             by_others[group],
+            whole,
         )
-        found[group] = median if signal >= MANY else (mean + median) / 2
+        found[group] = median if signal >= MANY and not whole else (mean + median) / 2
     found = _adding_up(found, total)
     if signal < MANY:
         return found
