@@ -190,8 +190,8 @@ def ranges(
         _show_changes(found)
     else:
         _show(found)
-        _tell_of_area(asked, covered)
         _tell_of_within(found, within)
+    _tell_of_area(asked, covered)
     for written in filter(None, outputs.values()):
         click.echo(f"Written to {written}")
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -341,7 +342,12 @@ def test_an_area_leaves_out_the_rest(folder: Path, mapped: tuple[Path, str]) -> 
     out, _ = mapped
     area = write_file(folder, "area.csv", "name,south,west,north,east\na,52,13,52.05,13.025\n")
     given = ("ranges", out / "window-04", folder / "regions.csv", "--since", out / "window-02")
-    assert succeed(*given).stdout != succeed(*given, "--of", area).stdout
+    text = succeed(*given, "--of", area).stdout
+    assert succeed(*given).stdout != text
+    assert "outside of the area" not in text
+    area = write_file(folder, "small.csv", "name,south,west,north,east\na,52,13,52.001,13.001\n")
+    text = succeed(*given, "--of", area).stdout
+    assert re.search(r"lie outside of the area: [1-9] of", text)
 
 
 def test_what_cannot_be_compared_is_refused(
