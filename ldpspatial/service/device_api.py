@@ -1,39 +1,35 @@
 """What devices ask for: a document by its digest, and to have reports stored."""
 
 import asyncio
-import re
 import time
 from collections import Counter
 from collections.abc import Callable
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from ldpspatial.collecting.report_texts import ReportTexts
 from ldpspatial.service.database import StoreError
 from ldpspatial.service.group_commit import GroupCommit
-from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
+from ldpspatial.service.limits import BodyRoom, Limits, RateLimit
 from ldpspatial.service.problems import Problem, busy, final, too_many
+from ldpspatial.service.request_parts import DIGEST, body_problems, received, unpacked
 from ldpspatial.service.store import Store
 from ldpspatial.service.uploads import (
     CLOSED,
-    PackingError,
     Refusal,
     Taking,
-    TooLargeError,
     Upload,
     line_count,
     read_body,
     sort_out,
-    unpacked,
 )
 from ldpspatial.service.windows import Clock, find_series
 
 MEDIA_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
 APART_S = 0.05  # between two look-ups for digests that are not known, whoever asks
 SHORT_BODY = 1 << 15  # bytes, read in about a millisecond: a thread would cost as much
-DIGEST = re.compile("[0-9a-f]{64}")
 FOREVER = "public, max-age=31536000, immutable"
 # The page of an app comes from the app's own server: every page may send, none with credentials.
 CROSS_ORIGIN = {
@@ -236,36 +232,10 @@ class DeviceApi:
         if encoding not in ("identity", "gzip"):
             raise Problem(415, "Content-Encoding must be gzip, or none.")
         longest = self._limits.body_bytes
-        try:
-            receiving = self._received(request, longest, take)
+        with body_problems(f"At most {longest} bytes in one request, also unpacked."):
+            receiving = received(request, longest, take)
             body = await asyncio.wait_for(receiving, self._limits.seconds)
             if encoding == "gzip":
                 body = await asyncio.to_thread(unpacked, body, longest)
                 take(len(body))
             return body
-        except FullError:
-            raise busy("Too much is being received.", {"Connection": "close"}) from None
-        except TooLargeError:
-            detail = f"At most {longest} bytes in one request, also unpacked."
-            raise Problem(413, detail, headers={"Connection": "close"}) from None
-        except PackingError:
-            raise Problem(400, "The body is not one gzip stream.") from None
-        except asyncio.TimeoutError:
-            raise Problem(408, "The body took too long.", headers={"Connection": "close"}) from None
-        except ClientDisconnect:
-            raise Problem(400, "The connection was closed.") from None
-
-    @staticmethod
-    async def _received(request: Request, longest: int, take: Callable[[int], None]) -> bytes:
-        length = request.headers.get("content-length", "0")
-        if length.isascii() and length.isdigit() and int(length[:20]) > longest:
-            raise TooLargeError
-        pieces = []
-        total = 0
-        async for piece in request.stream():
-            total += len(piece)
-            if total > longest:
-                raise TooLargeError
-            take(len(piece))
-            pieces.append(piece)
-        return b"".join(pieces)

@@ -21,6 +21,7 @@ from ldpspatial.service.maps import Maps, Wanted
 from ldpspatial.service.monitoring import Monitoring
 from ldpspatial.service.problems import Problem
 from ldpspatial.service.progress import Progress, progress_of, progress_of_all, refused_for_none
+from ldpspatial.service.request_parts import bearer_token, body_problems, no_token, received
 from ldpspatial.service.store import Held, Store
 from ldpspatial.service.tokens import is_token
 from ldpspatial.service.windows import DAY_S, HeldSeries, add_series, all_series
@@ -146,10 +147,9 @@ class OperatorApi:
         """Return a handler that answers to a token only, and what it raises as problems."""
 
         async def guarded(request: Request) -> Response:
-            scheme, _, token = request.headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not await is_token(self._store, token.strip()):
-                asks = {"WWW-Authenticate": "Bearer"}
-                raise Problem(401, "Send a token: Authorization: Bearer ...", headers=asks)
+            token = bearer_token(request)
+            if token is None or not await is_token(self._store, token):
+                raise no_token("Send a token: Authorization: Bearer ...")
             try:
                 return await handler(request)
             except (InputError, ClientError) as error:
@@ -268,11 +268,8 @@ class OperatorApi:
 
 async def _read(request: Request, kind: type[New]) -> New:
     """Return what a body holds."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > LONGEST_DOCUMENT:
-            raise Problem(413, f"At most {LONGEST_DOCUMENT} bytes.")
+    with body_problems(f"At most {LONGEST_DOCUMENT} bytes."):
+        body = await received(request, LONGEST_DOCUMENT)
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

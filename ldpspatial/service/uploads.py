@@ -4,7 +4,6 @@ The same verdicts as ``Report.from_json`` and ``Report.check`` of the client, fo
 time (docs/protocol.md, sections 5, 7 and 13).
 """
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -66,28 +65,6 @@ class Upload:
     def lines(self) -> int:
         """Number of lines that are not blank."""
         return len(self.refused) + sum(len(records) for records, _ in self.arrived.values())
-
-
-class TooLargeError(Exception):
-    """The body is longer than this service takes, before or after unpacking."""
-
-
-class PackingError(Exception):
-    """The body is not one complete gzip stream."""
-
-
-def unpacked(body: bytes, longest: int) -> bytes:
-    """Return what is in a gzip stream of at most ``longest`` bytes, without making more."""
-    stream = zlib.decompressobj(wbits=31)
-    try:
-        content = stream.decompress(body, longest + 1)
-    except zlib.error:
-        raise PackingError from None
-    if len(content) > longest:
-        raise TooLargeError
-    if not stream.eof or stream.unused_data:
-        raise PackingError
-    return content
 
 
 def line_count(body: bytes) -> int:

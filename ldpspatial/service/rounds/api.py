@@ -10,15 +10,22 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from client_sdk import ParameterError
 from client_sdk.rounds.shared import IDENTITY_BYTES, NUMBER_BYTES, ProtocolError, Step
 from ldpspatial.service.database import Database
-from ldpspatial.service.limits import BodyRoom, FullError, Limits, RateLimit
-from ldpspatial.service.problems import Problem, busy, too_many
+from ldpspatial.service.limits import BodyRoom, Limits, RateLimit
+from ldpspatial.service.problems import Problem, too_many
+from ldpspatial.service.request_parts import (
+    DIGEST,
+    bearer_token,
+    body_problems,
+    no_token,
+    received,
+)
 from ldpspatial.service.rounds.accounts import why_no_seat, why_over
 from ldpspatial.service.rounds.directory import FullDirectoryError, enrol
 from ldpspatial.service.rounds.server import (
@@ -29,7 +36,6 @@ from ldpspatial.service.rounds.server import (
 )
 from ldpspatial.service.rounds.sessions import RUNNING, OverError, Session
 
-DIGEST = re.compile("[0-9a-f]{64}")
 SESSION = re.compile("[0-9a-f]{32}")
 NUMBER = re.compile("[0-9]{1,10}")
 WAIT_S = 10.0  # for a step to be closed
@@ -212,12 +218,9 @@ class RoundApi:
         session = self._rounds.session(name)
         if session is None or session.state != RUNNING:  # tokens of one that is over are deleted
             raise await self._over(name)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not session.is_token(seat, token.strip()):
-            asks = {"WWW-Authenticate": "Bearer"}
-            raise Problem(
-                401, "Send the token of the seat: Authorization: Bearer ...", headers=asks
-            )
+        token = bearer_token(request)
+        if token is None or not session.is_token(seat, token):
+            raise no_token("Send the token of the seat: Authorization: Bearer ...")
         return session, seat
 
     def _running(self, request: Request) -> Running:
@@ -231,18 +234,8 @@ class RoundApi:
 
     async def _body(self, request: Request, longest: int) -> bytes:
         """Return a body, within the limits."""
-        body = bytearray()
-        with self._room.request() as take:
-            try:
-                await asyncio.wait_for(_read(request, body, longest, take), self._limits.seconds)
-            except FullError:
-                raise busy("Too much is being received.", {"Connection": "close"}) from None
-            except asyncio.TimeoutError:
-                close = {"Connection": "close"}  # the rest of the body may still come
-                raise Problem(408, "The body took too long.", headers=close) from None
-            except ClientDisconnect:
-                raise Problem(400, "The connection was closed.") from None
-        return bytes(body)
+        with self._room.request() as take, body_problems(f"At most {longest} bytes here."):
+            return await asyncio.wait_for(received(request, longest, take), self._limits.seconds)
 
     def _guarded(self, handler: Handler) -> Handler:
         """Return a handler that counts the requests of an address."""
@@ -254,17 +247,6 @@ class RoundApi:
             return await handler(request)
 
         return guarded
-
-
-async def _read(
-    request: Request, body: bytearray, longest: int, take: Callable[[int], None]
-) -> None:
-    async for piece in request.stream():
-        take(len(piece))
-        body += piece
-        if len(body) > longest:
-            detail = f"At most {longest} bytes here."
-            raise Problem(413, detail, headers={"Connection": "close"})
 
 
 def _digest(request: Request) -> str:

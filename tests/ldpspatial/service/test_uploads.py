@@ -1,10 +1,8 @@
 """The lines of a request: verdicts as those of the client's strict reader, for every line."""
 
-import gzip
 import json
 import random
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,14 +14,11 @@ from client_sdk.conformance.cases import MAKERS
 from client_sdk.conformance.dice import Dice
 from ldpspatial.service.store import CLOSED, Held
 from ldpspatial.service.uploads import (
-    PackingError,
     Refusal,
     Taking,
-    TooLargeError,
     Upload,
     read_body,
     sort_out,
-    unpacked,
 )
 from tests.support.service import CELLS, COLLECTION, OTHER, lines, report
 
@@ -175,28 +170,6 @@ def test_the_work_on_a_body_does_not_grow_with_the_collections_that_it_names() -
     assert {refusal.reason for refusal in upload.refused} == {"foreign"}
     assert upload.arrived[1][1] == [301]
     assert Names.passes <= 2
-
-
-def test_a_gzip_stream_is_unpacked_to_a_limit_and_no_further() -> None:
-    content = lines([report() for _ in range(20)])
-    assert unpacked(gzip.compress(content), len(content)) == content
-    with pytest.raises(TooLargeError):
-        unpacked(gzip.compress(content), len(content) - 1)
-    bomb = gzip.compress(bytes(10**8))
-    assert len(bomb) < 10**5
-    with pytest.raises(TooLargeError):
-        unpacked(bomb, 1 << 21)
-
-
-@pytest.mark.parametrize(
-    "packed",
-    [b"", b"not gzip", gzip.compress(b"a" * 99)[:-1], gzip.compress(b"a") + b"b",
-     gzip.compress(b"a") * 2, zlib.compress(b"a"), gzip.compress(b"a")[:-4] + b"\0\0\0\0"],
-    ids=range(7),
-)  # fmt: skip
-def test_what_is_not_one_gzip_stream_is_refused(packed: bytes) -> None:
-    with pytest.raises(PackingError):
-        unpacked(packed, 1000)
 
 
 def test_json_and_numpy_agree_on_the_cell() -> None:
