@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpspatial.estimation.levels.balanced import balanced
-from ldpspatial.estimation.levels.law_of_counts import posterior
+from ldpspatial.estimation.levels.law_of_counts import NORMAL, posterior
 from ldpspatial.estimation.levels.neighbours import around, foretold
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import nearest_shares
@@ -69,7 +69,8 @@ def learned_counts(
         return people
     found, doubt = np.empty(len(people)), np.empty(len(people))
     by_others = foretold(tree, level, sums[-1])
-    whole = not (level.per_person or level.step) and are_whole(sums[-1], level.variance)
+    laplace = not (level.per_person or level.step) and level.excess > NORMAL
+    whole = laplace and are_whole(sums[-1], level.variance)
     ordered = np.argsort(around(tree, level, people), kind="stable")
     for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
         mean, median, doubt[group] = posterior(

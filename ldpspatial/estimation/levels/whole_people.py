@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MOST_NOISE = 0.5  # variance, in people, above which sums hardly tell
-BEYOND = 1.5  # people; below, empty nodes are whole whatever others are
-SURE = 5.0  # nats by which whole people must be likelier than any parts of them
+# Nodes that may be empty are not asked: these are whole, whatever others are. Elsewhere noise alone
+# seldom lifts a sum so far. Between 0 and 1.5 people parts of them speak first.
+BEYOND, LIFTED = 1.5, 8.0  # people, or scales of the noise if these are less
+SURE = 5.0  # nats by which whole people must be likelier than fractions of any size
 IN_PART = 0.2  # of all nodes, of those that hold people in part: whole must be likelier than this
 REACH = 12  # whole numbers to either side that a sum may be of
 
@@ -35,13 +37,13 @@ def are_whole(sums: Array, variance: float) -> bool:
     if not 0 < variance < MOST_NOISE:
         return False
     scale = np.sqrt(variance / 2)
-    held = sums[sums > BEYOND]
+    held = sums[sums > min(BEYOND, LIFTED * scale)]
     aside = np.abs(held - np.rint(held))
-    # Laplace's density about all whole numbers, over that of sums about any number.
-    near = np.exp(-aside / scale) + np.exp(-(1 - aside) / scale)
-    near /= 2 * scale * -np.expm1(-1 / scale)
-    other = float(np.log((1 - IN_PART) * near + IN_PART).sum())
-    return float(np.log(near).sum()) >= max(SURE, other)
+    # Laplace's density about all whole numbers, over that of sums about any number; as logarithms.
+    near = np.logaddexp(-aside / scale, (aside - 1) / scale)
+    near -= np.log(2 * scale * -np.expm1(-1 / scale))
+    mixed = np.logaddexp(near + np.log1p(-IN_PART), np.log(IN_PART))
+    return float(near.sum()) >= max(SURE, float(mixed.sum()))
 
 
 def nearest_whole(sums: Array, variance: float) -> tuple[Array, Array, Array]:

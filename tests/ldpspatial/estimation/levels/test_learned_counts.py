@@ -1,5 +1,7 @@
 """People of nodes by a learned law of counts: against a slow twin, and where it says nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -48,6 +50,32 @@ def test_whole_people_are_found_under_noise_of_less_than_half_a_person() -> None
         tree, whole, cells = level_of(truth * part, part / 7, 4)
         found = cells_of(tree, whole, cells) * truth.sum()
         assert np.mean(np.abs(found - truth) < 0.05) > 0.8
+
+
+def test_many_people_are_told_whole_where_sums_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over L1 of a law that knows nothing of it: .43 to .58 in 19 of 20 seeds, 1 in the other."""
+    truth = np.random.default_rng(21).poisson(30, (32, 32)).astype(np.float64)
+    noisy = {part: level_of(truth * part, 0.2, 22) for part in (1.0, 0.5)}
+    found = {part: cells_of(*given) for part, given in noisy.items()}
+    monkeypatch.setattr(module, "are_whole", lambda sums, variance: False)
+    others = {part: cells_of(*given) for part, given in noisy.items()}
+    share = truth / truth.sum()
+    assert np.abs(found[1.0] - share).sum() < 0.85 * np.abs(others[1.0] - share).sum()
+    assert (found[0.5] == others[0.5]).all()
+
+
+@pytest.mark.parametrize("other", [{"step": 1.0}, {"excess": 0.5}, {"per_person": 0.1}])
+def test_whole_people_are_asked_for_under_noise_of_laplace_alone(
+    other: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = np.random.default_rng(23).poisson(30, (16, 16)).astype(np.float64)
+    tree, whole, noisy = level_of(truth, 0.2, 24)
+    asked: list[float] = []
+    monkeypatch.setattr(module, "are_whole", lambda sums, variance: asked.append(variance))
+    cells_of(tree, whole, replace(noisy, sums=np.rint(noisy.sums), **other))
+    assert not asked
+    cells_of(tree, whole, noisy)
+    assert asked
 
 
 @pytest.mark.parametrize("scale", [0.2, 1.0, 10.0])

@@ -31,6 +31,28 @@ def test_whole_people_are_seldom_taken_for_what_they_are_not() -> None:
     assert sum(are_whole(each, 0.08) for each in sums) <= 60  # 27 expected at most
 
 
+def test_few_crowds_do_not_hide_parts_of_people() -> None:
+    """Half of each person in one of a few crowds, whole by chance, half at a place of their own."""
+    rng = np.random.default_rng(6)
+    for crowds, scale in ((3, 0.04), (4, 0.06), (2, 0.02)):
+        taken = 0
+        for _ in range(200):
+            people = np.zeros(256)
+            people[rng.choice(252, 60, replace=False)] = 0.5
+            np.add.at(people, rng.integers(252, 252 + crowds, 60), 0.5)
+            taken += are_whole(people + rng.laplace(0, scale, 256), 2 * scale**2)
+        assert taken == 0  # with crowds alone asked more than five
+
+
+def test_next_to_no_noise_is_no_error() -> None:
+    with np.errstate(all="raise", under="ignore"):
+        assert are_whole(np.arange(4.0, 40.0), 1e-12)
+        assert not are_whole(np.arange(4.0, 40.0) / 2, 1e-12)
+        mean, _, doubt = nearest_whole(np.array([7.0, 7.5]), 1e-12)
+    assert mean.tolist() == [7.0, 7.5]
+    assert doubt.tolist() == [0.0, 0.25]
+
+
 @pytest.mark.parametrize("scale", [0.05, 0.2, 0.4])
 def test_the_nearest_are_those_of_the_sum_over_all(scale: float) -> None:
     sums = np.random.default_rng(3).uniform(20, 60, 50)
