@@ -187,7 +187,7 @@ def ranges(
             found = _with_regions(found, wanted)
     _write(outputs, collection.grid, found, overwrite)
     if isinstance(found, RegionChanges):
-        _show_changes(found)
+        _show_changes(found, asked)
     else:
         _show(found)
         _tell_of_within(found, within)
@@ -286,7 +286,7 @@ def _show(shares: RegionShares) -> None:
         )
 
 
-def _show_changes(changes: RegionChanges) -> None:
+def _show_changes(changes: RegionChanges, parts: Sequence[Region]) -> None:
     rows = []
     for row in changes.rows:
         change = row.change
@@ -300,7 +300,7 @@ def _show_changes(changes: RegionChanges) -> None:
     )
     header = ("region", "before", "share", "change in points", "lower", "upper", "sure")
     show_table(title, header, rows)
-    weights = [row.region.weights for row in changes.rows]
+    weights = [part.weights for part in parts]
     if small := sum(each.sum() < LARGE and bool(cut_cells(each).any()) for each in weights):
         click.echo(
             f"Regions of less than {LARGE:g} cells: {small} of {len(rows)}. All people of a cell "

@@ -14,7 +14,7 @@ from ldpspatial.cli.estimator_options import (
     side_files,
 )
 from ldpspatial.cli.output import SERIES_RESULTS, progress, result_folder, show, show_table
-from ldpspatial.collecting.results import samples_verdict
+from ldpspatial.collecting.results import known_before, samples_verdict
 from ldpspatial.collecting.series_maps import SeriesMaps, write_series
 from ldpspatial.collecting.window_counts import count_windows
 
@@ -136,19 +136,19 @@ def _show(found: SeriesMaps) -> None:
 
 
 def _of_fields(found: SeriesMaps) -> dict[str, str]:
-    """Return which windows were fitted alone, and which are not to be trusted."""
+    """Return which windows were fitted alone, what was known before, and whom not to trust."""
     told: dict[str, str] = {}
     windows = found.summary["windows"]
     alone = [str(each["window"]) for each in windows if each.get("fitted_together") == 1]
     if alone and len(windows) > 1:
         told["fitted alone"] = f"{', '.join(alone)}: see the warnings for why"
-    verdicts: dict[str, list[str]] = {}
+    said: dict[str, dict[str, list[str]]] = {}
     for each in found.maps:
-        for text in samples_verdict(each.summary).values():
-            verdicts.setdefault(text, []).append(str(each.window))
-    if verdicts:
-        told["samples"] = "; ".join(
+        for name, text in (known_before(each.summary) | samples_verdict(each.summary)).items():
+            said.setdefault(name, {}).setdefault(text, []).append(str(each.window))
+    for name, texts in said.items():
+        told[name] = "; ".join(
             text if len(those) == len(windows) else f"{', '.join(those)}: {text}"
-            for text, those in verdicts.items()
+            for text, those in texts.items()
         )
     return told

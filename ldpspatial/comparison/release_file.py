@@ -89,15 +89,18 @@ def _entry(entry: object) -> tuple[str, Release]:
             f"{LABEL} must be at most {LONGEST} characters of one line of a table, with no blank "
             f"at either end, got {shown(label)}"
         )
-    if label != name and _stands_for_another(label, release):
+    if label != own and _stands_for_another(label, release):
         raise InputError(f"{LABEL} must not be what another release is called, got {label!r}")
     return label, release
 
 
 def _stands_for_another(label: str, release: Release) -> bool:
     """Tell whether a label is the text of a release of ours, and not of this one."""
-    if label.partition(":")[0] not in {*releases(), *MADE}:
-        return False  # a module is not loaded for the sake of a label
+    head, _, rest = label.partition(":")
+    if head in MADE:
+        return "=" in rest  # what it is made of may be a module's, and none is loaded for a label
+    if head not in releases():
+        return False
     try:
         return with_values(*split(label))[1] != release
     except InputError:  # words after the name of a release, say

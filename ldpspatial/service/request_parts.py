@@ -93,7 +93,7 @@ def body_problems(too_large: str) -> Iterator[None]:
 def bearer_token(request: Request) -> str | None:
     """Return the token that a request shows, None where it shows none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+    return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 def no_token(detail: str) -> Problem:

@@ -66,6 +66,14 @@ def test_texts_and_objects_name_releases(tmp_path: Path) -> None:
             "entry 2 .* must be another release, but 'sparse-emd:w=3' and 'sparse-emd:keep=3' are",
         ),
         (
+            '[{"release": "dam", "radius": 2, "label": "dam"}]',
+            "label must not be what another release is called, got 'dam'",
+        ),
+        (
+            '[{"release": "dam", "label": "matched:inner=none:There,to=dam,cells=8"}]',
+            "label must not be what another release is called, got 'matched:inner=none:There,",
+        ),
+        (
             '[{"release": "dam", "label": "central-levels"}]',
             "label must not be what another release is called, got 'central-levels'",
         ),
