@@ -19,15 +19,27 @@ from numpy.typing import ArrayLike, NDArray
 from client_sdk import Grid
 from client_sdk.shared import TURN, UNIT
 from ldpspatial.errors import InputError
+from ldpspatial.places.shapes import (
+    MOST_PLANE,
+    NO_AREA,
+    areas_of,
+    as_geojson,
+    cell_units,
+    check_shape,
+    coordinate,
+    copies_of,
+    in_cells,
+    limits,
+    loaded,
+    shape_of,
+    turns,
+    weights_of,
+    window_of,
+)
 from ldpspatial.validate import instance, number_array, number_in, shown
 
 Array = NDArray[np.float64]
 
-MOST_LATITUDE, MOST_LONGITUDE = 90.0, 360.0
-MOST_PLANE = 1e12  # plane squares end at 3e8
-KINDS = ("Polygon", "MultiPolygon")
-LEAST_CORNERS = 3
-NO_AREA = 1e-9  # of the rectangle around it: corners on one line have more than 0 by rounding
 CUT = 1e-3  # cells of which less is out, or in beside whole ones, are not cut: files round edges
 
 
@@ -73,8 +85,8 @@ class Region:
         """
         weights, area = _polygon(grid, geometry)
         if not isinstance(geometry, Mapping):
-            shapely = _shapely()
-            geometry = shapely.geometry.mapping(_shape(shapely, geometry))
+            shapely = loaded()
+            geometry = shapely.geometry.mapping(shape_of(shapely, geometry))
         return cls(name, weights, geometry, _part(weights, area))
 
 
@@ -114,7 +126,7 @@ def _rectangle(
     geographic = grid.kind == "geographic"
     sides = {"south": south, "west": west, "north": north, "east": east}
     for name, value in sides.items():
-        sides[name] = _coordinate(name, value, _limits(grid)[name in ("west", "east")])
+        sides[name] = coordinate(name, value, limits(grid)[name in ("west", "east")])
     south, west, north, east = sides.values()
     if not south < north:
         raise InputError(f"south must lie below north, got {south} and {north}")
@@ -122,8 +134,8 @@ def _rectangle(
         east += 360.0
     if not west < east:
         raise InputError(f"west must lie before east, got {west} and {east}")
-    (x0, x1), (y0, y1) = _cell_units(grid, np.array([west, east]), np.array([south, north]))
-    columns = sum(_covered(x0 + turn, x1 + turn, grid.cells) for turn in _turns(grid))
+    (x0, x1), (y0, y1) = cell_units(grid, np.array([west, east]), np.array([south, north]))
+    columns = sum(_covered(x0 + turn, x1 + turn, grid.cells) for turn in turns(grid))
     # A rectangle wider than a turn covers some columns twice.
     weights = np.outer(_covered(y0, y1, grid.cells), np.minimum(columns, 1.0))
     return weights, float((y1 - y0) * (x1 - x0))
@@ -193,16 +205,16 @@ def polygon_window(grid: Grid, geometry: Any) -> tuple[slice, slice, Array, floa
     (slice(3, 5, None), slice(4, 5, None), [[0.75], [0.25]], 1.0)
     """
     instance("grid", grid, Grid)
-    shapely = _shapely()
+    shapely = loaded()
     with np.errstate(invalid="ignore"):  # what is not a number is refused below
-        shape = _shape(shapely, geometry)
-    _check_shape(shapely, shape, _limits(grid))
-    shape = _in_cells(shapely, grid, shape)
-    copies = _copies(shapely, grid, shape)
-    rows, columns = _window(copies, grid.cells)
+        shape = shape_of(shapely, geometry)
+    check_shape(shapely, shape, limits(grid))
+    shape = in_cells(shapely, grid, shape)
+    copies = copies_of(shapely, grid, shape)
+    rows, columns = window_of(copies, grid.cells)
     weights = np.zeros((len(rows), len(columns)))
     for copy in copies:
-        weights += _areas(shapely, copy, rows, columns)
+        weights += areas_of(shapely, copy, rows, columns)
     # A polygon wider than a turn covers some cells twice.
     weights = np.minimum(weights, 1.0)
     area = float(shape.area)
@@ -238,13 +250,13 @@ def holds(grid: Grid, geometry: Any, rows: ArrayLike, columns: ArrayLike) -> NDA
     instance("grid", grid, Grid)
     y = number_array("rows", rows, ("n",))
     x = number_array("columns", columns, (len(y),))
-    shapely = _shapely()
+    shapely = loaded()
     with np.errstate(invalid="ignore"):
-        shape = _shape(shapely, geometry)
+        shape = shape_of(shapely, geometry)
     # Corners of a rectangle across the antimeridian may be beyond the limits of a given polygon.
-    _check_shape(shapely, shape, (MOST_PLANE, MOST_PLANE))
+    check_shape(shapely, shape, (MOST_PLANE, MOST_PLANE))
     found = np.zeros(len(y), bool)
-    for copy in _copies(shapely, grid, _in_cells(shapely, grid, shape)):
+    for copy in copies_of(shapely, grid, in_cells(shapely, grid, shape)):
         shapely.prepare(copy)
         found |= shapely.contains_xy(copy, x, y)
     return found
@@ -355,12 +367,12 @@ def united(grid: Grid, regions: Sequence[Region]) -> Region:
         return regions[0]
     if any(region.geometry is None for region in regions):
         raise InputError("regions must have geometries, got one without")
-    shapely = _shapely("areas of several regions")
+    shapely = loaded("areas of several regions")
     union = shapely.union_all([_on_grid(shapely, grid, each) for each in regions])
     if union.is_empty:
         return regions[0]
-    weights = _weights(shapely, grid, union)
-    geometry = _placed(shapely, grid, union)
+    weights = weights_of(shapely, grid, union)
+    geometry = as_geojson(shapely, grid, union)
     return Region(regions[0].name, weights, geometry, _part(weights, float(union.area)))
 
 
@@ -409,15 +421,15 @@ def clipped(grid: Grid, region: Region, area: Region) -> Region:
             "region and area must have geometries where both cut one and the same cell, got one "
             "without"
         )
-    shapely = _shapely("regions and an area that cut the same cells")
+    shapely = loaded("regions and an area that cut the same cells")
     common = shapely.intersection(*(_on_grid(shapely, grid, each) for each in (region, area)))
     # Where edges run along each other it holds lines besides.
     common = shapely.union_all([part for part in shapely.get_parts(common) if part.area])
-    found = np.minimum(_weights(shapely, grid, common), least)
+    found = np.minimum(weights_of(shapely, grid, common), least)
     # Slivers: files round the edges that two share. A corner that one has in a cell is none.
     found[(found < CUT * both[0].max()) & (found < least / 2)] = 0.0
     found = np.where(found > (1 - NO_AREA) * least, least, found)
-    geometry = None if common.is_empty else _placed(shapely, grid, common)
+    geometry = None if common.is_empty else as_geojson(shapely, grid, common)
     return Region(region.name, found, geometry, region.on_map)
 
 
@@ -432,30 +444,6 @@ def check_regions(regions: object) -> Sequence[Region]:
         instance("regions: name", each.name, str)
         number_in("regions: on_map", each.on_map, "[0, 1]")
     return regions
-
-
-def _coordinate(name: str, value: object, limit: float) -> float:
-    return number_in(name, value, f"[{-limit:g}, {limit:g}]")
-
-
-def _limits(grid: Grid) -> tuple[float, float]:
-    """Return how far from 0 a latitude (y) and a longitude (x) may be."""
-    return (MOST_LATITUDE, MOST_LONGITUDE) if grid.kind == "geographic" else (MOST_PLANE,) * 2
-
-
-def _cell_units(grid: Grid, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return columns and rows, not rounded, of longitudes (x) and latitudes (y)."""
-    columns = (x * UNIT - grid.west) / grid.width * grid.cells
-    rows = (y * UNIT - grid.south) / grid.height * grid.cells
-    return columns, rows
-
-
-def _turns(grid: Grid) -> tuple[float, ...]:
-    """Return by how many columns a region may be off: 179 and -181 are one longitude."""
-    if grid.kind == "plane":
-        return (0.0,)
-    turn = TURN / grid.width * grid.cells
-    return tuple(k * turn for k in (-2, -1, 0, 1, 2))  # longitudes reach from -360 to 720
 
 
 def _covered(low: float, high: float, cells: int) -> Array:
@@ -476,124 +464,10 @@ def _on_map(weights: Array, what: str) -> Array:
     return weights
 
 
-def _shapely(what: str = "polygons") -> Any:
-    try:
-        import shapely  # noqa: PLC0415 (it is optional)
-        import shapely.affinity  # noqa: PLC0415
-    except ImportError as error:
-        raise InputError(f"{what} need shapely: install ldpspatial[regions]") from error
-    return shapely
-
-
-def _shape(shapely: Any, geometry: Any) -> Any:
-    """Return a shapely geometry with longitude (x) first."""
-    if isinstance(geometry, shapely.Geometry):
-        return geometry
-    rule = "geometry must be corners (latitude, longitude), a GeoJSON or a shapely geometry"
-    try:
-        if isinstance(geometry, Mapping):
-            if geometry.get("type") not in KINDS:
-                raise InputError(
-                    f"geometry must be a GeoJSON {' or '.join(KINDS)}, "
-                    f"got the type {str(geometry.get('type'))[:40]!r}"
-                )
-            return shapely.geometry.shape(geometry)
-        if not isinstance(geometry, Sequence | np.ndarray) or isinstance(geometry, str):
-            raise InputError(f"{rule}, got {type(geometry).__name__}")
-        corners = number_array("geometry", geometry, ("corners", 2))
-        if len(corners) < LEAST_CORNERS:
-            raise InputError(f"geometry must have at least {LEAST_CORNERS} corners")
-        return shapely.Polygon(corners[:, ::-1])
-    except InputError:
-        raise
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, shapely.GEOSException):
-        raise InputError(f"{rule}, got one that cannot be read") from None
-
-
-def _check_shape(shapely: Any, shape: Any, limits: tuple[float, float]) -> None:
-    if shape.geom_type not in KINDS:
-        raise InputError(f"geometry must be a {' or '.join(KINDS)}, got a {shape.geom_type}")
-    if shape.is_empty:
-        raise InputError(f"geometry must have corners, got an empty {shape.geom_type}")
-    x, y = shapely.get_coordinates(shape).T
-    names = ("latitude (y)", "longitude (x)")
-    for name, values, limit in zip(names, (y, x), limits, strict=True):
-        bad = ~(np.isfinite(values) & (np.abs(values) <= limit))
-        if bad.any():
-            _coordinate(f"geometry: every {name}", float(values[bad][0]), limit)
-    if not shape.is_valid:
-        reason = shapely.is_valid_reason(shape).split("[")[0].strip().lower()
-        raise InputError(f"geometry must not cross or touch itself, got one with: {reason}")
-    box = shapely.box(*shape.bounds).area
-    if shape.area <= NO_AREA * box:
-        raise InputError(f"geometry must have an area, got a {shape.geom_type} without")
-
-
-def _in_cells(shapely: Any, grid: Grid, shape: Any) -> Any:
-    """Return a shape in units of cells, two-dimensional, whatever heights were given."""
-
-    def placed(points: Array) -> Array:
-        return np.column_stack(_cell_units(grid, points[:, 0], points[:, 1]))
-
-    return shapely.transform(shape, placed)
-
-
 def _on_grid(shapely: Any, grid: Grid, region: Region) -> Any:
     """Return a region in units of cells, in all turns in which it may lie on the map.
 
     Only there do two regions cover each other.
     """
-    shape = _in_cells(shapely, grid, _shape(shapely, region.geometry))
-    return shapely.union_all(_copies(shapely, grid, shape))
-
-
-def _weights(shapely: Any, grid: Grid, shape: Any) -> Array:
-    """Return the weights of a shape in units of cells."""
-    rows, columns = _window([] if shape.is_empty else [shape], grid.cells)
-    weights = np.zeros((grid.cells, grid.cells))
-    of_window = np.minimum(_areas(shapely, shape, rows, columns), 1.0)
-    weights[rows.start : rows.stop, columns.start : columns.stop] = of_window
-    return weights
-
-
-def _placed(shapely: Any, grid: Grid, shape: Any) -> Mapping[str, Any]:
-    """Return a shape in units of cells as GeoJSON."""
-
-    def placed(points: Array) -> Array:
-        x = (points[:, 0] / grid.cells * grid.width + grid.west) / UNIT
-        y = (points[:, 1] / grid.cells * grid.height + grid.south) / UNIT
-        return np.column_stack([x, y])
-
-    mapping: Mapping[str, Any] = shapely.geometry.mapping(shapely.transform(shape, placed))
-    return mapping
-
-
-def _copies(shapely: Any, grid: Grid, shape: Any) -> list[Any]:
-    """Return a shape in units of cells in all turns in which it may meet the square."""
-    moved = [shapely.affinity.translate(shape, turn) for turn in _turns(grid)]
-    square = shapely.box(0, 0, grid.cells, grid.cells)
-    return [each for each in moved if shapely.intersects(square, shapely.envelope(each))]
-
-
-def _window(shapes: Sequence[Any], cells: int) -> tuple[range, range]:
-    """Return the rows and columns that shapes in units of cells may cover."""
-    if not shapes:
-        return range(0), range(0)
-    bounds = np.array([shape.bounds for shape in shapes])
-    west, south = np.clip(np.floor(bounds[:, :2].min(0)), 0, cells).astype(int).tolist()
-    east, north = np.clip(np.ceil(bounds[:, 2:].max(0)), 0, cells).astype(int).tolist()
-    return range(south, north), range(west, east)
-
-
-def _areas(shapely: Any, shape: Any, rows: range, columns: range) -> Array:
-    """Return the area that a shape in units of cells has in each cell, a row at a time."""
-    weights = np.zeros((len(rows), len(columns)))
-    lefts = np.arange(columns.start, columns.stop)
-    shapely.prepare(shape)
-    for at, row in enumerate(rows if len(columns) else ()):
-        boxes = shapely.box(lefts, row, lefts + 1, row + 1)
-        inside = shapely.contains_properly(shape, boxes)  # much faster, and most of a large shape
-        weights[at, inside] = 1.0
-        strip = shapely.intersection(shape, shapely.box(columns.start, row, columns.stop, row + 1))
-        weights[at, ~inside] = shapely.area(shapely.intersection(strip, boxes[~inside]))
-    return weights
+    shape = in_cells(shapely, grid, shape_of(shapely, region.geometry))
+    return shapely.union_all(copies_of(shapely, grid, shape))
