@@ -16,7 +16,7 @@ from ldpspatial.cli.estimator_options import (
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.collecting.mapping import write_map
 from ldpspatial.collecting.partial_counts import count_files
-from ldpspatial.collecting.results import fit_verdict, forged_verdict, known_before, samples_verdict
+from ldpspatial.collecting.verdicts import verdicts
 
 
 @click.command()
@@ -67,10 +67,7 @@ def estimate(document: Path, reports: tuple[Path, ...], **options: Any) -> None:
         {
             "grid": f"{collection.grid.cells} x {collection.grid.cells} cells",
             **left_out(counted),
-            "check": fit_verdict(summary),
-            **known_before(summary),
-            **samples_verdict(summary),
-            "if forged": forged_verdict(summary),
+            **verdicts(summary),
         },
     )
     click.echo(f"Written to {options['out']}: see heatmap.png")

@@ -14,8 +14,8 @@ from ldpspatial.cli.estimator_options import (
     side_files,
 )
 from ldpspatial.cli.output import SERIES_RESULTS, progress, result_folder, show, show_table
-from ldpspatial.collecting.results import known_before, samples_verdict
 from ldpspatial.collecting.series_maps import SeriesMaps, write_series
+from ldpspatial.collecting.verdicts import known_before, samples_verdict
 from ldpspatial.collecting.window_counts import count_windows
 
 

@@ -31,15 +31,12 @@ from ldpspatial.collecting.mapping import intervals
 from ldpspatial.collecting.report_files import write_reports
 from ldpspatial.collecting.results import (
     estimate_summary,
-    fit_verdict,
-    forged_verdict,
-    known_before,
     real_radius,
-    samples_verdict,
     write_estimate,
 )
 from ldpspatial.collecting.simulation import OUTSIDERS, Simulation
 from ldpspatial.collecting.simulation import simulate as play
+from ldpspatial.collecting.verdicts import verdicts
 from ldpspatial.datasets import CITY_CENTER, CITY_SIDE_M, city, synthetic_maps
 from ldpspatial.files.points import read_points
 from ldpspatial.places.points import Points
@@ -288,10 +285,7 @@ def _report(out: Path, summary: dict[str, Any], outsiders: str) -> None:
             + real_radius(summary["squared_radius"]),
             **_not_inside(summary, outsiders),
             "exact W2 of the map": error,
-            "check": fit_verdict(summary),
-            **known_before(summary),
-            **samples_verdict(summary),
-            "if forged": forged_verdict(summary),
+            **verdicts(summary),
             "seconds": f"{summary['seconds']['all']:.1f}",
         },
     )

@@ -18,7 +18,7 @@ from ldpspatial.cli.opened_store import needs_extra, store_argument, with_store
 from ldpspatial.cli.output import progress, result_folder, show
 from ldpspatial.cli.output_files import check_output, placed
 from ldpspatial.cli.series import series_facts
-from ldpspatial.collecting.results import fit_verdict, forged_verdict, known_before, samples_verdict
+from ldpspatial.collecting.verdicts import verdicts
 from ldpspatial.errors import InputError
 from ldpspatial.validate import shown
 
@@ -312,10 +312,7 @@ def estimate(store: str, digest: str, out: Path, overwrite: bool, **options: Any
         {
             **{name: str(value) for name, value in counted.facts().items()},
             "error to expect": _error_to_expect(summary),
-            "check": fit_verdict(summary),
-            **known_before(summary),
-            **samples_verdict(summary),
-            "if forged": forged_verdict(summary),
+            **verdicts(summary),
         },
     )
     click.echo(f"Written to {out}: see heatmap.png")

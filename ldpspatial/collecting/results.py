@@ -26,7 +26,6 @@ from ldpspatial.estimation import Estimate, check_counts, goodness_of_fit, influ
 from ldpspatial.estimation.estimate import restored
 from ldpspatial.estimation.field import Field
 from ldpspatial.estimation.field.known import Known
-from ldpspatial.estimation.field.posterior import CONVERGED, MAP, MODE
 from ldpspatial.estimation.intervals import Uncertainty
 from ldpspatial.files.atomic import replacing
 from ldpspatial.files.geojson import feature_collection
@@ -474,56 +473,3 @@ def squared_radius(table: ResponseTable) -> int | None:
 def real_radius(squared: int | None) -> str:
     """Return what to say after the disk's reach in cells: the radius that tells disks apart."""
     return "" if squared is None else f", squared radius {squared} ({math.sqrt(squared):.2f} cells)"
-
-
-def fit_verdict(summary: dict[str, Any]) -> str:
-    """Return one line on whether the reports fit the collection's channel."""
-    fit = summary["fit"]
-    p = f"p = {fit['p_value']:.2g}"
-    if fit["plausible"]:
-        return f"the counts fit this collection ({p})"
-    return (
-        f"THE COUNTS DO NOT FIT THIS COLLECTION ({p}): other parameters on the devices, "
-        f"unrandomised, forged or mixed reports{_likeness(fit)}"
-    )
-
-
-def known_before(summary: dict[str, Any]) -> dict[str, str]:
-    """Return lines on the support and the prior that a field was given, for what is shown of it."""
-    found, size = summary["estimator"], summary["cells"] ** 2
-    told = {}
-    if found.get("possible", size) < size:
-        told["support"] = f"people can be in {found['possible']} of {size} cells"
-    if found.get("exponent", 0.0) != 0:
-        told["prior"] = f"the public map to the power {found['exponent']:.2f} (0: it tells nothing)"
-    return told
-
-
-def samples_verdict(summary: dict[str, Any]) -> dict[str, str]:
-    """Return a line where a field is not to be trusted, for what is shown of a result."""
-    verdict = summary["estimator"].get("verdict", CONVERGED)
-    if verdict == CONVERGED:
-        return {}
-    if verdict == MAP:
-        return {"samples": "MAP: the map alone, whose chains are not judged; no samples"}
-    why = "chains did not move" if verdict == MODE else "chains did not agree"
-    if summary["estimator"].get("outside", 0) > 0:
-        why = "the support leaves out people"
-    return {"samples": f"{verdict.upper()}: {why}; intervals may be too narrow"}
-
-
-def _likeness(fit: dict[str, Any]) -> str:
-    """Return what counts that do not fit look most like, and how many reports would be of it."""
-    if fit.get("interval") is None:  # files of before have no such entry
-        return ""
-    low, high = fit["interval"]
-    return f"; most like {fit['misfit']}, {low:.1%} to {high:.1%} of all"
-
-
-def forged_verdict(summary: dict[str, Any]) -> str:
-    """Return one line on how far forged reports can move the map."""
-    moved = [
-        f"{each['share']:.0%} up to {float(format(each['w2_cells'], '.2g')):g} cells"
-        for each in summary["forged"]
-    ]
-    return f"reports move the map: {', '.join(moved)}"

@@ -1745,7 +1745,6 @@ WITHOUT_ROW = {
     **dict.fromkeys(("counts_within", "is_plan", "best_bound", "report_paths"), INNER),
     "holds_counts": INNER,
     **dict.fromkeys(("common_place", "disk_risk", "gathered"), INNER),
-    **dict.fromkeys(("fit_verdict", "forged_verdict", "known_before", "samples_verdict"), INNER),
     **dict.fromkeys(("real_radius", "squared_radius"), INNER),
     **dict.fromkeys(("change_intervals", "part_of"), INNER),
 }

@@ -19,7 +19,7 @@ from ldpspatial import StampChannel
 from ldpspatial import estimate as recover
 from ldpspatial.cli.output import RESULTS
 from ldpspatial.collecting import counting
-from ldpspatial.collecting.results import fit_verdict
+from ldpspatial.collecting.verdicts import fit_verdict
 from ldpspatial.estimation.field.posterior import Posterior
 from tests.support.command_line import refusal, run, succeed, write_people
 from tests.support.files import write_file
