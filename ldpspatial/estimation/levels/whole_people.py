@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST_NOISE = 0.5  # variance, in people, above which sums hardly tell
+MOST_NOISE = 0.2  # variance, in people, above which whole numbers are hardly nearer in L1
 EMPTY = 1.5  # people; nodes with fewer may be empty, which is whole whatever others are
 SURE = 5.0  # nats
 FRACTIONS, EM_ROUNDS = (
