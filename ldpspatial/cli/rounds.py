@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -331,13 +332,21 @@ def map_(
         claim = {**dataclasses.asdict(found.claim), "conditions": list(found.claim.conditions)}
         summary = {"campaign": campaign.digest, "claim": claim, **held, **found.facts}
         write_json(folder / "summary.json", summary)
-    show(campaign.name, {"claim": str(found.claim)})
+    show(campaign.name, {"claim": str(found.claim), "counted": _counted(found.facts)})
     if shares is not None:
         rows = [[row.region.name, *_in_words(row.share)] for row in shares.rows]
         show_table(
             "Shares of the people", ["region", "share", f"interval of {100 * level:g} %"], rows
         )
     click.echo(f"Written to {out}")
+
+
+def _counted(facts: Mapping[str, Any]) -> str:
+    """Return how many people are in the sums, and that a map of nobody says nothing."""
+    people, rounds = (int(facts.get(name, 0)) for name in ("survivors", "rounds"))
+    if not people:
+        return "nobody yet: the map is even, and says nothing"
+    return f"{people} people, in the sums of {rounds} round{'s' * (rounds != 1)}"
 
 
 def _shares(

@@ -112,6 +112,7 @@ def test_from_a_new_campaign_to_its_map(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "map"
     told = succeed("rounds", "map", store, digest, "--out", out).output
     assert "distributed differential privacy, epsilon 2, per user" in told
+    assert "90 people, in the sums of 1 round\n" in told
     assert {path.name for path in out.iterdir()} == {
         "campaign.json", "density.npy", "lower.npy", "upper.npy", "heatmap.png", "summary.json",
     }  # fmt: skip
@@ -172,6 +173,13 @@ def test_a_histogram_has_a_map_without_intervals(store: Path, tmp_path: Path) ->
     assert not (out / "lower.npy").exists()
     told = refusal("rounds", "map", store, digest, "--out", out, "--regions", tmp_path / "x.csv")
     assert told.startswith("--regions must be left out of a campaign that grows a histogram")
+
+
+@pytest.mark.parametrize("release", ["distributed-levels", "adaptive-hierarchical"])
+def test_a_map_of_nobody_is_said_to_be_one(store: Path, tmp_path: Path, release: str) -> None:
+    digest = opened(store, "--release", release)
+    told = succeed("rounds", "map", store, digest, "--out", tmp_path / "map").output
+    assert "nobody yet: the map is even, and says nothing" in told
 
 
 @pytest.mark.parametrize(
