@@ -7,12 +7,14 @@ each of whom is asked once and spends all of epsilon, or, as in the paper, of th
 who are all asked in every round.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
 from ldpspatial.places.quadtree import MAX_DEPTH
 from ldpspatial.places.users import UserCells
@@ -203,4 +205,10 @@ class AdaptiveHierarchical(Release):
                 members, order = np.split(order, [turn.people])
                 vectors = vectors[members]
             turns.take(self.cohort.sum(vectors, turn.micro / MICRO, turn.sensitivity, rng))
+        if any(step.may_wrap for step in turns.trace):
+            warnings.warn(
+                f"a sum may have left the range of {self.cohort.bits} bits: the map may be wrong",
+                DesignWarning,
+                stacklevel=2,
+            )
         return tuple(turns.trace)

@@ -5,7 +5,6 @@ and in floating point. Its law is that of clients who each add their own share (
 is how a real collection works and what the proof of privacy is about (docs/noise-shares.md).
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ import scipy
 from numpy.typing import NDArray
 from scipy import sparse
 
-from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
 from ldpspatial.privacy.claims import PrivacyClaim
 from ldpspatial.privacy.discrete_laplace import noise_deviation
@@ -251,8 +249,6 @@ class Cohort:
         InputError
             A bad argument, or a contribution beyond the sensitivity.
 
-        Warns (`client_sdk.DesignWarning`) where the modulus may be too small for a shard's sum.
-
         Examples
         --------
         >>> ones = sparse.csr_array(np.ones((1000, 3), dtype=np.int64))
@@ -272,11 +268,6 @@ class Cohort:
         decay = epsilon / sensitivity
         deviation = noise_deviation(epsilon, sensitivity)
         if self._may_wrap(opened, most, decay, rows.shape[1]):
-            warnings.warn(
-                f"a sum may have left the range of {self.bits} bits: the map may be wrong",
-                DesignWarning,
-                stacklevel=2,
-            )
             return self._shard_by_shard(rows, shards, decay, deviation, rng)
         # No shard wraps, so decoded totals add up to the counts and to all of the noise, and the
         # shares of several shards add up as those of one do: one draw in place of one a shard.

@@ -63,7 +63,6 @@ def test_the_same_test_would_tell_a_wrong_share(share: Fraction) -> None:
         assert same_law_p_value(total.counts, wrong) < FALSE_ALARM
 
 
-@pytest.mark.filterwarnings("ignore:a sum may have left:client_sdk.DesignWarning")
 def test_both_engines_wrap_alike() -> None:
     cohort = Cohort(shard_size=3, bits=3)
     args = ones(6, 2), 19.0, 2
@@ -180,7 +179,6 @@ def test_a_withheld_shard_is_withheld_in_both_engines() -> None:
         assert (fast.revealed, fast.survivors) == (slow.revealed, slow.survivors)
 
 
-@pytest.mark.filterwarnings("ignore:a sum may have left:client_sdk.DesignWarning")
 def test_wrapping_loses_no_privacy_and_is_the_same_in_law() -> None:
     cohort = Cohort(shard_size=5, bits=3)
     rng = np.random.default_rng(14)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from client_sdk import DesignWarning
 from ldpspatial.errors import InputError
 from ldpspatial.estimation.levels import NoisyLevel
 from ldpspatial.places.quadtree import Quadtree
@@ -32,13 +31,6 @@ def test_sums_are_in_steps_of_one_person_over_the_share_that_was_counted(cohort:
     assert level.per_person == pytest.approx(level.step - 1)
     steps = level.sums / level.step
     assert steps == pytest.approx(np.round(steps))
-
-
-def test_a_modulus_that_a_sum_may_leave_is_said_to_be_too_small() -> None:
-    users = cells_by_user(range(2000), np.zeros(2000, np.int64), (8, 8))
-    release = DistributedLevels(Cohort(bits=8), aim="cells")
-    with pytest.warns(DesignWarning, match="the range of 8 bits: the map may be wrong"):
-        release.release(users, 4.0, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(
