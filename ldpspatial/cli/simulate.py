@@ -29,11 +29,7 @@ from ldpspatial.cli.options import (
 from ldpspatial.cli.output import Stage, progress, result_folder, show
 from ldpspatial.collecting.mapping import intervals
 from ldpspatial.collecting.report_files import write_reports
-from ldpspatial.collecting.results import (
-    estimate_summary,
-    real_radius,
-    write_estimate,
-)
+from ldpspatial.collecting.results import estimate_summary, real_radius, write_estimate
 from ldpspatial.collecting.simulation import OUTSIDERS, Simulation
 from ldpspatial.collecting.simulation import simulate as play
 from ldpspatial.collecting.verdicts import verdicts

@@ -13,10 +13,8 @@ Array = NDArray[np.float64]
 MOST_NOISE = 0.2  # variance, in people, above which whole numbers are hardly nearer in L1
 EMPTY = 1.5  # people; nodes with fewer may be empty, which is whole whatever others are
 SURE = 5.0  # nats
-FRACTIONS, EM_ROUNDS = (
-    24,
-    100,
-)  # a law of: halves, thirds, quarters, sixths and eighths are among them
+FRACTIONS = 24  # of a law: among them halves, thirds, quarters, sixths and eighths
+EM_ROUNDS = 100
 POINTS = 960  # of the circle that sums are rounded to: far nearer than noise of a release throws
 LEAST = 1e-3  # scale of the noise, in people; less is taken for so much
 REACH = 12  # whole numbers to either side that a sum may be of
