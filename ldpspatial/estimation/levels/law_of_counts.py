@@ -47,7 +47,9 @@ NORMAL = 1.0  # excess kurtosis of noise, up to which it is taken for normal
 MOSTLY_NONE = 0.5  # of noise: its variance in steps, at which seven tenths of it are 0
 LEAST = 1e-12  # of the law at each count, so that no sum is impossible
 OFF = (0.0, 0.2, 0.6, 1.5)  # relative deviations of counts from what neighbours foretell
-AT_FIRST = 0.02  # weight of all that neighbours foretell, before anything is learned
+# Weights of all that neighbours foretell, before anything is learned. Where sums say little, rounds
+# are too few to forget where they began.
+AT_FIRST, NEIGHBOURS_FIRST = 0.02, 0.9
 APART = 1.1  # what is foretold is rounded to powers of this
 LEAST_FORETOLD = 1 / 8  # steps of the grid of counts
 TOGETHER = 1 << 14  # nodes whose posteriors are found at a time, to save memory
@@ -69,6 +71,7 @@ def posterior(
     excess: float = 3.0,
     foretold: Array | None = None,
     whole: bool = False,
+    at_first: float = AT_FIRST,
 ) -> Posterior:
     """Return what the sums of all say of each count: none is negative.
 
@@ -90,6 +93,8 @@ def posterior(
     whole : bool
         Nodes hold whole people, which sums said (:mod:`.whole_people`): Laplace's noise without
         steps, and nobody fails.
+    at_first : float in (0, 1)
+        Weight of all that neighbours foretell before anything is learned.
 
     Examples
     --------
@@ -147,7 +152,7 @@ def posterior(
     )
     nodes = every[first]
     laws = [_laws(each, counts) for each in rounds]
-    weights = _learned(likely, laws, nodes, number)
+    weights = _learned(likely, laws, nodes, number, at_first)
     mean, median, doubt = (each[inverse] for each in _told(likely, laws, nodes, weights, counts))
     beyond = nearest_whole(sums, variance) if whole else (sums, sums, np.full(len(sums), variance))
     return Posterior(
@@ -191,7 +196,9 @@ def _laws(foretold: Array, counts: Array) -> Array:
     return np.maximum(found, 0.0)
 
 
-def _learned(likely: Array, laws: list[Array], nodes: Ints, number: Ints) -> tuple[Array, Array]:
+def _learned(
+    likely: Array, laws: list[Array], nodes: Ints, number: Ints, at_first: float
+) -> tuple[Array, Array]:
     """Return the weights of single counts, and of each way of foretelling and each of ``OFF``.
 
     Parameters
@@ -204,13 +211,15 @@ def _learned(likely: Array, laws: list[Array], nodes: Ints, number: Ints) -> tup
         Which of the sums a node has, and which of the laws about each thing foretold.
     number : (m,) int64 array
         How many nodes are alike.
+    at_first : float
+        Weight of all laws about things foretold before the first round.
     """
     near = [
         np.tensordot(likely, law, axes=(1, 2))[nodes[:, 0], nodes[:, 1 + k]]
         for k, law in enumerate(laws)
     ]
     of_laws = np.concatenate([np.empty((len(nodes), 0)), *near], axis=1)
-    start = AT_FIRST if laws else 0.0
+    start = at_first if laws else 0.0
     single = np.full(likely.shape[1], (1 - start) / likely.shape[1])
     about = np.full(of_laws.shape[1], start / max(of_laws.shape[1], 1))
     for _ in range(EM_ROUNDS):

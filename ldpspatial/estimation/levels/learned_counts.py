@@ -9,6 +9,10 @@ What is taken of the posterior depends on how many people a node holds in the me
 of the noise:
 
 - many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
+- many, but the law took noise for people, as sums of areas say (:func:`.balanced.chance_of_less`):
+  it is learned again, from where neighbours tell nearly all, and with less of their noise; half of
+  the median and half of the mean, or the mean alone in groups whose nodes hold less than ``MANY``.
+  Not asked where noise is less than a person, and not taken where noise is told still more;
 - many whole people (:mod:`.whole_people`): three quarters of the median, a quarter of the mean, as
   medians alone have the larger squares of errors; nobody where the median is 0;
 - some: half of the median, half of the mean;
@@ -26,9 +30,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpspatial.estimation.levels.balanced import balanced
-from ldpspatial.estimation.levels.law_of_counts import NORMAL, posterior
-from ldpspatial.estimation.levels.neighbours import around, foretold
+from ldpspatial.estimation.levels.balanced import balanced, chance_of_less
+from ldpspatial.estimation.levels.law_of_counts import (
+    AT_FIRST,
+    NEIGHBOURS_FIRST,
+    NORMAL,
+    Posterior,
+    posterior,
+)
+from ldpspatial.estimation.levels.neighbours import around, foretold, foretold_by_law
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.estimation.levels.whole_people import are_whole
@@ -39,6 +49,7 @@ Ints = NDArray[np.int64]
 
 MANY, NONE = 0.5, 0.1
 HALF, OF_WHOLE = 0.5, 0.25  # parts of the mean, beside the median
+NOISE_TOLD = 0.05  # chance of less, below which nodes were told the noise of their sums
 FEWEST = 64  # nodes that a law is learned from
 GROUPS, IN_GROUP = 4, 100  # at most so many groups, each of at least so many nodes
 LEAVES, FEWEST_LEAVES = 50, 20  # about so many leaves a group, and so many at least
@@ -70,31 +81,85 @@ def learned_counts(
     signal = 0.0 if few else total / len(people) / scale
     if signal < NONE:
         return people
-    found, doubt = np.empty(len(people)), np.empty(len(people))
-    by_others = foretold(tree, level, sums[-1])
     laplace = not (level.per_person or level.step) and level.excess > NORMAL
     whole = laplace and are_whole(sums[-1], level.variance)
-    many = signal >= MANY
-    of_mean = HALF if not many else OF_WHOLE if whole else 0.0
     ordered = np.argsort(around(tree, level, people), kind="stable")
-    for group in np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1))):
-        mean, median, doubt[group] = posterior(
-            sums[-1][group],
+    groups = np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1)))
+    by_others = foretold(tree, level, sums[-1])
+    law = _in_groups(groups, level, sums[-1], by_others, whole)
+    if signal < MANY:
+        return _adding_up(_between(law, HALF), total)
+    found = _between(law, OF_WHOLE if whole else 0.0)
+    if whole:  # a little in many empty nodes is far from where people are
+        found[law.median == 0] = 0.0
+    found = _adding_up(found, total)
+    doubt = float(law.doubt.sum())
+    if not whole and level.variance >= max(level.step, 1.0) ** 2:
+        noise = float(variances[-1].sum())
+        found, doubt = _without_noise(tree, level, groups, sums[-1], noise, found, doubt)
+    noise = len(found) * level.variance + level.per_person * total
+    return balanced(found, noise, doubt, level.nodes, sums, variances)
+
+
+def _in_groups(
+    groups: Sequence[Ints],
+    level: NoisyLevel,
+    sums: Array,
+    by_others: Array,
+    whole: bool = False,
+    at_first: float = AT_FIRST,
+) -> Posterior:
+    """Return what the sums say of each node, by laws learned in each group apart."""
+    law = Posterior(*np.empty((3, len(sums))))
+    for group in groups:
+        told = posterior(
+            sums[group],
             level.variance,
             level.per_person,
             level.step,
             level.excess,
             by_others[group],
             whole,
+            at_first,
         )
-        found[group] = median + of_mean * (mean - median)
-        if many and whole:  # a little in many empty nodes is far from where people are
-            found[group] *= median > 0
-    found = _adding_up(found, total)
-    if not many:
-        return found
-    noise = len(found) * level.variance + level.per_person * total
-    return balanced(found, noise, float(doubt.sum()), level.nodes, sums, variances)
+        for each, of_group in zip(law, told, strict=True):
+            each[group] = of_group
+    return law
+
+
+def _without_noise(
+    tree: Quadtree,
+    level: NoisyLevel,
+    groups: Sequence[Ints],
+    sums: Array,
+    noise: float,
+    found: Array,
+    doubt: float,
+) -> tuple[Array, float]:
+    """Return people of nodes and the variance of these, told anew if they were told noise.
+
+    Only where they then are nearer to what noise makes of the sums of areas. ``noise`` is the
+    variance of the nodes' sums, added up over all of them.
+    """
+    chance = chance_of_less(found, noise, doubt, level.nodes, sums)
+    if chance >= NOISE_TOLD:
+        return found, doubt
+    by_others = foretold_by_law(tree, level, sums)
+    law = _in_groups(groups, level, sums, by_others, at_first=NEIGHBOURS_FIRST)
+    of_mean = np.full(len(sums), HALF)
+    enough = MANY * np.sqrt((level.variance + level.per_person) / 2)
+    for group in groups:
+        if law.mean[group].mean() < enough:
+            of_mean[group] = 1.0
+    again, doubt_again = _adding_up(_between(law, of_mean), found.sum()), float(law.doubt.sum())
+    if chance_of_less(again, noise, doubt_again, level.nodes, sums) <= chance:
+        return found, doubt
+    return again, doubt_again
+
+
+def _between(law: Posterior, of_mean: float | Array) -> Array:
+    """Return the median, but of the way to the mean this part."""
+    return law.median + of_mean * (law.mean - law.median)
 
 
 def learned_leaves(sums: Array, variances: Array, people: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from ldpspatial.estimation.levels.law_of_counts import posterior
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.places.quadtree import Quadtree
 
@@ -64,17 +65,48 @@ def foretold(tree: Quadtree, level: NoisyLevel, sums: Array) -> Array:
     >>> found.shape, float(found[:, :3].min().round(6)), float(found.max().round(6))
     ((64, 7), 5.0, 5.0)
     """
+    found = [np.maximum(told, 0.0) for told, _ in _ways(tree, level, sums)]
+    return np.column_stack(found)
+
+
+def foretold_by_law(tree: Quadtree, level: NoisyLevel, sums: Array) -> Array:
+    """Return what :func:`foretold` does, with less of the noise that the neighbours' sums have.
+
+    Each way of foretelling is a sum with noise as well, nearly normal, and the law of what it would
+    be without is learned from all nodes: of each the mean of its posterior is taken. Along edges,
+    where fewer nodes are around, noise is larger than is reckoned here. The level has noise.
+
+    Examples
+    --------
+    >>> tree = Quadtree((32, 32))
+    >>> noise = np.random.default_rng(1).laplace(0, 10, 1024)
+    >>> level = NoisyLevel(5, tree.numbers(5), 5 + noise, 200.0)
+    >>> for way in (foretold, foretold_by_law):
+    ...     off = way(tree, level, level.sums) - 5
+    ...     print(np.sqrt(np.square(off).mean(axis=0)).round(1)[:3].tolist())
+    [4.9, 3.5, 2.2]
+    [1.0, 1.2, 1.0]
+    """
+    found = [
+        posterior(told, float(np.median(noise)), excess=0.0).mean
+        for told, noise in _ways(tree, level, sums)
+    ]
+    return np.column_stack(found)
+
+
+def _ways(tree: Quadtree, level: NoisyLevel, sums: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield what is foretold of each node in each way, and the variance of its noise."""
     places = tree.positions(level.level, level.nodes)
     areas = tree.areas(level.level).astype(np.float64)
-    grid = np.zeros(areas.shape)
+    grid, variances = np.zeros(areas.shape), np.zeros(areas.shape)
     grid.ravel()[places] = sums
-    found = np.empty((len(sums), WAYS))
-    for k, weights in enumerate(_weights()):
-        people, cells = (_others(each, *weights) for each in (grid, areas))
+    variances.ravel()[places] = level.variance + level.per_person * np.maximum(sums, 0.0)
+    for rows, columns in _weights():
+        people, cells = (_others(each, rows, columns) for each in (grid, areas))
+        noise = _others(variances, rows**2, columns**2)
         # A node without neighbours is foretold nobody, which says nothing of it.
-        heights = people / np.where(cells > 0, cells, np.inf)
-        found[:, k] = np.maximum(heights * areas, 0.0).ravel()[places]
-    return found
+        part = areas / np.where(cells > 0, cells, np.inf)
+        yield (people * part).ravel()[places], (noise * part**2).ravel()[places]
 
 
 def _weights() -> Iterator[tuple[Array, Array]]:

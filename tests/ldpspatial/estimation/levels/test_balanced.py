@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ldpspatial.estimation.levels.balanced import BELOW, balanced
+from ldpspatial.estimation.levels.balanced import BELOW, balanced, chance_of_less
 from ldpspatial.places.quadtree import Quadtree
 
 Array = NDArray[np.float64]
@@ -115,3 +115,32 @@ def test_areas_that_were_asked_give_what_brings_them_nearest(own: float) -> None
     # Of what is left open (2 a node), the part that the area's own sum tells of it.
     best = 2 - 2 * 2 / (2 + own)
     assert np.mean(errors) == pytest.approx(15 / 16 * best, rel=0.1, abs=0.1)
+
+
+def test_chances_of_what_is_right_are_even() -> None:
+    """Of 400 maps a Kolmogorov-Smirnov distance above .14 has a chance of 1e-6."""
+    rng = np.random.default_rng(5)
+    nodes = np.arange(4**5)
+    told = rng.poisson(2, len(nodes)).astype(np.float64)
+    noise = 20.0 * rng.normal(size=(400, len(nodes)))
+    chances = [chance_of_less(told, 400.0 * len(nodes), 0.0, nodes, told + each) for each in noise]
+    assert np.abs(np.sort(chances) - (np.arange(400) + 0.5) / 400).max() < 0.14
+
+
+@pytest.mark.parametrize("part", [0.5, 1.0])
+def test_that_half_of_the_noise_was_told_is_seen(part: float) -> None:
+    """Areas lack half of what noise makes of them, or nothing: seen in each of 50 maps."""
+    rng = np.random.default_rng(6)
+    nodes = np.arange(4**5)
+    for _ in range(50):
+        noise = 20.0 * rng.normal(size=len(nodes))
+        told = 9 + part * noise
+        assert chance_of_less(told, 400.0 * len(nodes), 0.0, nodes, 9 + noise) < 0.001
+
+
+def test_what_lacks_much_or_has_no_noise_was_not_told_noise() -> None:
+    nodes = np.arange(4**5)
+    sums = np.where(nodes < 512, 30.0, 0.0)
+    told = np.full(len(nodes), 15.0)
+    assert chance_of_less(told, 100.0 * len(nodes), 0.0, nodes, sums) == pytest.approx(1)
+    assert chance_of_less(sums, 0.0, 0.0, nodes, sums) == 1

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from ldpspatial.estimation.levels import NoisyLevel
-from ldpspatial.estimation.levels.neighbours import HALF, NEAR, SPREAD, WAYS, around, foretold
+from ldpspatial.estimation.levels.law_of_counts import posterior
+from ldpspatial.estimation.levels.neighbours import (
+    HALF,
+    NEAR,
+    SPREAD,
+    WAYS,
+    around,
+    foretold,
+    foretold_by_law,
+)
 from ldpspatial.places.quadtree import Quadtree
 
 
@@ -79,3 +88,34 @@ def test_nothing_is_foretold_without_neighbours() -> None:
     tree = Quadtree((4, 4))
     level = NoisyLevel(0, tree.numbers(0), np.array([9.0]), 1.0)
     assert foretold(tree, level, level.sums).tolist() == [[0.0] * WAYS]
+
+
+def test_the_law_of_what_is_foretold_knows_the_noise_of_the_neighbours() -> None:
+    """Of a slow sum over the weights of a node in the middle: that of most nodes."""
+    tree = Quadtree((32, 32))
+    nodes = tree.numbers(5)
+    sums = np.random.default_rng(3).normal(6, 5, 1024)
+    level = NoisyLevel(5, nodes, sums, 20.0, per_person=0.5)
+    noise = 20.0 + 0.5 * np.maximum(sums, 0.0)
+    found = foretold_by_law(tree, level, sums)
+    rows, columns = np.divmod(tree.positions(5, nodes), 32)
+    for k, side in enumerate(NEAR):
+        told, variances = np.empty(1024), np.empty(1024)
+        for i in range(1024):
+            off = rows - rows[i], columns - columns[i]
+            near = np.maximum(*np.abs(off)) <= side // 2
+            weights = near * np.exp(-(off[0] ** 2 + off[1] ** 2) / (2 * (SPREAD * side) ** 2))
+            weights[i] = 0
+            told[i] = weights @ sums / weights.sum()
+            variances[i] = weights**2 @ noise / weights.sum() ** 2
+        law = posterior(told, float(np.median(variances)), excess=0.0)
+        assert found[:, k] == pytest.approx(law.mean)
+
+
+def test_crowds_stay_where_noise_is_far_below_them() -> None:
+    """What is foretold is far above its noise, and is taken as it is."""
+    tree = Quadtree((16, 16))
+    sums = np.random.default_rng(4).normal(5000, 1, 256)
+    level = NoisyLevel(4, tree.numbers(4), sums, 1.0)
+    found, told = foretold_by_law(tree, level, sums), foretold(tree, level, sums)
+    assert found == pytest.approx(told, rel=1e-3, abs=0.01)
