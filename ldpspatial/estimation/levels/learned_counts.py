@@ -11,8 +11,9 @@ of the noise:
 - many (``MANY``): the median, which leaves nodes empty where nobody is likely to be;
 - many, but the law took noise for people, as sums of areas say (:func:`.balanced.chance_of_less`):
   it is learned again, from where neighbours tell nearly all, and with less of their noise; half of
-  the median and half of the mean, or the mean alone in groups whose nodes hold less than ``MANY``.
-  Not asked where noise is less than a person, and not taken where noise is told still more;
+  the median and half of the mean. In groups whose nodes hold less than ``MANY`` it is the mean if
+  their sum says that they hold anybody, and else the median. Not asked where noise is less than a
+  person, and not taken where noise is told still more;
 - many whole people (:mod:`.whole_people`): three quarters of the median, a quarter of the mean, as
   medians alone have the larger squares of errors; nobody where the median is 0;
 - some: half of the median, half of the mean;
@@ -38,7 +39,7 @@ from ldpspatial.estimation.levels.law_of_counts import (
     Posterior,
     posterior,
 )
-from ldpspatial.estimation.levels.neighbours import around, foretold, foretold_by_law
+from ldpspatial.estimation.levels.neighbours import NEAR, around, foretold, foretold_by_law
 from ldpspatial.estimation.levels.noisy_level import NoisyLevel
 from ldpspatial.estimation.levels.shares import nearest_shares
 from ldpspatial.estimation.levels.whole_people import are_whole
@@ -50,6 +51,7 @@ Ints = NDArray[np.int64]
 MANY, NONE = 0.5, 0.1
 HALF, OF_WHOLE = 0.5, 0.25  # parts of the mean, beside the median
 NOISE_TOLD = 0.05  # chance of less, below which nodes were told the noise of their sums
+SOMEBODY = 2.0  # deviations of noise, beyond which the sum of a group says that it holds somebody
 FEWEST = 64  # nodes that a law is learned from
 GROUPS, IN_GROUP = 4, 100  # at most so many groups, each of at least so many nodes
 LEAVES, FEWEST_LEAVES = 50, 20  # about so many leaves a group, and so many at least
@@ -83,8 +85,7 @@ def learned_counts(
         return people
     laplace = not (level.per_person or level.step) and level.excess > NORMAL
     whole = laplace and are_whole(sums[-1], level.variance)
-    ordered = np.argsort(around(tree, level, people), kind="stable")
-    groups = np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1)))
+    groups = _groups(around(tree, level, people))
     by_others = foretold(tree, level, sums[-1])
     law = _in_groups(groups, level, sums[-1], by_others, whole)
     if signal < MANY:
@@ -95,10 +96,16 @@ def learned_counts(
     found = _adding_up(found, total)
     doubt = float(law.doubt.sum())
     if not whole and level.variance >= max(level.step, 1.0) ** 2:
-        noise = float(variances[-1].sum())
-        found, doubt = _without_noise(tree, level, groups, sums[-1], noise, found, doubt)
+        seen = sums[-1], variances[-1]
+        found, doubt = _without_noise(tree, level, *seen, found, doubt)
     noise = len(found) * level.variance + level.per_person * total
     return balanced(found, noise, doubt, level.nodes, sums, variances)
+
+
+def _groups(people: Array) -> list[Ints]:
+    """Return groups of about as many nodes, by how many people are around each."""
+    ordered = np.argsort(people, kind="stable")
+    return np.array_split(ordered, min(GROUPS, max(len(ordered) // IN_GROUP, 1)))
 
 
 def _in_groups(
@@ -130,27 +137,30 @@ def _in_groups(
 def _without_noise(
     tree: Quadtree,
     level: NoisyLevel,
-    groups: Sequence[Ints],
     sums: Array,
-    noise: float,
+    variances: Array,
     found: Array,
     doubt: float,
 ) -> tuple[Array, float]:
     """Return people of nodes and the variance of these, told anew if they were told noise.
 
-    Only where they then are nearer to what noise makes of the sums of areas. ``noise`` is the
-    variance of the nodes' sums, added up over all of them.
+    Only where they then are nearer to what noise makes of the sums of areas. Nodes are put into
+    groups by what is foretold of them, in which their own noise has no part, so that the sum of a
+    group tells whether it holds anybody: means are above 0 also where nobody is, as on a lake.
     """
+    noise = float(variances.sum())
     chance = chance_of_less(found, noise, doubt, level.nodes, sums)
     if chance >= NOISE_TOLD:
         return found, doubt
     by_others = foretold_by_law(tree, level, sums)
+    groups = _groups(by_others[:, : len(NEAR)].sum(axis=1))
     law = _in_groups(groups, level, sums, by_others, at_first=NEIGHBOURS_FIRST)
     of_mean = np.full(len(sums), HALF)
     enough = MANY * np.sqrt((level.variance + level.per_person) / 2)
     for group in groups:
         if law.mean[group].mean() < enough:
-            of_mean[group] = 1.0
+            held, unsure = float(sums[group].sum()), float(variances[group].sum())
+            of_mean[group] = 1.0 if held > SOMEBODY * np.sqrt(unsure) else 0.0
     again, doubt_again = _adding_up(_between(law, of_mean), found.sum()), float(law.doubt.sum())
     if chance_of_less(again, noise, doubt_again, level.nodes, sums) <= chance:
         return found, doubt

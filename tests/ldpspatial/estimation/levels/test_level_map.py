@@ -137,18 +137,25 @@ def test_noise_does_not_add_up_where_nobody_is() -> None:
 
 
 def test_uniform_maps_stay_uniform() -> None:
-    """Shares of a uniform map are learned to be uniform: nearer to it than what was measured."""
+    """Shares of a uniform map are learned to be uniform: nearer to it than what was measured.
+
+    Of 40 maps L1 is .02 to .31 of that of the sums, .14 in the mean: of eight, more than .23 has a
+    chance of about .001.
+    """
     tree = Quadtree((32, 32))
-    rng = np.random.default_rng(7)
-    levels = []
-    for level in range(6):
-        nodes = tree.numbers(level)
-        people = np.full(len(nodes), 10.0 * 1024 / len(nodes))
-        levels.append(NoisyLevel(level, nodes, people + rng.laplace(0, 7, len(nodes)), 98.0))
-    density = combined(tree, levels).density
-    cut = np.maximum(levels[-1].sums, 0)
-    off, naive = (np.abs(each - 1 / 1024).sum() for each in (density.ravel(), cut / cut.sum()))
-    assert off < 0.25 * naive
+    parts = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        levels = []
+        for level in range(6):
+            nodes = tree.numbers(level)
+            people = np.full(len(nodes), 10.0 * 1024 / len(nodes))
+            levels.append(NoisyLevel(level, nodes, people + rng.laplace(0, 7, len(nodes)), 98.0))
+        density = combined(tree, levels).density
+        cut = np.maximum(levels[-1].sums, 0)
+        off = [np.abs(each - 1 / 1024).sum() for each in (density.ravel(), cut / cut.sum())]
+        parts.append(off[0] / off[1])
+    assert np.mean(parts) < 0.23
 
 
 @settings(max_examples=60)
