@@ -88,18 +88,18 @@ def balanced(
     return _nearest(told, np.searchsorted(above, within), totals) if moved else told
 
 
-def chance_of_less(told: Array, noise: float, doubt: float, nodes: Ints, sums: Array) -> float:
-    """Return the chance that areas lack less than they do, where the law of nodes is true.
+def chance_of_less(told: Array, noise: Array, doubt: Array, nodes: Ints, sums: Array) -> float:
+    """Return the chance that areas would lack still less than they do if the law were true.
 
-    Squares of what areas of 16 nodes lack are held against those of noise alone, as chi squared.
-    Next to 0 says that nodes were told the noise of their sums.
+    What areas of 16 nodes lack is held against noise alone, each by its own, as chi squared. Next
+    to 0 says that nodes were told the noise of their sums, or by their neighbours.
 
     Parameters
     ----------
     told : (m,) array
         People of each node, not negative.
-    noise, doubt : float
-        As in :func:`balanced`.
+    noise, doubt : (m,) arrays
+        Variances of the nodes' sums, and of the posteriors of their people.
     nodes : (m,) int64 array
         As in :func:`balanced`.
     sums : (m,) array
@@ -108,17 +108,17 @@ def chance_of_less(told: Array, noise: float, doubt: float, nodes: Ints, sums: A
     Examples
     --------
     >>> nodes, noise = np.arange(1024), np.random.default_rng(1).normal(0, 20, 1024)
-    >>> round(chance_of_less(np.full(1024, 10.0), 1024 * 400.0, 0.0, nodes, 10 + noise), 2)
+    >>> known = np.full(1024, 400.0), np.zeros(1024), nodes, 10 + noise
+    >>> round(chance_of_less(np.full(1024, 10.0), *known), 2)
     0.67
-    >>> round(chance_of_less(10 + noise / 2, 1024 * 400.0, 0.0, nodes, 10 + noise), 8)
+    >>> round(chance_of_less(10 + noise / 2, *known), 8)
     0.0
     """
-    if doubt >= noise:
-        return 1.0
     _, at = np.unique(nodes >> 2 * ABOVE, return_inverse=True)
-    missing = np.bincount(at, sums) - np.bincount(at, told)
-    squares = float((missing**2).sum()) / (noise - doubt)
-    return float(scipy.special.chdtr(len(missing), len(missing) * squares))
+    missing, alone = np.bincount(at, sums - told), np.bincount(at, np.maximum(noise - doubt, 0.0))
+    known = alone > 0  # in the others all nodes were told their sums
+    squares = float((missing[known] ** 2 / alone[known]).sum())
+    return float(scipy.special.chdtr(known.sum(), squares)) if known.any() else 1.0
 
 
 def _gain(missing: Array, below: float, noise: float, doubt: float) -> float:

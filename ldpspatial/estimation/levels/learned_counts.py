@@ -94,12 +94,10 @@ def learned_counts(
     if whole:  # a little in many empty nodes is far from where people are
         found[law.median == 0] = 0.0
     found = _adding_up(found, total)
-    doubt = float(law.doubt.sum())
-    if not whole and level.variance >= max(level.step, 1.0) ** 2:
-        seen = sums[-1], variances[-1]
-        found, doubt = _without_noise(tree, level, *seen, found, doubt)
+    if level.variance >= max(level.step, 1.0) ** 2:
+        found, law = _without_noise(tree, level, sums[-1], variances[-1], found, law)
     noise = len(found) * level.variance + level.per_person * total
-    return balanced(found, noise, doubt, level.nodes, sums, variances)
+    return balanced(found, noise, float(law.doubt.sum()), level.nodes, sums, variances)
 
 
 def _groups(people: Array) -> list[Ints]:
@@ -135,36 +133,46 @@ def _in_groups(
 
 
 def _without_noise(
-    tree: Quadtree,
-    level: NoisyLevel,
-    sums: Array,
-    variances: Array,
-    found: Array,
-    doubt: float,
-) -> tuple[Array, float]:
-    """Return people of nodes and the variance of these, told anew if they were told noise.
+    tree: Quadtree, level: NoisyLevel, sums: Array, variances: Array, found: Array, law: Posterior
+) -> tuple[Array, Posterior]:
+    """Return people of nodes and the law of these, told anew if they were told noise.
 
-    Only where they then are nearer to what noise makes of the sums of areas. Nodes are put into
-    groups by what is foretold of them, in which their own noise has no part, so that the sum of a
-    group tells whether it holds anybody: means are above 0 also where nobody is, as on a lake.
+    Only where areas then lack more like what noise makes them lack. Nodes are put into groups by
+    what is foretold of them, in which their own noise has no part: by how many
+    were told around them, those of low noise would be together.
     """
-    noise = float(variances.sum())
-    chance = chance_of_less(found, noise, doubt, level.nodes, sums)
-    if chance >= NOISE_TOLD:
-        return found, doubt
+
+    def chance(people: Array, law: Posterior) -> float:
+        # Who is told by the sum alone may be off as far as that is, by who failed as well.
+        doubt = np.where(law.doubt < level.variance, law.doubt, variances)
+        return chance_of_less(people, variances, doubt, level.nodes, sums)
+
+    at_first = chance(found, law)
+    if at_first >= NOISE_TOLD:
+        return found, law
     by_others = foretold_by_law(tree, level, sums)
     groups = _groups(by_others[:, : len(NEAR)].sum(axis=1))
-    law = _in_groups(groups, level, sums, by_others, at_first=NEIGHBOURS_FIRST)
+    again = _in_groups(groups, level, sums, by_others, at_first=NEIGHBOURS_FIRST)
+    of_mean = _of_mean(groups, level, sums, variances, again)
+    told = _adding_up(_between(again, of_mean), found.sum())
+    return (told, again) if chance(told, again) > at_first else (found, law)
+
+
+def _of_mean(
+    groups: Sequence[Ints], level: NoisyLevel, sums: Array, variances: Array, law: Posterior
+) -> Array:
+    """Return the part of the mean, beside the median, that each node takes of a law learned again.
+
+    Means are above 0 also where nobody is, as on a lake. So a group of thinly held nodes takes them
+    only where its sum tells that it holds anybody.
+    """
     of_mean = np.full(len(sums), HALF)
     enough = MANY * np.sqrt((level.variance + level.per_person) / 2)
     for group in groups:
         if law.mean[group].mean() < enough:
             held, unsure = float(sums[group].sum()), float(variances[group].sum())
             of_mean[group] = 1.0 if held > SOMEBODY * np.sqrt(unsure) else 0.0
-    again, doubt_again = _adding_up(_between(law, of_mean), found.sum()), float(law.doubt.sum())
-    if chance_of_less(again, noise, doubt_again, level.nodes, sums) <= chance:
-        return found, doubt
-    return again, doubt_again
+    return of_mean
 
 
 def _between(law: Posterior, of_mean: float | Array) -> Array:

@@ -87,11 +87,20 @@ def foretold_by_law(tree: Quadtree, level: NoisyLevel, sums: Array) -> Array:
     [4.9, 3.5, 2.2]
     [1.0, 1.2, 1.0]
     """
-    found = [
-        posterior(told, float(np.median(noise)), excess=0.0).mean
-        for told, noise in _ways(tree, level, sums)
-    ]
+    found = [_by_law(told, noise) for told, noise in _ways(tree, level, sums)]
     return np.column_stack(found)
+
+
+def _by_law(told: Array, noise: Array) -> Array:
+    """Return the means of the posteriors; nobody of nodes without neighbours, which have no noise.
+
+    On a map one cell wide no node has neighbours on two of its sides.
+    """
+    means = np.zeros(len(told))
+    known = noise > 0
+    if known.any():
+        means[known] = posterior(told[known], float(np.median(noise[known])), excess=0.0).mean
+    return means
 
 
 def _ways(tree: Quadtree, level: NoisyLevel, sums: Array) -> Iterator[tuple[Array, Array]]:

@@ -119,3 +119,17 @@ def test_crowds_stay_where_noise_is_far_below_them() -> None:
     level = NoisyLevel(4, tree.numbers(4), sums, 1.0)
     found, told = foretold_by_law(tree, level, sums), foretold(tree, level, sums)
     assert found == pytest.approx(told, rel=1e-3, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", [(1, 256), (256, 1), (2, 128)])
+def test_on_narrow_maps_nobody_is_foretold_where_there_are_no_neighbours(
+    shape: tuple[int, int],
+) -> None:
+    tree = Quadtree(shape)
+    nodes = tree.numbers(tree.depth)
+    sums = np.random.default_rng(5).normal(30, 3, len(nodes))
+    found = foretold_by_law(tree, NoisyLevel(tree.depth, nodes, sums, 9.0), sums)
+    beside = foretold(tree, NoisyLevel(tree.depth, nodes, sums, 9.0), sums) > 0
+    assert np.isfinite(found).all()
+    assert (found[~beside] == 0).all()
+    assert np.abs(found[beside] - 30).max() < 6
