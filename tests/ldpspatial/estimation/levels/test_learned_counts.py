@@ -181,23 +181,32 @@ def test_where_groups_hold_few_means_are_taken_of_a_law_learned_again(
     And where the sum of the group is within two deviations of nobody: .353 a node.
     """
     tree = Quadtree((8, 8))
-    law = Posterior(np.full(64, people), np.full(64, 2.0), np.zeros(64))
-    begun: list[float] = []
+    begun: list[tuple[float, float]] = []
+    doubts: list[float] = []
 
-    def posterior(*given: float) -> Posterior:
-        begun.append(given[-1])
-        return law
+    def posterior(*given: float | Array) -> Posterior:
+        *_, by_others, _, at_first = given
+        begun.append((float(np.mean(by_others)), float(at_first)))
+        return Posterior(np.full(64, people), np.full(64, 2.0), np.full(64, at_first))
 
+    def balanced(found: Array, noise: float, doubt: float, *_: object) -> Array:
+        doubts.append(doubt)
+        return found
+
+    for way, tells in (("foretold", 5.0), ("foretold_by_law", 7.0)):
+        monkeypatch.setattr(module, way, lambda *given, tells=tells: np.full((64, 7), tells))
     monkeypatch.setattr(module, "posterior", posterior)
     heard = iter(chances)
     monkeypatch.setattr(module, "chance_of_less", lambda *given: next(heard))
     monkeypatch.setattr(module, "_adding_up", lambda found, total: found)
-    monkeypatch.setattr(module, "balanced", lambda found, *rest: found)
+    monkeypatch.setattr(module, "balanced", balanced)
     sums = np.full(64, held)
     level = NoisyLevel(3, tree.numbers(3), sums, 2.0)
     found = learned_counts(tree, level, *of_levels(tree, sums, 2.0), np.full(64, 3.0))
     assert found == pytest.approx(2.0 + of_mean * (people - 2.0))
-    assert begun == [AT_FIRST, NEIGHBOURS_FIRST][: len(chances)]
+    assert begun == [(5.0, AT_FIRST), (7.0, NEIGHBOURS_FIRST)][: len(chances)]
+    taken = len(chances) == 2 and chances[1] > chances[0]
+    assert doubts == [pytest.approx(64 * (NEIGHBOURS_FIRST if taken else AT_FIRST))]
     assert next(heard, None) is None
 
 
@@ -322,6 +331,26 @@ def test_maps_are_sound_on_both_sides_of_the_longest_law(counted: float, beyond:
     assert found.sum() == pytest.approx(truth.sum())
     error, other = (((each - truth) ** 2).mean() for each in (found, nearest))
     assert error <= 2 * other
+
+
+def test_who_is_told_by_the_sum_alone_is_not_told_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who fails makes crowds as unsure as their sums are, and those of few people less."""
+    heard: list[tuple[Array, Array]] = []
+
+    def chance_of_less(told: Array, noise: Array, doubt: Array, *_: object) -> float:
+        heard.append((noise, doubt))
+        return 1.0
+
+    monkeypatch.setattr(module, "chance_of_less", chance_of_less)
+    tree = Quadtree((16, 16))
+    sums = np.where(tree.numbers(4) % 16 == 0, 900.0, 2.0)
+    level = NoisyLevel(4, tree.numbers(4), sums, 2.0, per_person=0.5)
+    totals, variances = of_levels(tree, sums, 2.0)
+    variances[-1] = 2.0 + 0.5 * sums
+    learned_counts(tree, level, totals, variances, sums)
+    ((noise, doubt),) = heard
+    assert (doubt[sums > 2] == noise[sums > 2]).all()
+    assert (doubt[sums == 2] < 1).all()
 
 
 def test_noise_of_who_was_counted_counts_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
