@@ -138,8 +138,8 @@ def _without_noise(
     """Return people of nodes and the law of these, told anew if they were told noise.
 
     Only where areas then lack more like what noise makes them lack. Nodes are put into groups by
-    what is foretold of them, in which their own noise has no part: by how many
-    were told around them, those of low noise would be together.
+    what is foretold of them, in which their own noise has no part: by how many were told around
+    them, those of low noise would be together.
     """
 
     def chance(people: Array, law: Posterior) -> float:
@@ -147,15 +147,15 @@ def _without_noise(
         doubt = np.where(law.doubt < level.variance, law.doubt, variances)
         return chance_of_less(people, variances, doubt, level.nodes, sums)
 
-    at_first = chance(found, law)
-    if at_first >= NOISE_TOLD:
+    before = chance(found, law)
+    if before >= NOISE_TOLD:
         return found, law
     by_others = foretold_by_law(tree, level, sums)
     groups = _groups(by_others[:, : len(NEAR)].sum(axis=1))
     again = _in_groups(groups, level, sums, by_others, at_first=NEIGHBOURS_FIRST)
     of_mean = _of_mean(groups, level, sums, variances, again)
     told = _adding_up(_between(again, of_mean), found.sum())
-    return (told, again) if chance(told, again) > at_first else (found, law)
+    return (told, again) if chance(told, again) > before else (found, law)
 
 
 def _of_mean(

@@ -21,7 +21,6 @@ AROUND = (3, 9)  # sides of the squares of nodes that say how many are around, i
 NEAR = (3, 5, 9)  # sides of the squares of nodes that foretell how many a node holds
 HALF = 5  # the same of the squares of which one half foretells, as along a shore
 SPREAD = 1 / 3  # deviation of the bell by which the nodes of such a square count, over its side
-WAYS = len(NEAR) + 4
 
 
 def around(tree: Quadtree, level: NoisyLevel, people: Array) -> Array:

@@ -9,7 +9,6 @@ from ldpspatial.estimation.levels.neighbours import (
     HALF,
     NEAR,
     SPREAD,
-    WAYS,
     around,
     foretold,
     foretold_by_law,
@@ -87,7 +86,7 @@ def test_larger_nodes_are_foretold_more() -> None:
 def test_nothing_is_foretold_without_neighbours() -> None:
     tree = Quadtree((4, 4))
     level = NoisyLevel(0, tree.numbers(0), np.array([9.0]), 1.0)
-    assert foretold(tree, level, level.sums).tolist() == [[0.0] * WAYS]
+    assert foretold(tree, level, level.sums).tolist() == [[0.0] * 7]
 
 
 def test_the_law_of_what_is_foretold_knows_the_noise_of_the_neighbours() -> None:
